@@ -184,7 +184,7 @@ def _compared(args: Result, against: changes.Changes) -> str:
         return ""
     if against.comparable:
         return f", {against.new_blockers} new since {against.since}"
-    return f", as with blocker, for {'; '.join(against.because)}"
+    return f", judged as with fail_on=blocker because {'; '.join(against.because)}"
 
 
 def _load_or_nothing(directory: str) -> Bundle:

@@ -117,7 +117,7 @@ class ActionModule(ActionBase):
                 return from_plain(return_host.ReturnScratch, json.load(stream), "scratch")
         except (OSError, ValueError) as error:
             raise StackguardError(
-                f"{path}: this run has not begun, or its evidence directory is gone: {error}"
+                f"{path}: this run has not begun, or its evidence directory no longer exists: {error}"
             ) from error
 
     def _answer(self, args: Result, outcome: return_host.ReturnCall) -> Result:

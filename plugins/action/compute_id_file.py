@@ -38,7 +38,7 @@ class ActionModule(ActionBase):
             return {
                 "failed": True,
                 "changed": False,
-                "msg": "evidence_dir is required: the databases decide on the uuid",
+                "msg": "evidence_dir is required, because the uuid comes from the databases",
             }
         asked = {
             "inventory_name": str(task_vars["inventory_hostname"]),
@@ -58,6 +58,6 @@ class ActionModule(ActionBase):
         if decision.unseen:
             unseen = ", ".join(decision.unseen)
             result.setdefault("warnings", []).append(
-                f"these hosts were not read, so a copy of the uuid there would not be noticed: {unseen}"
+                f"the run did not read these hosts, so it cannot find a copy of the uuid there: {unseen}"
             )
         return result

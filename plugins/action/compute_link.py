@@ -157,8 +157,8 @@ class ActionModule(ActionBase):
         if journal is None:
             return {"state": "none"}
         Display().display(
-            f"Operation {journal['operation_id']} is open. Run the same command again to resume it, or with "
-            "-e repair_action=rollback to undo it."
+            f"Operation {journal['operation_id']} is open. Run the same command again to resume the operation, or "
+            "run it with -e repair_action=rollback to undo the operation."
         )
         return {"state": journal["state"], "operation_id": journal["operation_id"]}
 

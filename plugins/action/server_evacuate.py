@@ -243,13 +243,13 @@ def _person(task_vars: t.Mapping[str, t.Any]) -> str:
 
 def _message(args: Result, scratch: evacuate.Scratch, failed: bool) -> str:
     if not failed or scratch.state in ("refused", "failed"):
-        return scratch.message or f"{len(scratch.arrived)} servers of {args['evacuate_host']} run elsewhere"
+        return scratch.message or f"{len(scratch.arrived)} servers of {args['evacuate_host']} run on other hosts"
     wrong = {entry["name"]: entry["host"] for entry in scratch.arrived if entry["state"] == "wrong"}
     left = {scratch.names.get(uuid, uuid): why for uuid, why in scratch.left.items()}
     said = scratch.message or "Not all servers could be evacuated."
     parts = [said if said.endswith(".") else f"{said}."]
     if scratch.state == journals.OPEN:
-        parts.append("The operation is open: run the same command again to resume it.")
+        parts.append("The operation is open. Run the same command again to resume the operation.")
     if left:
         parts.append(f"Still on {args['evacuate_host']}: {json.dumps(left, sort_keys=True)}.")
     if wrong:

@@ -552,14 +552,14 @@ def test_a_paused_northd_is_seen_beforehand(scene, impatient):
     scene.servers.northd("pause")
     facts = dataclasses.replace(scene.facts())
     assert facts.northd_ms is None
-    assert "ovn-northd has not carried out" in facts.unread[0].reason
+    assert "ovn-northd has not applied" in facts.unread[0].reason
 
 
 def test_a_northd_that_is_paused_in_between_stops_the_run_before_the_hostname_changes(scene, impatient):
     plan = scene.plan()
     scene.host.journal = runner.new_journal(plan, {}, "now")
     scene.servers.northd("pause")
-    with pytest.raises(runner.StepError, match="ovn-northd has not carried out"):
+    with pytest.raises(runner.StepError, match="ovn-northd has not applied"):
         scene.forward()
     assert scene.external_ids["hostname"] == OLD
     scene.servers.northd("resume")

@@ -89,7 +89,7 @@ def test_without_its_action_plugin(path):
 
 def test_a_file_that_appears_meanwhile_is_left_alone(path):
     path.write_text(OTHER)
-    with pytest.raises(compute_id.IdentityFileError, match="appeared after it was read"):
+    with pytest.raises(compute_id.IdentityFileError, match="appeared during the run"):
         compute_id.create(str(path), UUID)
     assert path.read_text() == OTHER
     assert [entry.name for entry in path.parent.iterdir()] == ["compute_id"]
@@ -144,7 +144,7 @@ def test_the_evidence_decides_and_not_the_task(plugin):
     result = plugin.act()
     assert result["changed"]
     assert result["warnings"] == [
-        "these hosts were not read, so a copy of the uuid there would not be noticed: compute3"
+        "the run did not read these hosts, so it cannot find a copy of the uuid there: compute3"
     ]
     (info, asked), (module, given) = plugin.calls
     assert (info, asked) == ("compute_host_info", {"inventory_name": "compute1", "libvirt_uri": "test:///x"})

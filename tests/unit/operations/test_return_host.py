@@ -242,7 +242,7 @@ def test_an_entry_that_is_listed_again_meanwhile_is_not_clear(life):
 @pytest.mark.parametrize(
     ("kind", "answer", "words"),
     [
-        ("end_domains", {"result": {}}, "the task did not run"),
+        ("end_domains", {"result": {}}, "the task was not run"),
         ("end_domains", {"result": {"failed": True, "msg": "process 7, not 8"}}, "process 7, not 8"),
         (
             "end_domains",

@@ -183,9 +183,9 @@ def test_a_replica_whose_connection_hangs_is_an_error_in_time():
     thread.start()
     assert held.wait(5)
     try:
-        with pytest.raises(OvnError, match="the connection is busy"):
+        with pytest.raises(OvnError, match="the connection has been busy"):
             database.rows("T", str)
-        with pytest.raises(OvnError, match="the connection is busy"):
+        with pytest.raises(OvnError, match="the connection has been busy"):
             database.wait(lambda: database.rows("T", str) or None)
     finally:
         done.set()

@@ -63,7 +63,7 @@ class FakeCloud:
         if (status, reason) == (self.status, self.reason):
             return
         if (self.status, self.reason) != leaving:
-            raise Conflict("was changed by another user")
+            raise Conflict("another user changed the compute service")
         told = status != self.status
         self.status, self.reason = status, reason
         self.puts.append(status)
@@ -100,7 +100,7 @@ def test_a_service_that_a_colleague_disabled_meanwhile_is_not_enabled(monkeypatc
     # The run ended with success, and the scheduler sent servers to a host whose disk was failing.
     cloud = FakeCloud(monkeypatch)
     cloud.reason = "bad disk, do not use"
-    with pytest.raises(StepError, match="was changed by another user") as raised:
+    with pytest.raises(StepError, match="another user changed the compute service") as raised:
         rename.ServiceStatus(cloud.systems()).apply(ENABLE, {})
     assert raised.value.changed_meanwhile
     assert (cloud.status, cloud.reason, cloud.puts) == ("disabled", "bad disk, do not use", [])

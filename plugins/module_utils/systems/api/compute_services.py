@@ -100,8 +100,8 @@ def set_service_status(
     found = (service.status, service.disabled_reason)
     if leaving is not None and found != leaving and not _matches(service, body):
         raise Conflict(
-            f"the compute service of {service.host} was changed by another user: it is {_status(found)}, expected "
-            f"{_status(leaving)}. Set it back, or to {_status(wanted)}",
+            f"another user changed the compute service of {service.host}: it is {_status(found)}, expected "
+            f"{_status(leaving)}. Set the service back to this status, or to {_status(wanted)}",
             service=service_id,
             expected=leaving,
             found=found,

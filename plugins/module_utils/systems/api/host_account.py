@@ -96,7 +96,7 @@ def _explained(connection: t.Any, uuid: str, host: str) -> t.Optional[str]:
             return None
         return "no server and no migration has this uuid"
     if answer.get("status") == "UNKNOWN":
-        return "its cell does not answer"
+        return "the cell of this server does not answer"
     if answer.get("OS-EXT-SRV-ATTR:host") == host:
         return f"Nova shows the server on {host} ({answer.get('status')}), but not in the list of that host's servers"
     return None

@@ -187,7 +187,9 @@ def rebind_port(
                 return None
             raise
         return _verify_binding(connection, port_id, after, expected)
-    raise ApiError(f"others changed port {port_id} {REVISION_TRIES} times while the run tried to bind it to {after}")
+    raise ApiError(
+        f"other users changed port {port_id} {REVISION_TRIES} times while the run tried to bind it to {after}"
+    )
 
 
 def get_port(connection: t.Any, port_id: str) -> t.Optional[t.Dict[str, t.Any]]:
@@ -202,9 +204,9 @@ def _verify_binding(connection: t.Any, port_id: str, host: str, expected: t.Opti
         return None
     found = port.get("binding:vif_type")
     if port.get("binding:host_id") != host or (found != expected and expected not in FAILED_BINDINGS):
-        why = "; no live network agent of that name?" if found in FAILED_BINDINGS else ""
+        why = "; check that a network agent with this name is alive" if found in FAILED_BINDINGS else ""
         raise ApiError(
-            f"port {port_id} on {port.get('binding:host_id')} is now {found}, it was {expected}{why}",
+            f"port {port_id} on {port.get('binding:host_id')} is now {found}, but was {expected}{why}",
             port=port_id,
             vif_type=found,
         )

@@ -86,7 +86,9 @@ def evacuate(connection: t.Any, uuid: str, host: str, target_state: str = "keep"
     version = STOP if target_state == "stopped" else KEEP
     offered = http.max_microversion(connection, http.COMPUTE)
     if releases.microversion_tuple(offered) < releases.microversion_tuple(version):
-        raise ApiError(f"this Nova offers microversion {offered}, an evacuation with {target_state} needs {version}")
+        raise ApiError(
+            f"this Nova offers microversion {offered}, but an evacuation with {target_state} needs {version}"
+        )
     _act(connection, uuid, {"evacuate": {"host": host}}, version)
 
 

@@ -175,7 +175,7 @@ def _single(connection: t.Any, uuid: str) -> t.Optional[facts.GuestState]:
 def _state(row: t.Mapping[str, t.Any]) -> facts.GuestState:
     # A server of a cell that does not answer is shown with little more than its uuid (2.69; views/servers.py).
     if "locked" not in row or "OS-EXT-STS:task_state" not in row:
-        raise ApiError(f"server {row['id']}: Nova does not know its state: its cell does not answer")
+        raise ApiError(f"Nova does not know the state of server {row['id']}: the cell of this server does not answer")
     return facts.GuestState(
         row["id"],
         row.get("name") or "",

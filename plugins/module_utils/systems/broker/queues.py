@@ -95,14 +95,14 @@ class Broker:
             strange = [request for _tag, request in taken if request.id not in reported]
             if strange:
                 # Closing the channel puts all of them back.
-                return f"{len(strange)} requests in it are not reported"
+                return f"the queue has {len(strange)} requests that the run has not reported"
             for tag, _request in taken:
                 channel.basic_ack(tag)
             try:
                 channel.queue_delete(name, if_unused=True, if_empty=True)
                 return None
             except amqp_errors.PreconditionFailed:
-                return "a request or a consumer arrived at that moment"
+                return "a request or a consumer arrived at the moment of the removal"
             except amqp_errors.AMQPNotImplementedError:
                 # A quorum queue knows no such condition, and the refusal has ended the connection.
                 self.close()
@@ -127,10 +127,14 @@ class Broker:
         if found is None:
             return None
         if found.messages or found.consumers:
-            return f"{found.messages} requests and {found.consumers} consumers arrived at that moment"
+            return f"{found.messages} requests and {found.consumers} consumers arrived at the moment of the removal"
         with self._channel() as channel:
             lost = channel.queue_delete(name)
-        return f"{lost} requests arrived at that moment; they were deleted with the queue, unread" if lost else None
+        return (
+            f"{lost} requests arrived at the moment of the removal, and RabbitMQ deleted them with the queue"
+            if lost
+            else None
+        )
 
     @contextlib.contextmanager
     def _channel(self) -> t.Iterator[t.Any]:
@@ -209,7 +213,7 @@ def _taken(channel: t.Any, name: str) -> t.List[t.Tuple[t.Any, facts.QueuedReque
         if message is None:
             return found
         if len(found) == LIMIT:
-            raise BrokerError(f"{name}: more than {LIMIT} requests wait in it")
+            raise BrokerError(f"more than {LIMIT} requests wait in queue {name}")
         found.append((message.delivery_tag, request_of(name, message.body)))
 
 

@@ -56,7 +56,7 @@ CAPS = (
 )
 #: What somebody may say instead of reading it: C(profile rbd) may read all the rest.
 _CAN_BE_SAID = ("infrastructure mgr dump", "infrastructure fs dump")
-_NO_HOST = "is not the address of one host: it is not put on the blocklist"
+_NO_HOST = "is not the address of one host, so the run does not put it on the blocklist"
 
 
 def options_of(
@@ -76,7 +76,7 @@ def options_of(
     service = nova_compute.find_service("nova-compute", units)
     nova = nova_compute.nova_facts(nova_compute.load(files, (), service), service)
     if not pool and nova.images_type != "rbd":
-        raise ReadError(f"images_type is {nova.images_type}: this host has no disks in Ceph; name the pool")
+        raise ReadError(f"images_type is {nova.images_type}: this host has no disks in Ceph. Name the pool")
     return RbdOptions(
         pool or nova.images_rbd_pool or "",
         user or nova.rbd_user,
@@ -89,7 +89,7 @@ def expect_cluster(ceph: Ceph, fsid: t.Optional[str] = None) -> str:
     """Return the id of the cluster that this is. Raises :class:`CephError` where another one is expected."""
     found = ceph.fsid()
     if fsid and fsid.strip().casefold() != found.casefold():
-        raise CephError(f"connected to cluster {found}, expected {fsid}: nothing was done")
+        raise CephError(f"connected to cluster {found}, expected {fsid}. Nothing was done")
     return found
 
 
@@ -148,7 +148,7 @@ def guard(
     snapshot = f"{PREFIX}{operation_id}"
     named = images or {}
     if not instances and not named:
-        raise CephError("no server and no image is named: name the servers or images to guard")
+        raise CephError("no server and no image is named. Name the servers or images to guard")
     before = _images(ceph, instances, named)
     _refuse_unexpected(before, named)
     missing = [image for image in before if not _has(image, snapshot)]
@@ -174,9 +174,11 @@ def _refuse_unexpected(found: t.Sequence[RbdImage], named: Images) -> None:
         if name not in there:
             problems[name] = "the pool has no such image"
         elif not identity or there[name].id != identity:
-            problems[name] = f"its id is {there[name].id or 'unread'}, expected {identity or 'one that is not known'}"
+            problems[name] = (
+                f"the image id is {there[name].id or 'unread'}, expected {identity or 'one that is not known'}"
+            )
     if problems:
-        raise CephError(f"no guard was made: the pool is not as expected: {_told(problems)}")
+        raise CephError(f"no guard snapshot was made, because the pool is not as expected: {_told(problems)}")
 
 
 def _made(
@@ -188,13 +190,15 @@ def _made(
     for image in before:
         seen = after.get(image.name)
         if seen is None:
-            problems.setdefault(image.name, "it no longer exists: other software deletes disks")
+            problems.setdefault(image.name, "the image no longer exists: other software deletes disks")
         elif image.id is not None and seen.id is not None and seen.id != image.id:
-            problems.setdefault(image.name, "it was replaced since it was read: other software deletes disks")
+            problems.setdefault(
+                image.name, "the image was replaced since the run read it: other software deletes disks"
+            )
         elif not _has(seen, snapshot):
-            problems.setdefault(image.name, "it does not exist after it was made")
+            problems.setdefault(image.name, "the snapshot does not exist after the run made it")
     if problems:
-        raise CephError(f"no guard was made on {_told(problems)}")
+        raise CephError(f"no guard snapshot was made on {_told(problems)}")
     _refuse_unexpected(list(after.values()), named)
     return [after[image.name] for image in before]
 
@@ -237,9 +241,9 @@ def _remove(ceph: Ceph, found: t.Sequence[RbdImage], snapshot: str) -> None:
     problems = _each(ceph, found, lambda image: ceph.remove_snapshot(image.name, snapshot))
     for image in ceph.images([image.name for image in found]) if found else []:
         if _has(image, snapshot):
-            problems.setdefault(image.name, "it still exists after it was removed")
+            problems.setdefault(image.name, "the snapshot still exists after the run removed it")
     if problems:
-        raise CephError(f"the guard is still on {_told(problems)}")
+        raise CephError(f"the guard snapshot is still on {_told(problems)}")
 
 
 def _images(ceph: Ceph, instances: t.Sequence[str], named: Images) -> t.List[RbdImage]:
@@ -318,7 +322,7 @@ class BlocklistResult:
 def hosts_of(addresses: t.Sequence[str]) -> t.List[str]:
     """Return addresses in their usual form, each once. Raises :class:`CephError` for none, and for what is not one."""
     if not addresses:
-        raise CephError("no address is named: nothing was done")
+        raise CephError("no address is named. Nothing was done")
     try:
         return list(dict.fromkeys(ceph_addresses.normal(address) for address in addresses))
     except ValueError as error:
@@ -362,7 +366,7 @@ def block(
     mine = set(hosts_of(own)) if own else set()
     for host in hosts:
         if host in mine:
-            raise CephError(f"{host} is an address of this host itself: it is not put on the blocklist")
+            raise CephError(f"{host} is an address of this host itself, so the run does not put it on the blocklist")
     refused = set(hosts_of(never)) if never else set()
     for host in hosts:
         if host in refused:
@@ -386,7 +390,8 @@ def block(
     for host in short:
         if _ends_too_soon(after, host, seconds, moment):
             raise CephError(
-                f"the entry for {host} expires too soon, and Ceph does not prolong it: {_until(after, host)}"
+                f"the blocklist entry for {host} expires too soon, and Ceph does not extend the entry: "
+                f"{_until(after, host)}"
             )
     return _blocked(after, entries, wanted)
 
@@ -413,7 +418,7 @@ def unblock(ceph: Ceph, addresses: t.Sequence[str], check: bool = False) -> Bloc
     after = before if check else ceph.blocklist()
     left = sorted(entry.address for host in hosts for entry in after if not check and _is_of_one(entry, host))
     if left:
-        raise CephError(f"still on the OSD blocklist: {', '.join(left)}")
+        raise CephError(f"these addresses are still on the OSD blocklist: {', '.join(left)}")
     others = [(host, entry) for host in hosts for entry in _covering(after, host) if not _is_of_one(entry, host)]
     still = {host for host, _entry in others}
     return BlocklistResult(
@@ -439,12 +444,14 @@ def _refuse_infrastructure(
     known = set(rbd.infrastructure(ceph, parts) or []) | set(hosts_of(said) if said else [])
     for host in hosts:
         if host in known:
-            raise CephError(f"{host} is an address of the Ceph cluster itself: it is not put on the blocklist")
+            raise CephError(
+                f"{host} is an address of the Ceph cluster itself, so the run does not put it on the blocklist"
+            )
     unread = [entry for entry in parts.unread if not (enough and entry.part in _CAN_BE_SAID)]
     if unread:
         told = "; ".join(f"{entry.part}: {entry.reason}" for entry in unread)
         raise CephError(
-            "nothing is put on the blocklist, because not all addresses of the Ceph cluster itself can be read "
+            "the run puts nothing on the blocklist, because it cannot read all addresses of the Ceph cluster itself "
             f"({told}). Give the Ceph user these rights, or name the addresses of managers and MDS: ceph auth caps "
             f"client.USER mon '{CAPS}' osd '...'"
         )
@@ -453,7 +460,7 @@ def _refuse_infrastructure(
 def _refuse_missing(found: t.Sequence[BlocklistEntry], hosts: t.Sequence[str]) -> None:
     lacking = sorted(host for host in hosts if not _covering(found, host))
     if lacking:
-        raise CephError(f"not on the OSD blocklist: {', '.join(lacking)}")
+        raise CephError(f"these addresses are not on the OSD blocklist: {', '.join(lacking)}")
 
 
 def _blocked(
@@ -526,7 +533,7 @@ def _unblock(ceph: Ceph, entry: BlocklistEntry) -> None:
         word = "blacklist" if "blacklist" in str(error) else "blocklist"
         raise CephError(
             f"{error}. This Ceph user may not remove addresses from the blocklist (profile rbd may only add them). "
-            f"Name a user that may, with mon caps 'profile rbd, allow command \"osd {word}\"'; or have an "
+            f"Name a user with the mon caps 'profile rbd, allow command \"osd {word}\"', or have an "
             f"administrator run ceph osd {word} {'range ' if entry.range else ''}rm {text}. Then run the same command "
             "again."
         ) from error

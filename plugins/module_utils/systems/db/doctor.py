@@ -103,7 +103,7 @@ def _database(
     rights: t.Sequence[schema.Grantable],
 ) -> DatabaseState:
     if url is None:
-        return DatabaseState(name, problem=problem or "there is no URL of it")
+        return DatabaseState(name, problem=problem or "no URL of this database is known")
     try:
         state = _about(name, url)
     except StackguardError as error:

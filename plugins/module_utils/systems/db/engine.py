@@ -226,8 +226,8 @@ def transaction(url: str, limits: t.Optional[Limits] = None) -> t.Iterator[sa.Co
     except exc.SQLAlchemyError as error:
         if committing and not (isinstance(error, exc.IntegrityError) or is_busy(error)):
             raise DatabaseError(
-                f"database {urls.location(url)}: the connection was lost while committing; whether the change was "
-                f"committed must be read again: {reason(error, url)}",
+                f"database {urls.location(url)}: the connection was lost during the commit, so it is not known "
+                f"whether the change was committed: {reason(error, url)}",
                 unknown_outcome=True,
             ) from None
         _errors(error, url)
@@ -291,7 +291,9 @@ def _bound_whole(connection: sa.Connection, seconds: int, url: str) -> None:
 
     def in_time(*_arguments: t.Any) -> None:
         if time.monotonic() > end:
-            raise Conflict(f"database {urls.location(url)}: the transaction took longer than {seconds} s: rolled back")
+            raise Conflict(
+                f"database {urls.location(url)}: the transaction took longer than {seconds} s and was rolled back"
+            )
 
     sa.event.listen(connection, "before_cursor_execute", in_time)
 

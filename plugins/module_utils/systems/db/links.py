@@ -442,7 +442,7 @@ def set_nodes(connection: sa.Connection, wanted: t.Mapping[int, int]) -> None:
     if changed != len(wanted) or found != dict(wanted):
         wrong = sum(1 for key, value in wanted.items() if found.get(key) != value)
         raise Conflict(
-            f"instances: {changed} links would change, expected {len(wanted)}; {wrong} would lead elsewhere",
+            f"instances: {changed} links would change, expected {len(wanted)}; {wrong} would lead to another row",
             table="instances",
             expected=len(wanted),
             found=changed,

@@ -131,7 +131,7 @@ def rows_state(url: str, changes: t.Sequence[RowChange]) -> str:
 def _kind(changes: t.Sequence[RowChange]) -> str:
     names = {change.database for change in changes}
     if len(names) != 1:
-        raise ValueError(f"changes of one database expected, not of {sorted(names)}")
+        raise ValueError(f"all changes must be of one database, not of {sorted(names)}")
     kind = names.pop().partition(":")[0]
     for change in changes:
         allowed = schema.UPDATES.get(kind, {}).get(change.table, ())
@@ -139,7 +139,7 @@ def _kind(changes: t.Sequence[RowChange]) -> str:
         unknown = set(change.before) - set(schema.columns_of(kind, change.table))
         if change.key_column != "id" or not change.after or strange or unknown:
             raise ValueError(
-                f"{change.database} {change.table}: the collection does not make this change: {change.label}"
+                f"{change.database} {change.table}: the collection must not make this change: {change.label}"
             )
     return kind
 
@@ -315,8 +315,8 @@ def _refuse_strangers(
     if strangers:
         first = strangers[0]
         raise Conflict(
-            f"{first['table']} id={first['key']} ({first['label']}) has the name {complete.host}, and is not in the "
-            "plan: it appeared after the plan was made"
+            f"{first['table']} id={first['key']} ({first['label']}) has the name {complete.host}, but is not in the "
+            "plan: the row appeared after the plan was made"
             + (f", and {len(strangers) - 1} more" if len(strangers) > 1 else ""),
             count=len(strangers),
             rows=strangers[:LISTED],

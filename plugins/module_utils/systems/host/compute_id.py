@@ -93,7 +93,7 @@ def read_compute_id(path: str, read_by_nova: bool, reader: t.Optional[FileReader
     if read_by_nova and reader is not None:
         allowed = reader.may_read(path)
         if allowed is None:
-            known["error"] = f"whether {reader.name} may read it is not known"
+            known["error"] = f"it is not known whether {reader.name} may read the file"
             known["unread"] = True
         elif not allowed:
             refused = PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
@@ -214,7 +214,7 @@ def missing(path: str, uuid: str) -> bool:
     if found.error is not None:
         raise IdentityFileError(f"{path} exists, but holds no readable uuid: {found.error}")
     if found.uuid != uuid:
-        raise IdentityFileError(f"{path} holds {found.uuid}, not {uuid}: it is left unchanged")
+        raise IdentityFileError(f"{path} holds {found.uuid}, not {uuid}. The run does not change the file")
     return False
 
 
@@ -240,7 +240,7 @@ def create(path: str, uuid: str) -> None:
         # Unlike a rename, a link never takes the place of a file that is there.
         os.link(temporary, path)
     except FileExistsError:
-        raise IdentityFileError(f"{path} appeared after it was read: it is left unchanged") from None
+        raise IdentityFileError(f"{path} appeared during the run. The run does not change the file") from None
     except OSError as error:
         raise IdentityFileError(f"{path}: {error.strerror}") from error
     finally:

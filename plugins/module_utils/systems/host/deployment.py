@@ -301,7 +301,7 @@ def _pending(
     if compute is None:
         return [], None
     if compute.started_at is None:
-        return None, "when nova-compute started is not known"
+        return None, "the start time of nova-compute is not known"
     if not files:
         return None, "nova.conf was not read"
     copied = _copied(folders.get(CONFIG_FILES), root)

@@ -257,7 +257,7 @@ def dmi_uuid(classes: str = "/sys/class") -> str:
     is not mounted, so that nothing is known.
     """
     if not os.listdir(classes):
-        raise ReadError(f"{classes} is empty: is sysfs mounted?")
+        raise ReadError(f"{classes} is empty. Check that sysfs is mounted")
     if not os.path.lexists(os.path.join(classes, "dmi")):
         return ""
     return _text(os.path.join(classes, "dmi", "id", "product_uuid")).lower()

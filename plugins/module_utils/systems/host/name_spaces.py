@@ -77,7 +77,8 @@ def host_namespace(proc: str) -> str:
         raise ReadError(f"{error.filename}: {error.strerror}") from None
     if first != ours:
         raise ReadError(
-            "Ansible sees another host name than process 1 has: check that Ansible does not connect to a container"
+            "Ansible sees a host name that differs from the host name of process 1. Check that Ansible does not "
+            "connect to a container"
         )
     return first
 
@@ -129,7 +130,9 @@ def _stopped(
     if engines.failures:
         yield NameSpace(role.name, "not running", None, reason="; ".join(engines.failures))
     elif role.name == "nova-compute" and os.path.isdir(KOLLA):
-        yield NameSpace(role.name, "not running", None, reason=f"{KOLLA} exists, but no container of nova-compute")
+        yield NameSpace(
+            role.name, "not running", None, reason=f"{KOLLA} exists, but there is no container of nova-compute"
+        )
     elif role.needed:
         yield _of_unit(role, names, systemctl)
 

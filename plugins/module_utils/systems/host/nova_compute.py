@@ -154,7 +154,7 @@ def _plain_defaults(program: str) -> None:
     path = os.path.join("/etc/default", program)
     text = text_of(path)
     if any("OS_" in line for line in (text or "").splitlines() if not line.lstrip().startswith("#")):
-        raise ReadError(f"{path} may set options by OS_ variables: only the init script shows them")
+        raise ReadError(f"{path} may set options with OS_ variables, which only the init script shows")
 
 
 #: What Nova takes for options that are unset, the same in all releases (nova/conf).
@@ -196,7 +196,9 @@ def _arguments(
     if service.pid is not None and not service.same_root:
         if os.path.exists(KOLLA_CONF):
             return nova_conf.Arguments((("file", KOLLA_CONF),)), True
-        raise ReadError("nova-compute runs in a container: set nova_conf_files to the paths of its files on the host")
+        raise ReadError(
+            "nova-compute runs in a container: set nova_conf_files to the paths of its nova.conf files on the host"
+        )
     default = nova_conf.default_arguments("nova", "nova-compute", _home(service))
     if not given.has_files and not default.has_files:
         if os.path.exists(KOLLA_CONF):
@@ -269,7 +271,7 @@ def note_odd_options(parts: Parts, loaded: ServiceConfig) -> None:
             "the environment of nova-compute sets OS_DEFAULT__HOST, which takes precedence over every file",
         )
     if loaded.config.raw("DEFAULT", "log_config_append"):
-        parts.note("nova_conf.log_file", "log_config_append is set: where nova-compute logs is not known")
+        parts.note("nova_conf.log_file", "log_config_append is set, so it is not known where nova-compute logs")
 
 
 def _site_packages(service: Service) -> t.Optional[str]:

@@ -340,7 +340,7 @@ class _Substitutions(t.Dict[str, str]):
             # Options and sections are registered in lower case, and are looked up as they are written.
             if name == name.lower() and self._config.known(*place):
                 return self._config._get(*place, self._depth + 1) or ""
-        raise ConfError(f"[{self._section}] {self._option} refers to ${name}, which is not set here")
+        raise ConfError(f"[{self._section}] {self._option} refers to ${name}, which is not set")
 
     def _places(self, name: str) -> t.List[t.Tuple[str, str]]:
         section, dot, option = name.partition(".")

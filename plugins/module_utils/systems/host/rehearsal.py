@@ -106,11 +106,11 @@ def undecided(name: str, files: t.Mapping[str, bytes]) -> t.List[str]:
         return []  # libvirt asks nobody
     found = []
     if os.path.exists(os.path.join(NSCD, "socket")):
-        found.append("nscd runs: for some time it may still return what it has cached under the old name")
+        found.append("nscd runs, and may still return cached answers for the old name for some time")
     if _asks_resolved(name, _services(), files.get(HOSTS)):
         found.append(
-            f"{NSSWITCH} asks systemd-resolved before {HOSTS}: systemd-resolved has the machine's old name until the "
-            "rename, and answers for that name itself"
+            f"{NSSWITCH} asks systemd-resolved before {HOSTS}: systemd-resolved has the old name of the machine "
+            "until the rename, and answers queries for this name itself"
         )
     return found
 

@@ -127,7 +127,7 @@ class _UnitAction:
             if answer["stopped"]:
                 return {}
             if answer["seconds"] > int(params["timeout"]):
-                raise HostStepError(f"still not stopped after {answer['seconds']} s: {answer['state']}")
+                raise HostStepError(f"the service has not stopped after {answer['seconds']} s: {answer['state']}")
             self.sleep(1)
 
     def _verify_stopped(self, params: Params) -> Result:
@@ -168,7 +168,7 @@ class _UnitAction:
             f"{name} {units.wait_started(name, START_TIMEOUT, self.systemctl, self.sleep)}"
             for name in _active_names(params)
         ]
-        return {"remark": ", ".join(states) or "not started: it was not active before"}
+        return {"remark": ", ".join(states) or "not started, because the units were not active before"}
 
     def _is_started(self, params: Params) -> bool:
         names = _names(params)
@@ -322,13 +322,13 @@ class HostNames:
     def verify(self, params: Params) -> Result:
         """Prove that everything bears the new name, libvirt included."""
         self._prove(params, "after")
-        return {"remark": f"libvirt says {params['libvirt']['after']}"}
+        return {"remark": f"libvirt reports the name {params['libvirt']['after']}"}
 
     def undo(self, params: Params) -> Result:
         """Give the old names back, and prove it."""
         self._change(params, "after", "before")
         self._prove(params, "before")
-        return {"remark": f"libvirt says {params['libvirt']['before']}"}
+        return {"remark": f"libvirt reports the name {params['libvirt']['before']}"}
 
     def _change(self, params: Params, old: str, new: str) -> Result:
         lines = _line_edits(params, new)
@@ -360,7 +360,7 @@ class HostNames:
     def _prove(self, params: Params, wanted: str) -> None:
         left = line_edits.done(_line_edits(params, wanted), self.state_dir)
         if left:
-            raise HostStepError(f"lines that differ from the expected ones: {line_edits.describe(left)}")
+            raise HostStepError(f"these lines differ from the expected lines: {line_edits.describe(left)}")
         name, external = params.get("static_hostname"), params.get("ovs_external_ids") or {}
         for what, value in _own_names() if name else []:
             if name and value != name[wanted]:
@@ -372,7 +372,9 @@ class HostNames:
         about = params["libvirt"]
         seen = libvirt.hostname(about["uri"])
         if seen != about[wanted]:
-            raise HostStepError(f"libvirt calls this host {seen}, not {about[wanted]}: Nova would use that name")
+            raise HostStepError(
+                f"libvirt reports the name {seen} for this host, not {about[wanted]}. Nova would use the name {seen}"
+            )
 
 
 def _line_edits(params: Params, wanted: str) -> t.List[line_edits.LineEdit]:
@@ -465,7 +467,7 @@ class IdentityFile:
     def verify(self, params: Params) -> Result:
         """See them gone from where Nova looks."""
         if not self.is_done(params)["done"]:
-            raise HostStepError("a compute_id file exists where Nova reads it")
+            raise HostStepError("a compute_id file exists in a place where nova-compute reads it")
         return {"remark": f"renamed to {', '.join(str(file['kept_as']) for file in params['files'])}"}
 
     def undo(self, params: Params) -> Result:
@@ -546,12 +548,12 @@ class EndDomains:
         """See that neither libvirt nor the process table has any of them."""
         left = self._left(params)
         if left:
-            raise HostStepError(f"still on this host: {', '.join(left)}")
+            raise HostStepError(f"these domains are still on this host: {', '.join(left)}")
         return {"remark": f"{count(len(params['domains']), 'domain')} ended"}
 
     def undo(self, params: Params) -> Result:
         """Nothing can be taken back: their servers live elsewhere."""
-        raise HostStepError("an ended domain is not restored: its server lives on another host")
+        raise HostStepError("the run cannot restore an ended domain: its server is on another host")
 
     @staticmethod
     def _left(params: Params) -> t.List[str]:

@@ -83,7 +83,9 @@ def _ask(run: t.Optional[Run], path: str, interface: str, *properties: str) -> t
     except (ValueError, KeyError, TypeError):
         raise ReadError("busctl get-property: the answer cannot be parsed") from None
     if len(answers) != len(properties) or not all(isinstance(answer, list) for answer in answers):
-        raise ReadError(f"busctl get-property: asked for {', '.join(properties)}, the answer has other properties")
+        raise ReadError(
+            f"busctl get-property: the run asked for {', '.join(properties)}, but the answer has other properties"
+        )
     return answers
 
 
@@ -162,7 +164,7 @@ def _nothing_set(unit: str, names: t.Container[str]) -> None:
             file = value.lstrip("-")
             doubt = "%" in file or bool(_of_file(file, value.startswith("-"), names))
         if doubt:
-            raise ReadError(f"{unit} is masked, and {path} may set its environment: only systemd shows it")
+            raise ReadError(f"{unit} is masked, and {path} may set environment variables that only systemd shows")
 
 
 def masked_setting(unit: str, key: str) -> t.Optional[str]:

@@ -70,7 +70,7 @@ class Systemctl:
         out = self.call("show", f"--property={','.join(_PROPERTIES)}", "--", *names)
         blocks = [_block(text) for text in out.strip("\n").split("\n\n")]
         if len(blocks) != len(names):
-            raise UnitError(f"systemctl show: asked for {len(names)} units, answered for {len(blocks)}")
+            raise UnitError(f"systemctl show: the run asked for {len(names)} units, but the answer has {len(blocks)}")
         return blocks
 
     def call(self, *arguments: str) -> str:

@@ -116,7 +116,9 @@ class OvnDatabase:
         """
         lock = self._connection.lock
         if not lock.acquire(timeout=self.timeout):
-            raise OvnError(f"{self.schema} at {self.remote}: the connection is busy for more than {self.timeout} s")
+            raise OvnError(
+                f"{self.schema} at {self.remote}: the connection has been busy for more than {self.timeout} s"
+            )
         try:
             return [make(row) for row in list(self.idl.tables[table].rows.values())]
         finally:
@@ -135,8 +137,8 @@ class OvnDatabase:
             done = made.commit()
         except exceptions.TimeoutException:
             raise OvnError(
-                f"{self.schema} at {self.remote}: no answer within {self.timeout} s; whether the change was made must "
-                "be read again",
+                f"{self.schema} at {self.remote}: no answer within {self.timeout} s, so it is not known whether the "
+                "change was made",
                 unknown_outcome=True,
             ) from None
         except RuntimeError as error:  # whatever the server says

@@ -166,5 +166,6 @@ def _until_northd(database: OvnDatabase, number: int) -> None:
 
     if database.wait(seen) is None:
         raise OvnError(
-            f"ovn-northd has not carried out the change within {database.timeout} s: is it paused or stopped?"
+            f"ovn-northd has not applied the change within {database.timeout} s. Check whether ovn-northd is paused or "
+            "stopped"
         )

@@ -66,7 +66,7 @@ def _southbound(access: OvnAccess, hosts: t.Sequence[str], parts: Parts) -> None
 def _known(database: OvnDatabase) -> None:
     lacking = sorted(set(southbound.NEEDED) & database.absent)
     if lacking:
-        raise OvnError(f"this version of OVN has no {', '.join(lacking)}: it is older than those that were proven")
+        raise OvnError(f"this version of OVN has no {', '.join(lacking)}, and is older than the tested versions")
 
 
 def _northbound(access: OvnAccess, names: t.Sequence[str], parts: Parts, probe: bool) -> None:

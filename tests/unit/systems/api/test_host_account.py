@@ -41,7 +41,7 @@ def test_a_server_that_the_list_lacks_is_found_through_placement(cloud):
     account = host_account.account_of(cloud, HOST)
     assert not account.empty
     assert sorted(account.unlisted) == ["forgotten", "leaked", "lost", "silent"]
-    assert account.unlisted["silent"] == "its cell does not answer"
+    assert account.unlisted["silent"] == "the cell of this server does not answer"
     assert "cell timed out" in account.unlisted["lost"]
 
 

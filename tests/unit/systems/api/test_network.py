@@ -81,7 +81,7 @@ def test_a_name_without_a_live_agent_shows_on_the_first_port() -> None:
     player = Player("ports_wrong")
     (first,) = recorded_ports("ports_wrong")
     others = recorded_ports("ports_right")
-    with pytest.raises(ApiError, match="is now binding_failed, it was ovs; no live network agent"):
+    with pytest.raises(ApiError, match="is now binding_failed, but was ovs; check that a network agent"):
         network.rebind_ports(player, [first, *others], "compute1", "ghost")
     assert {entry["path"] for entry in player.asked} == {f"/ports/{first['id']}"}
 
@@ -131,5 +131,5 @@ def test_a_port_that_others_change_meanwhile_is_looked_at_again() -> None:
     stubborn = _Contended(99)
     stuck = next(entries for key, entries in stubborn._answers.items() if f"/ports/{port}" in key and '"GET"' in key)
     del stuck[1:]
-    with pytest.raises(ApiError, match="others changed port"):
+    with pytest.raises(ApiError, match="other users changed port"):
         network.rebind_port(stubborn, port, "compute1", "cn7", "ovs")

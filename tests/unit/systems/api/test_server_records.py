@@ -23,5 +23,7 @@ def test_a_guest_that_the_list_leaves_out_is_asked_for_singly(monkeypatch):
 def test_a_guest_of_a_cell_that_does_not_answer_is_an_error_and_not_a_guest_at_rest(monkeypatch):
     """views/servers.py shows such a server with its uuid and the status UNKNOWN."""
     Api(monkeypatch, [server("a"), {"id": "b", "status": "UNKNOWN"}], listed=["a"])
-    with pytest.raises(ApiError, match="server b: Nova does not know its state: its cell does not answer"):
+    with pytest.raises(
+        ApiError, match="Nova does not know the state of server b: the cell of this server does not answer"
+    ):
         server_records.guest_states(None, ["old1"], ["a", "b"])

@@ -156,7 +156,7 @@ def test_a_server_without_images_is_told():
 def test_an_image_without_its_guard_is_an_error_and_the_others_are_guarded(how):
     there = pool()
     getattr(there, how).add(f"{ONE}_disk")
-    with pytest.raises(CephError, match=f"no guard was made on {ONE}_disk:"):
+    with pytest.raises(CephError, match=f"no guard snapshot was made on {ONE}_disk:"):
         guard_snapshots.guard(there, "op1", [ONE, TWO])
     assert there.snapshots[f"{TWO}_disk"] == ["stackguard-op1"]
 
@@ -272,10 +272,10 @@ def test_a_pool_that_lacks_an_image_of_the_plan_is_refused_before_anything_is_gu
 @pytest.mark.parametrize("identity", ["another", "", None])
 def test_an_image_that_was_made_again_under_its_name_is_refused_before_anything_is_guarded(identity):
     there = pool()
-    with pytest.raises(CephError, match=f"{ONE}_disk: its id is id-{ONE}_disk, expected"):
+    with pytest.raises(CephError, match=f"{ONE}_disk: the image id is id-{ONE}_disk, expected"):
         guard_snapshots.guard(there, "op1", [ONE], {f"{ONE}_disk": identity})
     there.ids[f"{ONE}_disk"] = None
-    with pytest.raises(CephError, match="its id is unread"):
+    with pytest.raises(CephError, match="the image id is unread"):
         guard_snapshots.guard(there, "op1", [ONE], {f"{ONE}_disk": f"id-{ONE}_disk"})
     assert there.calls == []
 
@@ -298,14 +298,14 @@ def test_an_image_that_is_replaced_while_guards_are_made_is_no_success(monkeypat
         return make(image, snapshot)
 
     monkeypatch.setattr(there, "create_snapshot", replaced)
-    with pytest.raises(CephError, match="replaced since it was read"):
+    with pytest.raises(CephError, match="replaced since the run read it"):
         guard_snapshots.guard(there, "op1", [TWO], {f"{TWO}_disk": f"id-{TWO}_disk"})
 
 
 def test_an_image_that_is_deleted_while_guards_are_made_is_no_success(monkeypatch):
     there = pool()
     monkeypatch.setattr(there, "create_snapshot", lambda image, _snapshot: there.snapshots.pop(image))
-    with pytest.raises(CephError, match=f"{TWO}_disk: it no longer exists"):
+    with pytest.raises(CephError, match=f"{TWO}_disk: the image no longer exists"):
         guard_snapshots.guard(there, "op1", [TWO])
 
 
@@ -335,7 +335,7 @@ def test_a_guard_that_is_there_after_it_was_removed_is_an_error(monkeypatch):
     there = pool()
     there.snapshots[f"{ONE}_disk"] = ["stackguard-op1"]
     monkeypatch.setattr(there, "remove_snapshot", lambda _image, _snapshot: True)
-    with pytest.raises(CephError, match="it still exists after it was removed"):
+    with pytest.raises(CephError, match="the snapshot still exists after the run removed it"):
         guard_snapshots.unguard(there, "op1", [ONE])
 
 
@@ -375,7 +375,7 @@ def test_a_monitor_manager_osd_or_gateway_is_never_put_on_the_blocklist(address)
 def test_a_fence_is_refused_where_the_clusters_own_addresses_cannot_be_read():
     there = pool()
     there.answers["mgr dump"] = CephError("mgr dump: error -13: access denied")
-    with pytest.raises(CephError, match=r"nothing is put on the blocklist.*mgr dump.*allow command") as refused:
+    with pytest.raises(CephError, match=r"the run puts nothing on the blocklist.*mgr dump.*allow command") as refused:
         guard_snapshots.block(there, ["192.0.2.11"], [])
     assert "ceph auth caps" in str(refused.value)
     assert orders(there) == []
@@ -393,7 +393,7 @@ def test_addresses_that_are_never_listed_say_nothing_of_managers():
     """The controller's own addresses were taken for the statement that there are no other managers and MDS."""
     there = pool()
     there.answers["mgr dump"] = there.answers["fs dump"] = CephError("error -13: access denied")
-    with pytest.raises(CephError, match="nothing is put on the blocklist"):
+    with pytest.raises(CephError, match="the run puts nothing on the blocklist"):
         guard_snapshots.block(there, ["192.0.2.11"], [], never=["203.0.113.200"])
     with pytest.raises(CephError, match=r"192\.0\.2\.11 is one of the addresses that are never put on the blocklist"):
         guard_snapshots.block(pool(), ["192.0.2.11"], [], never=["::ffff:192.0.2.11"])
@@ -405,7 +405,7 @@ def test_an_address_that_is_known_to_be_the_hosts_is_listed_though_managers_are_
     there = pool()
     there.answers["mgr dump"] = there.answers["fs dump"] = CephError("error -13: access denied")
     for known in (["192.0.2.12"], []):
-        with pytest.raises(CephError, match="nothing is put on the blocklist"):
+        with pytest.raises(CephError, match="the run puts nothing on the blocklist"):
             guard_snapshots.block(there, ["192.0.2.11", "192.0.2.12"], [], host_addresses=known)
     assert orders(there) == []
     assert guard_snapshots.block(there, ["192.0.2.11"], [], host_addresses=["192.0.2.11"]).listed == ["192.0.2.11"]
@@ -558,7 +558,7 @@ WHERE = {"pool": "vms", "rbd_user": "nova"}
 def test_the_module_refuses_a_fence_of_no_address_before_it_connects(there):
     for state in ("present", "absent", "listed"):
         answer = run(rbd_blocklist.main, {**WHERE, "addresses": [], "state": state})
-        assert (answer["failed"], answer["msg"]) == (True, "no address is named: nothing was done")
+        assert (answer["failed"], answer["msg"]) == (True, "no address is named. Nothing was done")
     assert there.calls == []
 
 
@@ -587,7 +587,7 @@ def test_the_module_returns_what_a_proof_is_made_of(there):
 def test_a_fence_that_somebody_lifted_is_not_proven_again(there):
     answer = run(rbd_blocklist.main, {**WHERE, "addresses": ["192.0.2.11"], "state": "listed"})
     assert answer["failed"]
-    assert answer["msg"] == "not on the OSD blocklist: 192.0.2.11"
+    assert answer["msg"] == "these addresses are not on the OSD blocklist: 192.0.2.11"
 
 
 def test_the_module_warns_of_a_range_that_still_shuts_the_host_out(there, monkeypatch):

@@ -191,7 +191,7 @@ def test_from_within_a_container_nothing_is_told(tmp_path):
     tree = deployed.packages(tmp_path)
     (tree.proc / "self").unlink()
     tree.process("self", "python3", uts=deployed.OWN_UTS)
-    with pytest.raises(ReadError, match="another host name than process 1"):
+    with pytest.raises(ReadError, match="a host name that differs from the host name of process 1"):
         read(tree)
 
 
@@ -283,7 +283,7 @@ def test_what_the_process_has_read_is_not_known_without_its_start_or_its_files(t
     tree = deployed.packages(tmp_path)
     assert (read(tree).pending, read(tree).pending_unread) == (None, "nova.conf was not read")
     (tree.proc / "stat").write_text("cpu 1 2\n")
-    assert read(tree, ("/x",)).pending_unread == "when nova-compute started is not known"
+    assert read(tree, ("/x",)).pending_unread == "the start time of nova-compute is not known"
 
 
 @pytest.mark.parametrize(("flags", "expected"), [(0x10, True), (0x80000 | 0x10, True), (0x80000, False), (0, False)])

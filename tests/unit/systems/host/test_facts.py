@@ -124,7 +124,7 @@ def test_a_machine_without_dmi_is_not_one_whose_dmi_cannot_be_read(tmp_path):
     with pytest.raises(OSError, match="No such file"):
         host.dmi_uuid(str(classes))
     classes.mkdir()
-    with pytest.raises(host.ReadError, match="is sysfs mounted"):
+    with pytest.raises(host.ReadError, match="Check that sysfs is mounted"):
         host.dmi_uuid(str(classes))
     (classes / "net").mkdir()
     assert host.dmi_uuid(str(classes)) == ""
@@ -412,11 +412,11 @@ def test_a_masked_unit_is_read_from_its_files_and_never_guessed(tmp_path, monkey
     assert unit_environment.masked_setting("nova-compute.service", "User") == "nova"
     assert unit_environment.masked_setting("nova-compute.service", "Group") == ""
     defaults.write_text(f"{HOST}=x\n")
-    with pytest.raises(units.HostError, match=r"is masked, and .*nova-compute\.service may set its environment"):
+    with pytest.raises(units.HostError, match=r"is masked, and .*nova-compute\.service may set environment variables"):
         started_with(Systemd(), "masked")
     defaults.write_text("")
     more.write_text(f"[Service]\nEnvironment={HOST}=envhost\nUser=other\n")
-    with pytest.raises(units.HostError, match=r"is masked, and .*a\.conf may set its environment"):
+    with pytest.raises(units.HostError, match=r"is masked, and .*a\.conf may set environment variables"):
         started_with(Systemd(), "masked")
     assert unit_environment.masked_setting("nova-compute.service", "User") is None
 
@@ -719,7 +719,11 @@ def test_whether_an_unknown_user_may_read_a_closed_file_is_not_known(public):
     os.chmod(public, 0o640)
     read = compute_id.read_compute_id(public, True, nobody)
     # What we read in it still counts for everything but the forecast.
-    assert (read.unread, read.uuid, read.error) == (True, UUID, "whether nova-compute may read it is not known")
+    assert (read.unread, read.uuid, read.error) == (
+        True,
+        UUID,
+        "it is not known whether nova-compute may read the file",
+    )
 
 
 def test_an_access_control_list_is_not_known(public, monkeypatch):

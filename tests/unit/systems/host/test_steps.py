@@ -80,11 +80,11 @@ def world(tmp_path, monkeypatch):
 def test_names_there_and_back(world):
     for _again in range(2):
         assert world.action.apply(world.params) == {}
-        assert world.action.verify(world.params) == {"remark": "libvirt says new"}
+        assert world.action.verify(world.params) == {"remark": "libvirt reports the name new"}
         assert world.action.is_done(world.params) == {"done": True}
         assert world.names() == {"new"}
     for _again in range(2):
-        assert world.action.undo(world.params) == {"remark": "libvirt says old"}
+        assert world.action.undo(world.params) == {"remark": "libvirt reports the name old"}
         assert world.action.is_done(world.params) == {"done": False}
         assert world.names() == {"old"}
     assert (world.hosts.read_text(), world.conf.read_text()) == (OLD_HOSTS, OLD_CONF)
@@ -153,7 +153,7 @@ def test_a_host_without_static_name_gets_one(world):
 def test_libvirts_word_counts(world, monkeypatch):
     world.action.apply(world.params)
     monkeypatch.setattr(libvirt, "hostname", lambda _uri: "new.example")
-    with pytest.raises(steps.HostStepError, match=r"libvirt calls this host new\.example, not new"):
+    with pytest.raises(steps.HostStepError, match=r"libvirt reports the name new\.example for this host, not new"):
         world.action.verify(world.params)
     assert world.action.is_done(world.params) == {"done": False}
 
@@ -167,7 +167,7 @@ def test_a_host_that_keeps_its_own_name(world):
 
 
 def test_verify_names_the_lines_that_are_left(world):
-    with pytest.raises(steps.HostStepError, match=r"lines that differ from the expected ones: .*hosts:2.*nova.conf:2"):
+    with pytest.raises(steps.HostStepError, match=r"lines differ from the expected lines: .*hosts:2.*nova.conf:2"):
         world.action.verify(world.params)
 
 
@@ -401,5 +401,5 @@ def test_a_qemu_that_libvirt_does_not_know_any_more_is_still_there(ending):
 
 
 def test_the_end_of_a_domain_is_not_taken_back(ending):
-    with pytest.raises(steps.HostStepError, match="not restored"):
+    with pytest.raises(steps.HostStepError, match="cannot restore"):
         steps.EndDomains().undo(ending.params)

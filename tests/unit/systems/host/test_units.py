@@ -107,7 +107,7 @@ def test_a_unit_that_was_not_active_is_not_started(world):
 def test_a_stop_that_takes_too_long_is_told(tmp_path, monkeypatch):
     world = World(tmp_path, monkeypatch, None, stop_polls=10**6)
     monkeypatch.setattr(units, "seconds_since", lambda *_args: 401)
-    with pytest.raises(steps.HostStepError, match="still not stopped after 401 s: nova-compute"):
+    with pytest.raises(steps.HostStepError, match="the service has not stopped after 401 s: nova-compute"):
         world.stop.apply(world.params)
 
 
@@ -275,7 +275,7 @@ def test_without_systemd(failure, message):
 
 def test_an_answer_for_fewer_units_is_refused():
     answer = subprocess.CompletedProcess([], 0, b"Id=a.service\n", b"")
-    with pytest.raises(units.UnitError, match="asked for 2 units, answered for 1"):
+    with pytest.raises(units.UnitError, match="asked for 2 units, but the answer has 1"):
         units.Systemctl(lambda *_args, **_kwargs: answer).show(["a.service", "b.service"])
 
 
