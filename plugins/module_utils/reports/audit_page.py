@@ -272,10 +272,10 @@ def _sentence(outcomes: t.Mapping[str, int], lost: int) -> str:
         STARTS: lambda n: (
             f"{count(n, 'host')} {'starts' if n == 1 else 'start'} and {'touches' if n == 1 else 'touch'} no guest"
         ),
-        TOUCHES: lambda n: f"{n} would change guests",
-        REFUSES: lambda n: f"{n} would refuse to start",
-        DESTROYS: lambda n: f"{n} would destroy {count(lost, 'guest')}",
-        "unknown": lambda n: f"for {n} this is not known",
+        TOUCHES: lambda n: f"{count(n, 'host')} would change guests",
+        REFUSES: lambda n: f"{count(n, 'host')} would refuse to start",
+        DESTROYS: lambda n: f"{count(n, 'host')} would destroy {count(lost, 'guest')}",
+        "unknown": lambda n: f"for {count(n, 'host')} this is not known",
     }
     return ", ".join(words[name](outcomes[name]) for name in reversed(OUTCOMES) if outcomes[name])
 
@@ -320,7 +320,7 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
     named = ", ".join(f"{host.name}: {amount(host.no_room_mib)} do not fit" for host in short[:NAMED])
     more = f", and {count(len(short) - NAMED, 'more host')}" if len(short) > NAMED else ""
     if not judged:
-        return f"{zone.name}: not known, none of its hosts was read"
+        return f"{zone.name}: not known, because none of its hosts was read"
     if not short:
         words = f"{zone.name} survives the loss of any host"
     elif len(short) == judged:
@@ -344,17 +344,18 @@ def amount(mib: int) -> str:
 def capacity_words(host: capacity_outlook.HostOutlook) -> str:
     """Return what an evacuation of one host would need, and what there is."""
     if host.total is None or host.need is None:
-        return f"not read: {host.reason or 'its memory or its domains'}"
+        return f"not read: {host.reason or 'the memory or the domains of the host'}"
     verdict = (
         f"{count(host.no_room, 'guest')} ({amount(host.no_room_mib)}) would find no room"
         if host.no_room
         else "all would find room"
     )
-    unknown = f"; {count(host.unknown, 'host')} of its zone not read" if host.unknown else ""
+    unknown = f"; {count(host.unknown, 'host')} of this zone not read" if host.unknown else ""
     return (
         f"{amount(host.available or 0)} of {amount(host.total)} available. An evacuation would move "
-        f"{count(host.guests or 0, 'running guest')}, {amount(host.need)}; the other hosts of {host.zone} have "
-        f"{amount(host.others)} of room: {verdict}{unknown}."
+        f"{count(host.guests or 0, 'running guest')} with {amount(host.need)} of memory. The other hosts of "
+        f"{host.zone} "
+        f"have {amount(host.others)} free: {verdict}{unknown}."
     )
 
 
@@ -369,33 +370,45 @@ def room_words(host: capacity_outlook.HostOutlook) -> str:
 _FIXES: t.Sequence[t.Tuple[str, str]] = (
     (
         r"not (asked|requested)|no earlier record was asked",
-        "The request of this run left it out. To read it, set audit_sources, audit_definitions or audit_ceph.",
+        "This run did not request these facts. To read them, set audit_sources, audit_definitions or audit_ceph.",
     ),
     (r"definitions", "Run with audit_definitions: true, and let Ansible become root on the hosts."),
     (
         r"the host was not read|not compared with the other hosts|compute host was read|no host that was read",
-        "Make these hosts reachable for Ansible (SG114 has the reason of each), and name all of them in audit_hosts.",
+        (
+            "Make these hosts reachable for Ansible (SG114 has the reason for each host), and name all of them in "
+            "audit_hosts."
+        ),
     ),
     (
         r"OSD blocklist|looked into Ceph|watchers|snapshots",
-        "Let one host of each cluster read Ceph: audit_ceph: true, and a user that may list images and the blocklist.",
+        (
+            "Set audit_ceph: true, and let one host of each Ceph cluster read Ceph as a user that may list images and "
+            "the blocklist."
+        ),
     ),
     (r"journals", "Make the journal directory readable: stackguard_state_dir on stackguard_state_host."),
     (r"listed|counted", "Repair the listed links and run the audit again, or raise audit_links_listed."),
     (
         r"link|cell|database|migrations|instances|mapping",
-        "Read the databases: nova_api_db_url, the grants of docs/database-grants.md, databases in audit_sources.",
+        (
+            "Read the databases: set nova_api_db_url, give the grants of docs/database-grants.md, and add databases to "
+            "audit_sources."
+        ),
     ),
     (
         r"servers|aggregates|services|providers|API|catalogue|compute node|zone",
-        "Read the APIs: credentials of an administrator, and api in audit_sources.",
+        "Read the APIs: use the credentials of an administrator, and add api to audit_sources.",
     ),
     (
         r"nova\.conf|compute_id|memory|domains|release",
-        "Let Ansible become root on these hosts, with python3-libvirt installed; SG114 names what was not read.",
+        (
+            "Install python3-libvirt on these hosts, and let Ansible become root there. SG114 names the facts "
+            "that were not read."
+        ),
     ),
 )
-_LOOK = "See the page of the code: it names the sources that the check needs."
+_LOOK = "Read the page of the code, which names the sources that the check needs."
 
 
 def _coverage(found: audit.AuditResult) -> t.List[t.Dict[str, t.Any]]:

@@ -247,16 +247,18 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
         if then.scope[name] != now.scope[name]
     ]
     if COUNTED not in then.scope:
-        reasons.append("another version wrote the earlier report, which does not record what was only counted")
+        reasons.append(
+            "another version wrote the earlier report, which does not record the items that were only counted"
+        )
     if now.scope["cloud"] is None and not now.scope["stores"]:
         reasons.append("the cloud is not known: the evidence has neither its name nor its databases")
-    for entry, which in ((now, "this time"), (then, "then")):
+    for entry, which in ((now, "this audit"), (then, "the earlier audit")):
         if _gaps(entry):
-            reasons.append(f"not everything was read {which}")
+            reasons.append(f"{which} did not read everything")
     undecided = _undecided(now) - _undecided(then)
     if undecided:
         codes = sorted({code for code, _object in undecided})
-        reasons.append(f"not decided this time: {', '.join(codes[:5])}{' ...' if len(codes) > 5 else ''}")
+        reasons.append(f"this audit did not decide {', '.join(codes[:5])}{' ...' if len(codes) > 5 else ''}")
     return reasons
 
 

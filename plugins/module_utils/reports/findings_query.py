@@ -156,7 +156,7 @@ def query_of(
         raise QueryError(f"findings_query: {error}") from error
     wrong = [word for word in severities if word not in SEVERITIES]
     if wrong:
-        raise QueryError(f"findings_severities: {wrong[0]!r} is none of {', '.join(SEVERITIES)}")
+        raise QueryError(f"findings_severities: {wrong[0]!r} is not one of {', '.join(SEVERITIES)}")
     named = tuple(host.strip() for host in hosts if host.strip())
     return Query(known, tuple(severities), named, expression)
 
@@ -166,20 +166,20 @@ def report_of(text: str) -> Json:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise QueryError(f"it is no JSON: {error}") from error
+        raise QueryError(f"the file is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise QueryError("it is no report: it is no JSON object")
+        raise QueryError("this is not a report: the content is not a JSON object")
     missing = [name for name in _REQUIRED if name not in found]
     if missing:
-        raise QueryError(f"it is no report: it has no {', '.join(missing)}")
+        raise QueryError(f"this is not a report: it does not have {', '.join(missing)}")
     if found["schema"] != REPORT_SCHEMA:
-        raise QueryError(f"its schema is {found['schema']!r}, and this version reads {REPORT_SCHEMA}")
+        raise QueryError(f"the report has schema {found['schema']!r}, but this version reads schema {REPORT_SCHEMA}")
     for name in ("findings", "unchecked"):
         entries = found[name]
         if not isinstance(entries, list) or not all(isinstance(entry, dict) and "code" in entry for entry in entries):
-            raise QueryError(f"it is no report: {name} is no list of entries with a code")
+            raise QueryError(f"this is not a report: {name} is not a list of entries with a code")
     if not all(isinstance(entry.get("object"), dict) and "severity" in entry for entry in found["findings"]):
-        raise QueryError("it is no report: a finding has no object or no severity")
+        raise QueryError("this is not a report: a finding has no object or no severity")
     return found
 
 
@@ -192,11 +192,14 @@ def must_decide(report: Json, query: Query, fail_if: str) -> None:
     if fail_if != FOUND:
         return
     if not isinstance(report.get("remedies"), list):
-        raise QueryError("findings_fail_if: it is no audit's report (it has no remedies): name one in findings_report")
+        raise QueryError(
+            "findings_fail_if: this is not the report of an audit (it has no remedies). Set findings_report to the "
+            "report of an audit"
+        )
     if (query.codes or query.hosts) and not _number(report.get("hosts")):
         raise QueryError(
-            "findings_fail_if: it is about no compute host (hosts is 0), so it decides nothing about codes or hosts: "
-            "run the audit with the hosts"
+            "findings_fail_if: the report is about no compute host (hosts is 0), so it decides nothing about codes or "
+            "hosts. Run the audit with the hosts"
         )
 
 
@@ -291,14 +294,17 @@ def message(found: Answer, report: Json) -> str:
     what = count(found.number, "finding") if found.findings else entries
     parts = [f"The query selects {what} of the report of {report['generated_at']} (verdict {report['verdict']})."]
     if found.undecided:
-        number = count(len(found.undecided), "item")
-        parts.append(f"It leaves {number} unchecked ({_listed(found.undecided)}): these are not decided.")
+        number = count(len(found.undecided), "unchecked item")
+        parts.append(f"The report has {number} ({_listed(found.undecided)}), which the audit did not decide.")
     if found.unread:
         number = count(len(found.unread), "finding")
-        parts.append(f"It has {number} about unread facts ({_listed(found.unread)}): these are not decided.")
+        parts.append(
+            f"The report has {number} about unread facts ({_listed(found.unread)}), so checks may be undecided."
+        )
     if found.unnamed:
         parts.append(
-            f"No finding of it is about {', '.join(found.unnamed)}: a report does not list hosts without findings, so "
+            f"The report has no finding about {', '.join(found.unnamed)}. A report does not list hosts without "
+            "findings, so "
             "check the names."
         )
     return " ".join(_printable(part) for part in parts)

@@ -66,21 +66,26 @@ STATES: t.Mapping[str, Ended] = {
     "evacuated": Ended("done", None, "The evacuation is finished, and its journal is closed."),
     journals.ROLLED_BACK: Ended("rolled back", WARN, "The operation was undone, and its journal is closed."),
     "aborted": Ended("aborted", WARN, "The operation was ended before everything was done, and its journal is closed."),
-    journals.OPEN: Ended("open", BLOCK, "The operation is not finished. Its journal is open: resume it, or end it."),
-    journals.ROLLING_BACK: Ended("open", BLOCK, "The rollback is not finished. Its journal is open: end it."),
+    journals.OPEN: Ended(
+        "open", BLOCK, "The operation is not finished. Its journal is open: resume the operation, or end it."
+    ),
+    journals.ROLLING_BACK: Ended(
+        "open", BLOCK, "The rollback is not finished. Its journal is open: finish the rollback."
+    ),
     PLANNED: Ended("planned", None, "Check mode: nothing was changed. This is the whole plan."),
     "resumed": Ended("open", WARN, "Check mode: nothing was changed. An open operation would be resumed."),
     "refused": Ended("refused", BLOCK, "Nothing was changed. The blockers below are all the reasons."),
     "disks-not-open": Ended(
         "disks not open",
         BLOCK,
-        "Nothing is left to clear, but running domains cannot use their disks, or this is unknown.",
+        "Nothing is left to clear, but running domains cannot use their disks, or the run does not know whether they "
+        "can.",
     ),
     "incomplete": Ended("incomplete", BLOCK, "The operation has ended, and some servers did not move."),
     "none": Ended("nothing to do", None, "Nothing was changed."),
     "clear": Ended("nothing to do", None, "Nothing was changed: no server is on the host."),
-    "failed": Ended("failed", BLOCK, "The run failed. What it changed is in its journal."),
-    "unknown": Ended("unknown", BLOCK, "The state of the operation could not be read. Its journal has it."),
+    "failed": Ended("failed", BLOCK, "The run failed. The journal records what the run changed."),
+    "unknown": Ended("unknown", BLOCK, "The run could not read the state of the operation. The journal has the state."),
 }
 
 
@@ -338,36 +343,42 @@ def _events(shown: OperationRun) -> t.List[t.Dict[str, str]]:
 PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "service_status": ("operation lock", "The compute service has the status and the reason of this operation."),
     "lock_guests": ("guests locked", "Nova refuses the owners' requests while the host is renamed."),
-    "settle": ("no task in flight", "No guest of the host had a task when the run continued."),
+    "settle": ("no task in flight", "No guest of the host had a task in progress when the run continued."),
     "drain_queues": ("no request waiting", "RabbitMQ held no request for the old name."),
-    "stop_units": ("service stopped", "The units were read as stopped and masked."),
-    "cell_rows": ("cell database", "Each row held the value that was read, and was read back with the new one."),
-    "api_rows": ("API database", "Each row held the value that was read, and was read back with the new one."),
+    "stop_units": ("service stopped", "The run verified that the units are stopped and masked."),
+    "cell_rows": ("cell database", "Each row had the expected old value, and was read back with the new value."),
+    "api_rows": ("API database", "Each row had the expected old value, and was read back with the new value."),
     "providers": ("placement", "Each provider was read back under its new name."),
     "neutron": ("neutron", "Agents and ports were read back under the new name."),
-    "ovn_ports_by_chassis": ("OVN ports", "Each port of the host named its chassis, and the chassis kept it."),
+    "ovn_ports_by_chassis": (
+        "OVN ports",
+        "Each port of the host requested its chassis by name, and the chassis kept each port.",
+    ),
     "ovn_hostname": ("OVN chassis", "The chassis was read back with the new hostname."),
     "neutron_bindings": ("neutron database", "The rows of bindings and segments have the new name."),
-    "ovn_ports_by_host": ("OVN ports", "No port of the host names the old name."),
-    "ovn_verified": ("OVN", "The chassis is the same, its ports are where they were, and ovn-controller takes part."),
+    "ovn_ports_by_host": ("OVN ports", "No port of the host has the old name."),
+    "ovn_verified": (
+        "OVN",
+        "The chassis is the same, its ports are bound as before, and ovn-controller processes changes.",
+    ),
     "ovn_chassis": ("OVN chassis", "The chassis was read back with the new hostname; no port asks for the old one."),
     "host_names": ("canonical name", "The host's names and files were read back; libvirt reports the new name."),
-    "guests": ("guests unharmed", "QEMU process, uuid and definition of each guest are those of the plan."),
+    "guests": ("guests unharmed", "The QEMU process, uuid and definition of each guest are as in the plan."),
     "compute_up": ("service up", "nova-compute started under the new name, with the same node and ids."),
     "agents_alive": ("network agents", "Neutron reports the agents alive under the new name."),
     "no_evacuation": ("no evacuation", "No guest of the host was evacuated during the operation."),
-    "lost_requests": ("no request lost", "Requests since the plan have ended, or are findings below."),
+    "lost_requests": ("no request lost", "Requests that arrived after the plan have ended, or are findings below."),
     "audit": ("old name gone", "Each place that stores a host name was read again."),
     "fence": ("fence", "The host was fenced, and the fence was read back."),
     "hold_down": ("service held down", "The compute service is forced down and disabled by this operation."),
     "guard": ("guard snapshots", "Each image was read back with its id and its snapshot."),
-    "unguard": ("guards removed", "No image has a guard of this operation any more."),
-    "end_domains": ("domains ended", "Neither libvirt nor the process table of the host has any of them."),
+    "unguard": ("guards removed", "No image has a guard snapshot of this operation."),
+    "end_domains": ("domains ended", "Neither libvirt nor the process table of the host has any of these domains."),
     "chassis": ("OVN chassis", "The chassis of the host was deleted; no port was bound to it."),
-    "unblock": ("blocklist", "The entries were removed in each cluster by a host that reaches it."),
+    "unblock": ("blocklist", "In each cluster, a host that reaches the cluster removed the entries."),
     "release": ("service released", "The compute service was read back with the status of the plan."),
     "hold": ("host held", "The compute service is disabled with the reason of this operation."),
-    "leave": ("host released", "The compute service has the status that the plan says."),
+    "leave": ("host released", "The compute service has the status of the plan."),
 }
 
 
@@ -405,7 +416,7 @@ def _fence_proofs(shown: OperationRun) -> t.Iterator[t.Dict[str, str]]:
         covers = "; ".join(f"Ceph {fsid}: {in_words({'addresses': found})}" for fsid, found in sorted(clusters.items()))
         words = f"{proof.get('kind')} of {proof.get('host')}, read on {proof.get('source')}: {proof.get('read')}. "
         machine = proof.get("kind") in OF_MACHINE
-        words += f"It covers {'the whole machine' if machine else covers or 'nothing that the journal names'}."
+        words += f"The proof covers {'the whole machine' if machine else covers or 'nothing that the journal names'}."
         yield _proof(FENCE_PROOF, words, str(proof.get("at")))
     if isinstance(attested, dict):
         words = f"No proof, but a statement of {attested.get('by')}: {attested.get('reason')}"
@@ -413,7 +424,7 @@ def _fence_proofs(shown: OperationRun) -> t.Iterator[t.Dict[str, str]]:
     listed = {fsid: found for fsid, found in (shown.about.get("blocklisted") or {}).items() if found}
     if listed:
         words = "; ".join(f"Ceph {fsid}: {in_words({'addresses': found})}" for fsid, found in sorted(listed.items()))
-        yield _proof("OSD blocklist", f"The blocklist has these entries of this operation. {words}", "")
+        yield _proof("OSD blocklist", f"The blocklist has these entries of this operation: {words}", "")
     if shown.about.get("machine_id"):
         yield _proof("machine", f"The operation is for the machine {shown.about['machine_id']}.", "")
 
@@ -496,7 +507,7 @@ def _remains(shown: OperationRun, steps: t.Sequence[Json], servers: t.Sequence[J
     stay = [str(server["name"]) for server in servers if server["state"] == STAYS]
     if stay and not shown.is_open:
         named = ", ".join(stay[:NAMED]) + (f" and {len(stay) - NAMED} more" if len(stay) > NAMED else "")
-        rows.append(_row(f"{count(len(stay), 'server')} did not move: {named}. The reason of each is below."))
+        rows.append(_row(f"{count(len(stay), 'server')} did not move: {named}. The reason for each server is below."))
     guarded = sum(1 for server in servers if server["guarded"])
     if guarded and not shown.is_open:
         rows.append(_row(f"{count(guarded, 'server')} may have a guard snapshot left: an audit names each (SG508)."))
@@ -514,14 +525,16 @@ def _ways(shown: OperationRun, steps: t.Sequence[Json]) -> t.Iterator[t.Dict[str
         said = (
             f"{count(len(left), 'step')} of {len(steps)} not done: {named}{more}."
             if left
-            else "All steps are done; only the end of the operation is left."
+            else "All steps are done, and only the journal is still open."
         )
         goes_back = (shown.journal or {}).get("state") in (journals.ROLLING_BACK, journals.ROLLED_BACK)
         if not goes_back:
-            yield _row(f"{said} To resume it, {_OTHERS}:", _command(shown, action="resume"))
+            yield _row(f"{said} To resume the operation, {_OTHERS}:", _command(shown, action="resume"))
         if shown.back:
             begin = (
-                f"{said} The rollback has begun; to finish it" if goes_back else "To end it without the remaining steps"
+                f"{said} The rollback has begun. To finish the rollback"
+                if goes_back
+                else "To end the operation without the remaining steps"
             )
             yield _row(f"{begin}, {_OTHERS}:", _command(shown, action=shown.back))
     elif shown.state == PLANNED:
@@ -534,7 +547,7 @@ def _ways(shown: OperationRun, steps: t.Sequence[Json]) -> t.Iterator[t.Dict[str
         first = "Resolve the findings below. Then check again" if shown.state not in PUT_BACK else "To try again"
         yield _row(f"{first}, {_OTHERS}:", _command(shown, check=True))
     elif shown.state == "unknown":
-        yield _row(f"To see its state, {_OTHERS}:", _command(shown, action="status"))
+        yield _row(f"To see the state of the operation, {_OTHERS}:", _command(shown, action="status"))
 
 
 def _afterwards(shown: OperationRun) -> t.Iterator[t.Dict[str, t.Any]]:
@@ -542,7 +555,8 @@ def _afterwards(shown: OperationRun) -> t.Iterator[t.Dict[str, t.Any]]:
     audit_it = "ansible-playbook stackguard.nova.audit -i INVENTORY"
     if shown.playbook == "rename_host":
         yield _row(
-            "Write the new name into the inventory and the deployment tool before either runs on this host again. "
+            "Write the new name into the inventory and the deployment tool before you run either of them on this host "
+            "again. "
             "Then verify with an audit.",
             audit_it,
         )

@@ -19,8 +19,8 @@ Json = t.Dict[str, t.Any]
 
 #: States of a run that has begun nothing: its report needs no word about a journal.
 NOTHING_BEGUN = ("none", "refused")
-NO_RESULT = "the run ended before it decided anything: see its output"
-AGAIN = "It is not finished: run the same command again to resume."
+NO_RESULT = "the run ended before it decided anything: see the output of the run"
+AGAIN = "The operation is not finished. Run the same command again to resume."
 
 
 @dataclasses.dataclass(frozen=True)

@@ -37,7 +37,7 @@ def text(found: AuditResult, version: t.Optional[str] = None, new_blockers: t.Op
         metrics.gauge("info", "Version of stackguard.nova that made the report.", [({"version": version}, 1)])
     _whole(metrics, found)
     if new_blockers is not None:
-        metrics.gauge("new_blockers", "Blockers that the last audit did not have.", [({}, new_blockers)])
+        metrics.gauge("new_blockers", "Blockers that the earlier audit did not have.", [({}, new_blockers)])
     _findings(metrics, found)
     _forecast(metrics, found)
     short = sum(zone.short for zone in found.zones)
@@ -48,12 +48,16 @@ def text(found: AuditResult, version: t.Optional[str] = None, new_blockers: t.Op
 def _whole(metrics: _Metrics, found: AuditResult) -> None:
     when = moment(found.report["generated_at"])
     if when is not None:
-        metrics.gauge("generated_timestamp_seconds", "When the evidence was collected.", [({}, int(when.timestamp()))])
+        metrics.gauge(
+            "generated_timestamp_seconds", "Time at which the evidence was collected.", [({}, int(when.timestamp()))]
+        )
     if found.scope.seconds is not None:
-        metrics.gauge("duration_seconds", "From the first reading to the last.", [({}, found.scope.seconds)])
+        metrics.gauge(
+            "duration_seconds", "Seconds from the first reading to the last reading.", [({}, found.scope.seconds)]
+        )
     verdicts = [({"verdict": name}, int(found.verdict == name)) for name in VERDICTS]
     metrics.gauge("verdict", "Verdict of the last audit.", verdicts)
-    metrics.gauge("hosts", "Compute hosts, read or not.", [({}, found.report["hosts"])])
+    metrics.gauge("hosts", "Compute hosts, including hosts that did not answer.", [({}, found.report["hosts"])])
     metrics.gauge("hosts_unread", "Compute hosts that did not answer.", [({}, len(found.scope.unread_hosts))])
     metrics.gauge("servers", "Servers.", [({}, found.report["servers"])])
 
@@ -66,7 +70,7 @@ def _findings(metrics: _Metrics, found: AuditResult) -> None:
         ({"code": code, "slug": CATALOGUE[code].slug, "severity": level}, counted[code, level])
         for code, level in sorted({*decided, *counted}, key=lambda key: (key[0], SEVERITIES.index(key[1])))
     ]
-    metrics.gauge("findings", "Findings, by code and severity. A code that could not be decided has none.", values)
+    metrics.gauge("findings", "Findings, by code and severity. An undecided code has no value.", values)
     totals = [({"severity": level}, found.report["counts"][level]) for level in SEVERITIES]
     metrics.gauge("findings_by_severity", "All findings, by severity.", totals)
     passed = found.report["counts"]["overridden"]

@@ -127,8 +127,8 @@ _BOTH_ENDS: t.Mapping[str, t.Tuple[str, ...]] = {"SG309": ("source", "destinatio
 _OTHER = Rule("rest")
 
 KEEP_STOPPED = (
-    "Do not start or restart nova-compute on this host until the steps below are done, and prevent others from "
-    "starting it: systemctl mask nova-compute (its unit may have another name)."
+    "Do not start or restart nova-compute on this host until the steps below are done. Prevent others from "
+    "starting nova-compute: systemctl mask nova-compute (the unit may have another name)."
 )
 AGAIN = "Run the audit again. Its result decides the postponed findings."
 

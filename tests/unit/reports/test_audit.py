@@ -437,7 +437,7 @@ def test_a_reason_is_told_once_with_its_fix():
     text = "".join(_Page(page(audited(troubled()))).words)
     assert text.count("the links were not read") == 1
     assert "16 checks: the links were not read" in " ".join(text.split())
-    assert "Fix: Read the databases: nova_api_db_url" in text
+    assert "Fix: Read the databases: set nova_api_db_url" in text
 
 
 def test_the_page_has_the_pages_of_the_codes_that_occur():

@@ -85,8 +85,8 @@ def other_database():
     [
         (judged(lost(1), None, "other"), judged(lost(1), LATER), "another cloud"),
         (judged(other_database()), judged(lost(1), LATER), "databases or Ceph pools are not the same"),
-        (judged(lost(1).unreachable("compute3")), judged(lost(1), LATER), "not everything was read then"),
-        (judged(lost(1)), judged(lost(1).unreachable("compute3"), LATER), "not everything was read this time"),
+        (judged(lost(1).unreachable("compute3")), judged(lost(1), LATER), "the earlier audit did not read everything"),
+        (judged(lost(1)), judged(lost(1).unreachable("compute3"), LATER), "this audit did not read everything"),
         (
             judged(lost(1).unreachable("compute3")),
             judged(lost(1).unreachable("compute3"), LATER),
@@ -103,7 +103,7 @@ def other_database():
             judged(lost(1), LATER, "prod", requested=["hosts", "api"]),
             "sources that were requested are not the same",
         ),
-        (judged(lost(1)), judged(lost(1).host("compute2", memory=None), LATER), "not everything was read this time"),
+        (judged(lost(1)), judged(lost(1).host("compute2", memory=None), LATER), "this audit did not read everything"),
         (judged(lost(1), LATER), judged(lost(1)), "no earlier report"),
         (judged(lost(1)), judged(lost(1)), "no earlier report"),
     ],
@@ -162,7 +162,7 @@ def test_what_was_only_counted_is_doubt():
     whole = [judged(lost(1)), judged(lost(1), LATER)]
     then, now = (dataclasses.replace(one, checked=one.checked + findings.Checked((), (item,))) for one in whole)
     found = compared(now, then)
-    assert found.because == ("not everything was read this time", "not everything was read then")
+    assert found.because == ("this audit did not read everything", "the earlier audit did not read everything")
     assert compared(whole[1], whole[0]).comparable
 
 
@@ -180,7 +180,9 @@ def test_a_report_that_does_not_say_what_was_only_counted_excuses_nothing():
     then, now = audit.as_earlier(judged(lost(1))), audit.as_earlier(judged(lost(1), LATER))
     older = {key: value for key, value in then.scope.items() if key != changes.COUNTED}
     found = changes.changes(now, changes.History((dataclasses.replace(then, scope=older),)))
-    assert found.because == ("another version wrote the earlier report, which does not record what was only counted",)
+    assert found.because == (
+        "another version wrote the earlier report, which does not record the items that were only counted",
+    )
     assert found.new_blockers == 0
     assert audit.fails("block", "new_blocker", found)
 
@@ -190,7 +192,7 @@ def test_what_is_undecided_now_and_was_decided_then_is_doubt():
     entry = {"code": "SG301", "object": "all", "reason": "the aggregates were not read"}
     more = {**now.report, "unchecked": [*now.report["unchecked"], entry]}
     found = changes.changes(dataclasses.replace(now, report=more), changes.History((then,)))
-    assert found.because == ("not decided this time: SG301",)
+    assert found.because == ("this audit did not decide SG301",)
 
 
 def test_one_of_another_scope_between_does_not_hide_the_last_that_fits():

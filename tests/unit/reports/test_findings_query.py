@@ -58,7 +58,7 @@ def test_it_selects_the_findings_that_are_asked_for(given, codes):
     ("given", "words"),
     [
         ({"codes": ["SG1113"]}, "findings_codes: 'SG1113' is not a finding code. The nearest are SG113"),
-        ({"severities": ["blockers"]}, "findings_severities: 'blockers' is none of blocker, warning, info"),
+        ({"severities": ["blockers"]}, "findings_severities: 'blockers' is not one of blocker, warning, info"),
         ({"expression": "findings[?sverity=='blocker']"}, "a finding has no field 'sverity': did you mean severity?"),
         ({"expression": "findings[?severity=='blocked']"}, "'blocked' is not one of the field's values: blocker"),
         ({"expression": "findings[?code=='SG133']"}, "'SG133' is not one of the field's values"),
@@ -79,11 +79,11 @@ def test_a_query_that_can_only_be_empty_is_refused(given, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "it is no JSON"),
-        ("[]", "it is no JSON object"),
-        ('{"verdict": "pass"}', "it has no schema, generated_at, findings, unchecked, counts"),
-        (json.dumps({**REPORT, "schema": 2}), "its schema is 2, and this version reads 1"),
-        (json.dumps({**REPORT, "findings": {}}), "findings is no list"),
+        ("", "the file is not JSON"),
+        ("[]", "not a JSON object"),
+        ('{"verdict": "pass"}', "it does not have schema, generated_at, findings, unchecked, counts"),
+        (json.dumps({**REPORT, "schema": 2}), "schema 2, but this version reads schema 1"),
+        (json.dumps({**REPORT, "findings": {}}), "findings is not a list"),
         (json.dumps({**REPORT, "findings": [{"code": "SG113"}]}), "a finding has no object"),
     ],
 )
@@ -113,7 +113,7 @@ def test_what_was_not_decided_keeps_every_gate_red_whatever_it_asks_for(code):
     for query in ({"codes": ["SG113"]}, {"codes": ["SG113"], "expression": "findings"}, {"severities": ["info"]}):
         found = asked(left, **query)
         assert not found.found and found.fails(queries.FOUND) and not found.fails(queries.NEVER), query
-        assert f"1 item unchecked ({code})" in queries.message(found, left)
+        assert f"1 unchecked item ({code})" in queries.message(found, left)
 
 
 @pytest.mark.parametrize("code", ["SG114", "SG311", "SG709"])
@@ -143,7 +143,7 @@ def test_a_gate_takes_an_audit_s_report_only():
     """A resize that looked for nothing of the kind was a green gate for SG113."""
     operation = {key: value for key, value in report().items() if key != "remedies"}
     for given in (operation, {**operation, "remedies": None}):
-        with pytest.raises(queries.QueryError, match="it is no audit's report"):
+        with pytest.raises(queries.QueryError, match="this is not the report of an audit"):
             must_decide(given)
         must_decide(given, queries.NEVER, given_codes=["SG113"])
     must_decide(report())
@@ -153,7 +153,7 @@ def test_a_gate_takes_an_audit_s_report_only():
 def test_a_report_about_no_host_decides_nothing_about_codes_and_hosts(hosts):
     given = report(hosts=hosts)
     for query in ({"given_codes": ["SG113"]}, {"hosts": ["compute1"]}):
-        with pytest.raises(queries.QueryError, match="it is about no compute host"):
+        with pytest.raises(queries.QueryError, match="the report is about no compute host"):
             must_decide(given, **query)
         must_decide(given, queries.NEVER, **query)
         must_decide(report(), **query)
@@ -183,5 +183,5 @@ def test_the_answer_is_a_table_or_json_and_names_move_no_cursor():
 def test_the_message_says_of_when_the_report_is_and_what_it_leaves_open():
     told = queries.message(asked(hosts=["compute9"]), REPORT)
     assert "0 findings of the report of 2026-11-21T02:10:44Z (verdict block)" in told
-    assert "1 item unchecked (SG501)" in told and "No finding of it is about compute9" in told
+    assert "1 unchecked item (SG501)" in told and "no finding about compute9" in told
     assert "1 entry of" in queries.message(asked(expression="counts.blocker"), REPORT)

@@ -108,7 +108,7 @@ def test_a_refusal_has_every_blocker_with_its_remedy_as_a_command():
 def test_an_evacuation_has_its_fence_proof_guards_and_servers():
     text = shown(evacuated()).text
     assert "power of compute1, read on compute3: power state Off, twice" in text
-    assert "It covers the whole machine." in text
+    assert "The proof covers the whole machine." in text
     assert "2 images guarded" in text
     assert "1 of 3 servers off the host" in text
     assert "no candidate host" in text
@@ -129,7 +129,7 @@ def test_a_proof_of_addresses_without_a_cluster_covers_nothing():
     proof = {**run.journal["memory"]["proof"], "kind": "blocklist", "clusters": {}}
     journal = {**run.journal, "memory": {**run.journal["memory"], "proof": proof}}
     text = shown(dataclasses.replace(run, journal=journal)).text
-    assert "It covers nothing that the journal names." in text
+    assert "The proof covers nothing that the journal names." in text
     assert "whole machine" not in text
 
 
@@ -175,7 +175,7 @@ def test_a_drain_says_how_the_host_takes_servers_again():
 def test_a_name_that_means_something_to_a_shell_is_in_no_command(name):
     run = dataclasses.replace(renamed(state="open", done=1), variables={"rename_from": name, "rename_to": "cn1"})
     page = shown(run)
-    assert "To resume it" in page.text
+    assert "To resume the operation" in page.text
     assert not any(attrs.get("class") == "command" for _tag, attrs in page.tags)
 
 
