@@ -37,20 +37,23 @@ def play(screen: Screen) -> None:
     servers = {name: server for name, server in cloud.servers().items() if name in NAMES}
     before = _Seen(servers)
     screen.tell(
-        f"Five guests are on {HOST}; cache1 has a swap disk and build1 an ephemeral one, idle1 is off. For each, the "
-        "demo records the QEMU process, a checksum of the definition (virsh dumpxml), and its disks' clients."
+        f"Five guests are on {HOST}. cache1 has a swap disk, build1 has an ephemeral disk, and idle1 is off. For each "
+        "guest, the demo records the QEMU process, a checksum of the definition (virsh dumpxml), and the clients of "
+        "its disks."
     )
     screen.table(before.rows())
-    screen.claim("four run, one is off", sum(domain.pid is not None for domain in before.domains.values()) == 4)
+    screen.claim(
+        "four guests run, one guest is off", sum(domain.pid is not None for domain in before.domains.values()) == 4
+    )
     screen.tell("The playbook reads the cloud's settings from a file of mode 0600: no password is on a command line.")
     _write_variables(screen)
     _announce(screen)
     names = _names()
 
-    screen.tell(f"First a mistake: {TAKEN}, a name that is taken.")
+    screen.tell(f"First a mistake: the name {TAKEN}, which another host already has.")
     _refused(screen)
     screen.claim(
-        "refused with all reasons at once; nothing was changed anywhere",
+        "the run refuses and reports all reasons at once; nothing was changed",
         _names() == names and _Seen(servers) == before,
     )
 
@@ -60,21 +63,21 @@ def play(screen: Screen) -> None:
     _checked(screen)
     screen.claim("again nothing was changed", _names() == names and _Seen(servers) == before)
 
-    screen.tell("Then in earnest:")
+    screen.tell("Now the rename itself:")
     took = _renamed(screen)
 
     screen.tell("The guests, before and after:")
     after = _Seen(servers)
     screen.table(before.beside(after))
     screen.claim(
-        "each QEMU is the same process, each definition the same to the byte, each disk open by the same clients",
+        "each QEMU is the same process, each definition is identical, and the same clients have each disk open",
         before == after,
     )
     found = {name: server for name, server in cloud.servers().items() if name in NAMES}
     screen.command("openstack server list --long")
     screen.quote(cloud.server_table(*NAMES))
     screen.claim(
-        f"in Nova all five are on {NEW_NAME}, with their ids and status",
+        f"Nova shows all five guests on {NEW_NAME}, with the same ids and status",
         all(
             (found[name].id, found[name].host, found[name].status) == (server.id, NEW_NAME, server.status)
             for name, server in servers.items()
@@ -201,7 +204,7 @@ def _write_variables(screen: Screen) -> None:
 def _announce(screen: Screen) -> None:
     """What an operator does the day before: the new name resolves where others look it up."""
     address = cloud.info()["hosts"][HOST]["address"]
-    screen.tell("The other hosts must know the new name. Usually that is a matter of DNS; here it is their /etc/hosts:")
+    screen.tell("The other hosts must resolve the new name. Usually DNS does this. In the lab, /etc/hosts does:")
     screen.command(f"echo {address} {NEW_NAME} >> /etc/hosts     # on {NEIGHBOUR} and {TAKEN}")
     for other in (NEIGHBOUR, TAKEN):
         cloud.on_host(other, f"grep -q ' {NEW_NAME}$' /etc/hosts || echo '{address} {NEW_NAME}' >> /etc/hosts")
@@ -259,9 +262,9 @@ def _refused(screen: Screen) -> None:
     reasons = _refusal(said)
     screen.listing(_short(reasons) or said[-3000:])
     where = (OUTPUT / "refused.txt").relative_to(cloud.ROOT)
-    screen.tell(f"The evidence and the remedy of each reason, as for the first one above: {where}")
+    screen.tell(f"The file {where} has the evidence and the remedy of every reason, as shown above for the first one.")
     screen.claim(f"the exit status is not 0 (it is {code})", code != 0, said[-3000:])
-    screen.claim("the reasons name the taken name (SG310)", "SG310" in reasons, said[-3000:])
+    screen.claim("the reasons report that the name is in use (SG310)", "SG310" in reasons, said[-3000:])
 
 
 def _short(reasons: str) -> str:
@@ -285,7 +288,7 @@ def _checked(screen: Screen) -> None:
         raise DemoError(f"no plan in the output of --check: {said[-3000:]}")
     screen.listing("\n".join(plan))
     where = (OUTPUT / "check.txt").relative_to(cloud.ROOT)
-    screen.tell(f"In full, with every row, name and line before and after: {where}")
+    screen.tell(f"The file {where} has the full plan: every row, name and line, before and after.")
 
 
 def _plan(said: str) -> list[str]:
@@ -328,14 +331,14 @@ def _no_trace(screen: Screen, before: list[str]) -> None:
     left = [line for line in after if re.search(rf"(^|[\s\"']){HOST}($|[\s\"'])", line)]
     screen.claim(
         f"no service, compute node, instance, mapping, aggregate, provider or port has the name {HOST} any more; "
-        "nor do the host itself, its /etc/hosts and libvirt",
+        "neither do the host itself, its /etc/hosts and libvirt",
         not left,
         left,
     )
     expected = [re.sub(rf"(?<![\w.-]){HOST}(?![\w.-])", NEW_NAME, line) for line in before]
     changed = [pair for pair in zip(expected, after) if pair[0] != pair[1]]
     screen.claim(
-        "and in all of these nothing but the name has changed: the same ids, uuids, links and allocations",
+        "in all of these, only the name has changed: ids, uuids, links and allocations are the same",
         len(after) == len(before) and not changed,
         changed[:5],
     )
@@ -349,7 +352,8 @@ def _no_trace(screen: Screen, before: list[str]) -> None:
 
 def _alive(screen: Screen, servers: dict[str, cloud.Server]) -> None:
     screen.tell(
-        "Signs of life under the new name: web1 moves away and back while it runs, web2 reboots hard, idle1 is started."
+        "Now the guests are used under the new name: web1 migrates live to another host and back, web2 reboots hard, "
+        "and idle1 starts."
     )
 
     def settled(name: str, host: str) -> bool:
@@ -386,5 +390,6 @@ def _alive(screen: Screen, servers: dict[str, cloud.Server]) -> None:
     screen.wait("web2 and idle1", lambda: rebooted() and settled("web2", NEW_NAME) and settled("idle1", NEW_NAME), 180)
     screen.quote(cloud.server_table(*NAMES))
     screen.claim(
-        "all five run", all(domain.pid for domain in cloud.domains(HOST).values()) and len(cloud.domains(HOST)) == 5
+        "all five guests run",
+        all(domain.pid for domain in cloud.domains(HOST).values()) and len(cloud.domains(HOST)) == 5,
     )

@@ -21,12 +21,12 @@ def main() -> int:
     arguments = argparse.ArgumentParser(
         prog="lab/demo",
         description=(
-            "A compute host of the lab renamed by hand, then one renamed by the collection. "
-            "Called by `make demo`. Which lab: STACKGUARD_LAB_INSTANCE (0 to 9, default 0). "
-            "A lab that was used before is reset: its guests are removed."
+            "Rename one compute host of the lab by hand, then another one with the collection. `make demo` runs this "
+            "command. STACKGUARD_LAB_INSTANCE selects the lab (0 to 9, default 0). The demo resets a lab that was "
+            "used before, and removes the guests of this lab."
         ),
     )
-    arguments.add_argument("--only", choices=("unguarded", "guarded"), help="one of the two parts")
+    arguments.add_argument("--only", choices=("unguarded", "guarded"), help="play only this part")
     only = arguments.parse_args().only
     screen = Screen()
     try:
@@ -45,7 +45,7 @@ def main() -> int:
         _summary(screen, times)
     except DemoError as error:
         print(f"\nFAILED after {duration(screen.seconds())}: {error}", flush=True)
-        print("The lab is left as it is: lab/lab status. `make demo` puts it back and begins anew.", flush=True)
+        print("The lab stays as it is (see lab/lab status). `make demo` resets the lab and starts again.", flush=True)
         return 1
     except subprocess.TimeoutExpired as error:
         print(
@@ -54,34 +54,34 @@ def main() -> int:
         )
         return 1
     except KeyboardInterrupt:
-        print("\ninterrupted; `make demo` begins anew", flush=True)
+        print("\ninterrupted; `make demo` starts again", flush=True)
         return 130
     return 0
 
 
 TITLES = (
-    "1. By hand: compute2 is renamed the way people do it",
+    "1. By hand: an operator renames compute2 without the collection",
     "2. Guarded: stackguard.nova renames compute1",
 )
 
 
 def _check_machine() -> None:
     if os.geteuid() != 0:
-        raise DemoError("the lab makes network namespaces and hosts of its own: run this as root")
+        raise DemoError("run this command as root: the lab creates network namespaces and hosts")
     if not guarded.COLLECTION.exists() or not guarded.playbook_command():
-        raise DemoError("the collection is not built yet: `make demo` does that")
+        raise DemoError("the collection is not built yet. Run `make demo`, which builds it")
 
 
 def _introduce(screen: Screen) -> None:
     screen.title("stackguard.nova: what it guards against, on a real OpenStack")
     for line in (
-        "On this machine a small OpenStack is started: Nova 34, Ceph, three compute hosts with QEMU guests. Then",
-        "  1. compute2 is renamed by hand, which costs its guests;",
-        "  2. compute1 is renamed by the collection, under its running guests.",
-        "Lines with 'seen:' are checked, not only told: one that does not hold ends the demonstration with an error.",
+        "The demo starts a small OpenStack on this machine: Nova 34, Ceph, three compute hosts with QEMU guests. Then",
+        "  1. an operator renames compute2 by hand, and loses its guests;",
+        "  2. the collection renames compute1, and its guests keep running.",
+        "The demo checks every line with 'seen:'. If such a line is not true, the demo ends with an error.",
         "",
-        "Not as in production: the guests are tiny and have no operating system, and nova-compute is set to stop",
-        "within 10 seconds. With the settings Nova 34 comes with, that takes up to 169; a rename waits for it.",
+        "Two things differ from production. The guests are tiny and have no operating system. And nova-compute stops",
+        "within 10 seconds. With the default settings of Nova 34 it takes up to 169 seconds, and a rename waits.",
     ):
         screen.plain(line)
 
@@ -96,16 +96,16 @@ def _lab_up(screen: Screen) -> None:
         wanted = _options()
         if wanted["release"] != RELEASE:
             raise DemoError(
-                f"this lab runs release {wanted['release']}; the demonstration is told for {RELEASE}. "
-                "Choose another with STACKGUARD_LAB_INSTANCE=1 (0 to 9), or remove it: lab/lab down --purge"
+                f"this lab runs release {wanted['release']}; the demo needs {RELEASE}. Choose another lab "
+                "with STACKGUARD_LAB_INSTANCE=1 (0 to 9), or remove this lab: lab/lab down --purge"
             )
         _show("up")
         if _was_used():
-            screen.tell("This lab was used before: it is put back to where its first boot ended.")
+            screen.tell("This lab was used before. The demo resets the lab to its state after the first boot.")
             _show("reset")
     else:
         screen.tell(
-            "Started from nothing; the first time, Debian's and OpenStack's packages are fetched (some minutes)."
+            "The demo creates the lab. The first time, it downloads packages of Debian and OpenStack (some minutes)."
         )
         _show("up", "--fast-stop", "--release", RELEASE)
     found = cloud.info()
@@ -138,7 +138,7 @@ def _show(*arguments: str) -> None:
 
 
 def _guests(screen: Screen) -> None:
-    screen.tell("Guests are started: two on compute2, five on compute1.")
+    screen.tell("The demo starts guests: two on compute2, five on compute1.")
     wanted = [("2", "--on", unguarded.HOST, "--name-prefix", "shop"), *guarded.GUESTS]
     with ThreadPoolExecutor(max_workers=2) as pool:
         list(pool.map(lambda arguments: cloud.lab("guests", "create", *arguments), wanted))
@@ -158,31 +158,35 @@ def _summary(screen: Screen, times: dict[str, float]) -> None:
                 ("the new name", "refused by nova-compute", guarded.NEW_NAME + ", in every store"),
                 (
                     "running guests",
-                    "2 of 2 killed; others cold-started in their place",
-                    "4 of 4 run on: same process, same definition",
+                    "2 of 2 killed; Nova cold-started others instead",
+                    "4 of 4 keep running: same process, same definition",
                 ),
                 (
                     "their disks",
-                    "each open in two QEMUs; shop1's written by both",
+                    "each open in two QEMUs; both wrote the disk of shop1",
                     "one client each, the same as before",
                 ),
-                ("what Nova said meanwhile", "ACTIVE", "ACTIVE"),
-                ("checked beforehand", "nothing", "everything; a taken name was refused, with all reasons"),
-                ("took", duration(times["unguarded"]), duration(times["guarded"]) + ", with refusal, check, proofs"),
+                ("status in Nova meanwhile", "ACTIVE", "ACTIVE"),
+                ("checks before the rename", "none", "all; a name in use was refused, with all reasons"),
+                (
+                    "duration",
+                    duration(times["unguarded"]),
+                    duration(times["guarded"]) + " (with refusal, check and proofs)",
+                ),
             ]
         )
         screen.blank()
-    screen.plain(f"{screen.claims} claims checked, all hold. {duration(screen.seconds())} in all.")
+    screen.plain(f"{screen.claims} claims checked, all are true. Total time: {duration(screen.seconds())}.")
     screen.blank()
     instance = os.environ.get("STACKGUARD_LAB_INSTANCE")
     prefix = f"STACKGUARD_LAB_INSTANCE={instance} " if instance else ""
     screen.plain("Next:")
     screen.table(
         [
-            (f"{prefix}lab/lab openstack server list", "the lab is still up: look round (lab/README.md)"),
-            (f"{prefix}lab/lab down --purge", "removes it"),
-            (f"{guarded.OUTPUT.relative_to(cloud.ROOT)}/", "what the playbooks said in full, and their reports"),
-            ("README.md, 'On your own cloud'", "inventory, credentials, grants, and a first --check"),
+            (f"{prefix}lab/lab openstack server list", "the lab is still up: look around (lab/README.md)"),
+            (f"{prefix}lab/lab down --purge", "removes the lab"),
+            (f"{guarded.OUTPUT.relative_to(cloud.ROOT)}/", "the full output of the playbooks, and their reports"),
+            ("README.md, 'Your own cloud'", "inventory, credentials, grants, and a first --check"),
         ],
         heading=False,
     )

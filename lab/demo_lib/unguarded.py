@@ -27,19 +27,20 @@ def play(screen: Screen) -> None:
     disks = {name: f"{server.id}_disk" for name, server in guests.items()}
     before = cloud.domains(HOST)
     screen.tell(
-        f"Two guests run on {HOST}. Their disks are in Ceph. A disk must be open in one QEMU only, and each is:"
+        f"Two guests run on {HOST}. Their disks are in Ceph. Only one QEMU may have a disk open, and this is so for "
+        "each disk:"
     )
     _who_has_what(screen, guests, disks)
     opened = [len(cloud.watchers(disk)) for disk in disks.values()]
-    screen.claim("one QEMU, one client on each disk", opened == [1, 1] and len(before) == 2, (opened, before))
+    screen.claim("each disk has one QEMU and one client", opened == [1, 1] and len(before) == 2, (opened, before))
 
     screen.tell(f"Now {HOST} gets a new name, as on any Linux machine:")
     _refused(screen)
     screen.claim("the guests are not affected: the same two QEMU processes run", cloud.domains(HOST) == before)
 
     screen.tell(
-        f"But nova-compute no longer reports for {HOST}, and after 60 seconds of silence Nova marks a host down. "
-        "The demo waits for that."
+        f"But nova-compute no longer reports for {HOST}. After 60 seconds without a report, Nova marks a host down. "
+        "The demo waits for this."
     )
     screen.wait(f"Nova to mark {HOST} down", lambda: cloud.compute_services()[HOST]["State"] == "down", 150)
     screen.command("openstack compute service list --service nova-compute; openstack server list --long")
@@ -50,31 +51,31 @@ def play(screen: Screen) -> None:
     screen.claim(f"the service is down, and the guests on {HOST} keep running", cloud.domains(HOST) == before)
 
     screen.tell(
-        "Evacuation is meant for a host that is down: Nova allows it now, and cannot detect that the guests are "
-        "alive. The operator on call evacuates them. (Up to API version 2.94 Nova starts them on the new host; "
-        "from 2.95 on they stay off in Nova, while the old QEMU keeps running.)"
+        "An evacuation is for a host that is down. Nova allows the evacuation now, because Nova cannot detect that the "
+        "guests still run. The operator on call evacuates the guests. (Up to API version 2.94, Nova starts evacuated "
+        "guests on the new host. From 2.95 on, the guests stay off in Nova while the old QEMU keeps running.)"
     )
     _evacuate(screen)
     screen.claim(f"Nova shows both guests ACTIVE, on {OTHER}", True)
     _who_has_what(screen, guests, disks)
     opened = [len(cloud.watchers(disk)) for disk in disks.values()]
-    screen.claim("two QEMU processes on each disk: two RBD watchers", opened == [2, 2], opened)
+    screen.claim("each disk has two QEMU processes: two RBD watchers", opened == [2, 2], opened)
     screen.claim(f"the processes on {HOST} are the original ones", cloud.domains(HOST) == before)
     _both_write(screen, disks["shop1"], before[guests["shop1"].id].name)
 
     screen.tell(
-        "The operator finds the cause, and restores the old name. (The refusing nova-compute of Nova 34 ignores "
-        "SIGTERM; the demo kills it instead of waiting for systemd.)"
+        "The operator finds the cause, and restores the old name. (When nova-compute of Nova 34 refuses to start, its "
+        "process ignores SIGTERM. So the demo kills the process instead of waiting for systemd.)"
     )
     _name_put_back(screen)
     left = cloud.domains(OTHER)
     screen.claim(
-        f"nova-compute has killed the QEMU processes that kept serving the guests ({_pids(before)}). Those "
-        f"on {OTHER} remain: Nova started them again, from disks that both had open for writing",
+        f"nova-compute has killed the QEMU processes that served the guests all the time ({_pids(before)}). The QEMU "
+        f"processes on {OTHER} remain: Nova started these from disks that two QEMU processes had open for writing",
         not cloud.domains(HOST) and {server.id for server in guests.values()} <= set(left),
     )
     addresses = [cloud.watchers(disk) for disk in disks.values()]
-    screen.claim("one client on each disk again", [len(found) for found in addresses] == [1, 1], addresses)
+    screen.claim("each disk has one client again", [len(found) for found in addresses] == [1, 1], addresses)
 
 
 def _refused(screen: Screen) -> None:
@@ -94,11 +95,11 @@ def _refused(screen: Screen) -> None:
         return bool(refusals)
 
     screen.wait("nova-compute's answer", refused, 90)
-    screen.tell("nova-compute refuses to run under that name. Its log:")
+    screen.tell("nova-compute refuses to run under the new name. Its log:")
     screen.quote(refusals[0])
     unit = cloud.on_host(HOST, "systemctl is-active nova-compute || true").strip()
     screen.claim(
-        "yet systemd calls the unit active: the process of Nova 34 stays and does nothing", unit == "active", unit
+        "systemd still shows the unit as active: the process of Nova 34 stays and does nothing", unit == "active", unit
     )
 
 
@@ -118,9 +119,9 @@ def _evacuate(screen: Screen) -> None:
 
 def _both_write(screen: Screen, disk: str, domain: str) -> None:
     screen.tell(
-        "Does Ceph's exclusive lock prevent the worst? No: it passes to whoever writes. shop1's two machines write in "
-        "turn, to the same place of the disk (through QEMU's monitor, since the guests here have no operating system "
-        "to do it):"
+        "Does the exclusive lock of Ceph prevent the worst? No: the lock moves to the QEMU that writes. The two QEMU "
+        "processes of shop1 write in turn to the same place of the disk. (The demo uses the QEMU monitor for this, "
+        "because the guests have no operating system.)"
     )
     rows = [("writes", "then the disk holds")]
     for host, letter in ((HOST, "A"), (OTHER, "B"), (HOST, "C")):
@@ -135,7 +136,7 @@ def _both_write(screen: Screen, disk: str, domain: str) -> None:
             break
     screen.table(rows)
     held = [row[1] for row in rows[1:]]
-    screen.claim("each overwrites what the other wrote", held == ["AAAA", "BBBB", "CCCC"], held)
+    screen.claim("each QEMU process overwrites what the other one wrote", held == ["AAAA", "BBBB", "CCCC"], held)
 
 
 def _read(disk: str) -> str:

@@ -90,7 +90,7 @@ def do_up(lab: Lab, args: argparse.Namespace) -> int:
         lab.save_options()
         install.install(lab)
         if lab.done("resetting"):
-            say("the last reset was interrupted: finishing it")
+            say("the last reset was interrupted; this run finishes the reset")
             snapshot.reset(lab)
         else:
             boot(lab)

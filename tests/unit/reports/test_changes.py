@@ -90,13 +90,13 @@ def other_database():
         (
             judged(lost(1).unreachable("compute3")),
             judged(lost(1).unreachable("compute3"), LATER),
-            "not everything was read",
+            "did not read everything",
         ),
         (judged(lost(1).without("cloud")), judged(lost(1), LATER), "sources that were read are not the same"),
         (
             judged(lost(1).without("cloud")),
             judged(lost(1).without("cloud"), LATER),
-            "not everything was read",
+            "did not read everything",
         ),
         (
             judged(lost(1), None, "prod", requested=["hosts"]),
