@@ -139,7 +139,7 @@ class _Board:
         if guest.offers is not None and there.provider not in guest.offers:
             yield Reason(
                 "SG512",
-                "placement does not offer the host for the resources that the server needs, or still has the host "
+                "placement does not offer the host for the resources that the server needs, or still treats the host "
                 "as disabled (up to a minute after someone enables it)",
             )
             return

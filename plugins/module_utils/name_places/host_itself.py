@@ -111,7 +111,9 @@ def unasked(index: Index, inventory_name: str) -> Items:
             *(["libvirt's host name"] if facts.libvirt is None else []),
         ]
         if unread:
-            yield Unchecked("SG310", name, f"not read, so not compared: {', '.join(unread)}")
+            yield Unchecked(
+                "SG310", name, f"these names of the host were not read, so they were not compared: {', '.join(unread)}"
+            )
 
 
 PLACE = HostItself()

@@ -75,7 +75,8 @@ class PlacementProviders(NamePlace):
                         "SG304",
                         Subject("resource_provider", child.uuid, child.name, node.host),
                         {"child": child.name, "compute node": node.hypervisor_hostname},
-                        "Stop nova-compute, and rename the child so that its name begins with its node's name.",
+                        "Stop nova-compute, and rename the child provider so that its name begins with the name of "
+                        "the compute node.",
                     )
 
     def renamed(self, renaming: Renaming) -> t.List[RenamedProvider]:

@@ -765,7 +765,7 @@ def deployment_notes(context: PlanContext) -> t.List[str]:
         return []
     units = ", ".join(unit.name for unit in compute_units_of(context)) or "no unit"
     taken = "the commands of rename_stop_command and rename_start_command"
-    return [f"Deployment, {found.text}. The run uses {taken if context.request.commands.given else units}."]
+    return [f"Deployment: {found.text}. The run uses {taken if context.request.commands.given else units}."]
 
 
 # --- look-ups -------------------------------------------------------------------------------------------------

@@ -449,7 +449,7 @@ def _files(directory: str, folder: str) -> t.List[t.Tuple[str, str]]:
 def _load_host(path: str, name: str) -> HostFacts:
     facts = from_plain(HostFacts, _load_json(path), path)
     if facts.inventory_name != name:
-        raise FactsError(f"{path}: holds the facts of {facts.inventory_name}")
+        raise FactsError(f"{path}: the file has the facts of {facts.inventory_name}")
     return facts
 
 

@@ -363,7 +363,9 @@ class _Reader:
             if name not in hints:
                 raise FactsError(f"{where}: unknown field {name!r}: did a newer version of this collection write it?")
             if name in values:
-                raise FactsError(f"{where}.{name}: it appears twice: was the file put together from several files?")
+                raise FactsError(
+                    f"{where}.{name}: the key appears twice: was the file put together from several files?"
+                )
             values[name] = self._read(hints[name], f"{where}.{name}")
         for field in dataclasses.fields(cls):
             no_default = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
@@ -396,7 +398,9 @@ class _Reader:
             found: t.Dict[str, t.Any] = {}
             for key in self._text.members():
                 if key in found:
-                    raise FactsError(f"{where}.{key}: it appears twice: was the file put together from several files?")
+                    raise FactsError(
+                        f"{where}.{key}: the key appears twice: was the file put together from several files?"
+                    )
                 found[self._one(key)] = self._read(item, f"{where}.{key}")
             return found
         if hint in DEEP:

@@ -269,9 +269,7 @@ def _forecast(found: audit.AuditResult, fleet: _Fleet) -> t.Dict[str, t.Any]:
 
 def _sentence(outcomes: t.Mapping[str, int], lost: int) -> str:
     words = {
-        STARTS: lambda n: (
-            f"{count(n, 'host')} {'starts' if n == 1 else 'start'} and {'touches' if n == 1 else 'touch'} no guest"
-        ),
+        STARTS: lambda n: f"{count(n, 'host')} would start and touch no guest",
         TOUCHES: lambda n: f"{count(n, 'host')} would change guests",
         REFUSES: lambda n: f"{count(n, 'host')} would refuse to start",
         DESTROYS: lambda n: f"{count(n, 'host')} would destroy {count(lost, 'guest')}",
@@ -324,7 +322,7 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
     if not short:
         words = f"{zone.name} survives the loss of any host"
     elif len(short) == judged:
-        words = f"{zone.name} survives the loss of no host ({named}{more})"
+        words = f"{zone.name} does not survive the loss of any host ({named}{more})"
     else:
         words = f"{zone.name} survives the loss of any host except {named}{more}"
     return (

@@ -344,7 +344,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "service_status": ("operation lock", "The compute service has the status and the reason of this operation."),
     "lock_guests": ("guests locked", "Nova refuses the owners' requests while the host is renamed."),
     "settle": ("no task in flight", "No guest of the host had a task in progress when the run continued."),
-    "drain_queues": ("no request waiting", "RabbitMQ held no request for the old name."),
+    "drain_queues": ("no request waiting", "RabbitMQ had no request for the old name."),
     "stop_units": ("service stopped", "The run verified that the units are stopped and masked."),
     "cell_rows": ("cell database", "Each row had the expected old value, and was read back with the new value."),
     "api_rows": ("API database", "Each row had the expected old value, and was read back with the new value."),
@@ -355,7 +355,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
         "Each port of the host requested its chassis by name, and the chassis kept each port.",
     ),
     "ovn_hostname": ("OVN chassis", "The chassis was read back with the new hostname."),
-    "neutron_bindings": ("neutron database", "The rows of bindings and segments have the new name."),
+    "neutron_bindings": ("neutron database", "The rows of port bindings and segments have the new name."),
     "ovn_ports_by_host": ("OVN ports", "No port of the host has the old name."),
     "ovn_verified": (
         "OVN",
@@ -570,7 +570,7 @@ def _afterwards(shown: OperationRun) -> t.Iterator[t.Dict[str, t.Any]]:
     elif shown.playbook == "drain_host":
         host = str(shown.variables.get("drain_host") or (shown.about.get("request") or {}).get("drain_host") or "")
         yield _row(
-            "If the host is to take servers again after the maintenance, enable its compute service.",
+            "To let the host take servers again after the maintenance, enable its compute service.",
             f"openstack compute service set --enable {host} nova-compute" if _PLAIN.match(host) else "",
         )
 

@@ -173,7 +173,7 @@ class Mover:
         if self.method(guest, server["status"]) is None:
             return self._cannot(guest, server["status"])
         if not self.find_host(guest):
-            return self._fail(guest, "the run has tried every host")
+            return self._fail(guest, "the run has tried every host without success")
         if guest.not_before <= self.systems.monotonic():
             self._ask(guest, server)
         return False

@@ -108,7 +108,7 @@ def test_any_inventory_name(bundle, tmp_path, name):
 def test_a_file_of_another_host_is_refused(bundle, tmp_path):
     host = next(iter(bundle.hosts.values()))
     evidence.save_part(str(tmp_path), "hosts/other.json", host)
-    with pytest.raises(facts.FactsError, match=f"holds the facts of {host.inventory_name}"):
+    with pytest.raises(facts.FactsError, match=f"has the facts of {host.inventory_name}"):
         evidence.load_dir(str(tmp_path))
 
 

@@ -202,7 +202,7 @@ def test_a_file_made_of_two_is_refused(tmp_path, way):
     name, host = next(iter(plain["hosts"].items()))
     again = one.replace('"hosts": {"compute', f'"hosts": {{{json.dumps(name)}: {json.dumps(host)}, "compute')
     path.write_text(again, encoding="utf-8")
-    with pytest.raises(facts.FactsError, match=f"hosts.{name}: it appears twice"):
+    with pytest.raises(facts.FactsError, match=f"hosts.{name}: the key appears twice"):
         evidence.load(str(path))
 
 

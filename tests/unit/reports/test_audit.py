@@ -359,7 +359,7 @@ def test_a_zone_says_which_losses_it_survives():
     (_one, two) = capacity_outlook.zones(some.bundle)
     assert audit_page.zone_words(two) == "az2 survives the loss of any host except compute4: 400 GiB do not fit"
     alone = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
-    assert audit_page.zone_words(alone[0]) == "az1 survives the loss of no host (compute1: 192 MiB do not fit)"
+    assert audit_page.zone_words(alone[0]) == "az1 does not survive the loss of any host (compute1: 192 MiB do not fit)"
     silent = capacity_outlook.zones(healthy(hosts=4).unreachable("compute1").bundle)
     assert "Not known for 1 host that was not read" in audit_page.zone_words(silent[0])
 
