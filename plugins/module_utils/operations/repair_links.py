@@ -172,7 +172,7 @@ def apply(run: RepairRun, request: plans.LinkRequest) -> Result:
     _refuse_another(run, journal, request)
     if run.check_mode:
         return _rehearse(run, request, journal)
-    with _locked(run) as lock:
+    with engine.kept_open(), _locked(run) as lock:
         tally = Tally()
         book = None
         if journal is not None:
@@ -186,8 +186,7 @@ def apply(run: RepairRun, request: plans.LinkRequest) -> Result:
             book = Book.open(run, _planned(run, request), {**_asked(request), SHA256: approved})
         if book is not None:
             rows = _rows(book)
-            with engine.kept_open():
-                _write(run, rows, plans.batches(links, plan, request.batch_size), len(plan), tally, lock)
+            _write(run, rows, plans.batches(links, plan, request.batch_size), len(plan), tally, lock)
             _tell_unproven(rows, tally)
             book.close(journals.FINISHED, f"{count(tally.changed, 'row')} repaired")
     if book is None:
@@ -345,11 +344,13 @@ def _write(
 ) -> None:
     number = max(rows.states(), default=0)
     done = 0
+    urls: t.Dict[str, str] = {}
     for batch in work:
         _refuse_lost(lock)
         number += 1
         written: t.List[int] = []
-        url = nova.url_of(run.options, batch[0].change.database)
+        database = batch[0].change.database
+        url = urls.get(database) or urls.setdefault(database, nova.url_of(run.options, database))
         write_down = functools.partial(_write_down, rows, number, written, lock)
         outcome = link_rows.apply_batch(url, batch, write_down)
         if written:

@@ -11,6 +11,7 @@ table, those of one host together, so that a batch is few statements.
 from __future__ import annotations
 
 import dataclasses
+import operator
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import (
@@ -46,6 +47,18 @@ _GUARDS: t.Mapping[str, t.Tuple[str, ...]] = {
     NODES: ("uuid", "host", "hypervisor_hostname", "service_id"),
     INSTANCES: ("uuid", "host", "node", "compute_id", "vm_state", "task_state"),
     MIGRATIONS: ("uuid", "status", "instance_uuid", "dest_compute", "dest_node", "dest_compute_id"),
+}
+
+
+def _getter(names: t.Sequence[str]) -> t.Tuple[t.Sequence[str], t.Callable[[t.Any], t.Tuple[t.Any, ...]]]:
+    return names, operator.attrgetter(*names)
+
+
+#: By table, and whether it has the column compute_id (or would have): the columns, and what gets them of a row.
+_GETTERS = {
+    (table, new): _getter([name for name in names if new or name != "compute_id"])
+    for table, names in _GUARDS.items()
+    for new in (True, False)
 }
 
 
@@ -103,14 +116,15 @@ def repair(links: Links, wrong: Wrong) -> Repair:
     """Return the change of one planned link."""
     verdict, table, row = links.verdict(wrong), table_of(wrong), wrong.row
     after = verdict.after or {}
-    columns = [name for name in _GUARDS[table] if name != "compute_id" or wrong.cell.has_compute_id]
-    before = {**{name: getattr(row, name) for name in columns}, "deleted": 0}
+    columns, values = _GETTERS[table, wrong.cell.has_compute_id]
+    before = dict(zip(columns, values(row)))
+    before["deleted"] = 0
     subject = subject_of(wrong)
     label = f"{subject.kind} {subject.id}"
     # What is right already need not be written.
     after = {name: value for name, value in after.items() if before[name] != value}
     change = RowChange(f"cell:{wrong.cell.name}", table, "id", row.id, before, after, label)
-    moving = {INSTANCES: getattr(row, "uuid", None), MIGRATIONS: getattr(row, "instance_uuid", None)}.get(table)
+    moving = row.uuid if table == INSTANCES else row.instance_uuid if table == MIGRATIONS else None
     return Repair(wrong.code, subject, change, verdict.why, moving, verdict.premise)
 
 
@@ -164,9 +178,24 @@ def as_plan(operation_id: str, subject: str, rows: t.Iterable[Repair]) -> Plan:
 
 def to_journal(made: Repair) -> t.Dict[str, t.Any]:
     """Return a repair as the journal keeps it: all that taking it back needs."""
-    plain: t.Dict[str, t.Any] = {name: getattr(made, name) for name in ("code", "why", "instance_uuid", "stamp")}
     # Values of columns are plain, and a million rows are not taken apart one by one for nothing.
-    return {**plain, "subject": dict(vars(made.subject)), "change": dict(vars(made.change))}
+    subject, change = made.subject, made.change
+    return {
+        "code": made.code,
+        "why": made.why,
+        "instance_uuid": made.instance_uuid,
+        "stamp": made.stamp,
+        "subject": {"kind": subject.kind, "id": subject.id, "name": subject.name, "host": subject.host},
+        "change": {
+            "database": change.database,
+            "table": change.table,
+            "key_column": change.key_column,
+            "key": change.key,
+            "before": change.before,
+            "after": change.after,
+            "label": change.label,
+        },
+    }
 
 
 def of_journal(plain: t.Mapping[str, t.Any]) -> Repair:

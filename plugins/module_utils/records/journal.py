@@ -83,7 +83,7 @@ def _store(
         descriptor = os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             # In one piece: json.dump writes each word by itself.
-            stream.write(json.dumps(journal, indent=indent, sort_keys=True) + "\n")
+            stream.write(json.dumps(journal, indent=indent, sort_keys=indent is not None) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
         place(temporary, path)

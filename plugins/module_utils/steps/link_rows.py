@@ -16,6 +16,7 @@ at all: where a row was written in between, it ends, and the batch is read, jour
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import (
@@ -60,13 +61,15 @@ def apply_batch(url: str, batch: t.Sequence[Repair], journal: Journal) -> BatchO
     where another transaction stayed in the way; nothing was changed then. ValueError for a change never made here.
     """
     _refuse_strange(batch)
+    missing = _all_missing(batch)
     for attempt in range(1, TRIES + 1):
-        expected = _expected(url, batch)
+        # Where others were in the way, each row is looked at, to leave out what cannot be changed.
+        expected = (_expected_of_all(url, batch) if missing and attempt == 1 else None) or _expected(url, batch)
         if not expected.changed:
             return expected
         journal(expected.changed)
         try:
-            return _apply(url, batch, expected.changed)
+            return _apply(url, batch, expected, missing)
         except Conflict:
             if attempt == TRIES:
                 raise
@@ -136,15 +139,20 @@ def fate(url: str, batch: t.Sequence[Repair], lock: bool = True) -> str:
 def _stamps(compared: t.Iterable[t.Any]) -> t.Dict[t.Any, t.Optional[str]]:
     """Return C(updated_at) of the rows that were found, by key."""
     found = {entry.change.key: entry.found["updated_at"] for entry in compared if entry.found is not None}
-    return {key: None if value is None else str(value) for key, value in found.items()}
+    return {key: _text(value) for key, value in found.items()}
+
+
+def _text(stamp: t.Any) -> t.Optional[str]:
+    return None if stamp is None else str(stamp)
 
 
 def _refuse_strange(batch: t.Sequence[Repair]) -> None:
     homes = {(made.change.database, made.change.table) for made in batch}
     if len(homes) != 1:
         raise ValueError("a batch must contain the rows of one table in one database")
-    for made in batch:
-        change = made.change
+    # Rows of one shape are judged once.
+    shapes = {(tuple(made.change.before), tuple(made.change.after)): made.change for made in batch}
+    for change in shapes.values():
         allowed = schema.LINK_UPDATES.get(change.table, ())
         known = schema.COLUMNS[schema.CELL].get(change.table, ())
         if not change.after or set(change.after) - set(allowed) or set(change.before) - set(known):
@@ -159,24 +167,81 @@ def _expected(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:
     return dataclasses.replace(outcome, changed=stamped)
 
 
-def _apply(url: str, batch: t.Sequence[Repair], journaled: t.Sequence[Repair]) -> BatchOutcome:
+def _expected_of_all(url: str, batch: t.Sequence[Repair]) -> t.Optional[BatchOutcome]:
+    """Return what a batch of missing links comes to where each can be set, by a look at few columns. None: not so.
+
+    It decides nothing: what the journal has is compared, and the whole row, under its lock.
+    """
+    with engine.snapshot(url) as connection:
+        stamps = links.unlinked(connection, [made.change.key for made in batch])
+    if len(stamps) != len(batch):
+        return None
+    return BatchOutcome(changed=[_stamped(made, stamps[made.change.key]) for made in batch])
+
+
+def _stamped(made: Repair, stamp: t.Any) -> Repair:
+    return dataclasses.replace(made, stamp=_text(stamp))
+
+
+def _apply(url: str, batch: t.Sequence[Repair], expected: BatchOutcome, missing: bool) -> BatchOutcome:
     """Change what was journaled, all of it. Raises :class:`Conflict` where a row was written since: nothing is changed.
 
     :func:`fate` knows by one row what became of a batch: only because never a part of it is committed.
     """
+    outcome, others = expected, list(expected.changed)
     with engine.transaction(url, engine.BRIEF) as connection:
-        outcome, stamps = _compared(connection, batch, lock=True)
-        changing = {made.change.key: stamps[made.change.key] for made in outcome.changed}
-        if changing != {made.change.key: made.stamp for made in journaled}:
-            raise Conflict(
-                f"{journaled[0].change.database} {journaled[0].change.table}: other writers keep changing the rows of "
-                "this batch. The run changed none of these rows"
-            )
-        joined = [made for made in outcome.changed if _by_names(made)]
-        others = [made.change for made in outcome.changed if not _by_names(made)]
-        links.set_nodes(connection, {made.change.key: made.change.after["compute_id"] for made in joined})
-        rows.update(connection, schema.CELL, others)
+        if missing:
+            _link_and_compare(connection, expected.changed)
+            others = []
+        else:
+            outcome, stamps = _compared(connection, batch, lock=True)
+            changing = {made.change.key: stamps[made.change.key] for made in outcome.changed}
+            if changing != {made.change.key: made.stamp for made in expected.changed}:
+                raise _interfered(expected.changed)
+            joined = [made for made in outcome.changed if _by_names(made)]
+            others = [made for made in outcome.changed if not _by_names(made)]
+            links.set_nodes(connection, {made.change.key: made.change.after["compute_id"] for made in joined})
+        rows.update(connection, schema.CELL, [made.change for made in others])
     return outcome
+
+
+def _link_and_compare(connection: sa.Connection, made: t.Sequence[Repair]) -> None:
+    """Let instances that link nothing link the nodes of their names, then see that nothing else of them has moved.
+
+    The UPDATE locks their rows, and changes one column of those whose link is missing. What is read after it is what
+    they were under the lock, and what is committed: each row is read once and not twice. Nodes are locked first.
+    """
+    if _broken(connection, {one.premise for one in made if one.premise is not None}, lock=True):
+        raise _interfered(made)
+    keys = [one.change.key for one in made]
+    links.set_missing_nodes(connection, keys)
+    found = links.read_rows(connection, keys, tuple(made[0].change.before))
+    if not all(_holds(one, found.get(one.change.key)) for one in made):
+        raise _interfered(made)
+
+
+def _holds(made: Repair, found: t.Optional[t.Sequence[t.Any]]) -> bool:
+    """Whether an instance is as it was, but for what is changed, byte for byte, and in no migration."""
+    if found is None:
+        return False
+    change, (stamp, moving) = made.change, found[-2:]
+    wanted = tuple({**change.before, **change.after}.values())
+    return moving is None and _text(stamp) == made.stamp and tuple(found[:-2]) == wanted
+
+
+def _interfered(made: t.Sequence[Repair]) -> Conflict:
+    change = made[0].change
+    return Conflict(
+        f"{change.database} {change.table}: other writers keep changing the rows of this batch. The run changed none "
+        "of these rows"
+    )
+
+
+def _all_missing(batch: t.Sequence[Repair]) -> bool:
+    """Whether a batch is of instances that link nothing, each to link the node of its own names."""
+    if len({tuple(made.change.before) for made in batch}) != 1:
+        return False
+    return all(_by_names(made) and made.change.before["compute_id"] is None for made in batch)
 
 
 def _by_names(made: Repair) -> bool:
@@ -185,8 +250,13 @@ def _by_names(made: Repair) -> bool:
     if change.table != INSTANCES or set(change.after) != {"compute_id"} or premise is None or premise.table != NODES:
         return False
     own = (change.before["host"], change.before["node"])
+    return None not in own and own == _names_of(premise)
+
+
+@functools.lru_cache(maxsize=1024)
+def _names_of(premise: Premise) -> t.Tuple[t.Any, t.Any]:
     target = dict(premise.values)
-    return None not in own and own == (target.get("host"), target.get("hypervisor_hostname"))
+    return target.get("host"), target.get("hypervisor_hostname")
 
 
 def _compared(
@@ -220,7 +290,7 @@ def _reason(entry: t.Any) -> str:
 def _leave_out(connection: sa.Connection, outcome: BatchOutcome, broken: t.Mapping[Premise, str]) -> None:
     """Move to the skipped ones what is in flight now, or would lead to a row that is not what it was."""
     busy = _busy(connection, outcome.changed)
-    for made in list(outcome.changed):
+    for made in list(outcome.changed) if busy or broken else ():
         reason = busy.get(made.instance_uuid or "") or (broken.get(made.premise) if made.premise else None)
         if reason is not None:
             outcome.changed.remove(made)
@@ -235,10 +305,8 @@ def _busy(connection: sa.Connection, batch: t.Sequence[Repair]) -> t.Dict[str, s
         i = schema.table(schema.CELL, "instances").c
         tasks = sa.select(i.uuid, i.task_state).where(i.uuid.in_(uuids), i.task_state.is_not(None))
         return {row[0]: f"the instance has a task in progress ({row[1]})" for row in connection.execute(tasks)}
-    m = schema.table(schema.CELL, "migrations").c
-    unsettled = sa.or_(m.status.is_(None), m.status.not_in(links.SETTLED))
-    moving = sa.select(m.instance_uuid).where(m.deleted == 0, m.instance_uuid.in_(uuids), unsettled)
-    return {row[0]: "the instance has an unfinished migration" for row in connection.execute(moving)}
+    moving = links.open_migrations(connection, [made.change.key for made in batch])
+    return dict.fromkeys(moving, "the instance has an unfinished migration")
 
 
 def _broken(connection: sa.Connection, premises: t.Set[Premise], lock: bool) -> t.Dict[Premise, str]:
@@ -248,8 +316,8 @@ def _broken(connection: sa.Connection, premises: t.Set[Premise], lock: bool) -> 
         mine = {premise.key: premise for premise in premises if premise.table == name}
         source = schema.table(schema.CELL, name)
         columns = [column for column, _value in next(iter(mine.values())).values]
-        statement = sa.select(source.c.id, *[source.c[column] for column in columns]).where(source.c.id.in_(list(mine)))
-        statement = statement.order_by(source.c.id)
+        statement = sa.select(source.c.id, *[source.c[column] for column in columns])
+        statement = statement.where(schema.one_of(connection, source.c.id, mine)).order_by(source.c.id)
         if lock:
             statement = statement.with_for_update(read=True)
         found = {row[0]: tuple(zip(columns, row[1:])) for row in connection.execute(statement)}

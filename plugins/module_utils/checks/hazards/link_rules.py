@@ -82,6 +82,10 @@ class Premise:
     key: int
     values: t.Tuple[t.Tuple[str, t.Any], ...]
 
+    def __hash__(self) -> int:
+        # A million repairs are put into sets by it; what the row holds need not be gone through each time.
+        return hash((self.table, self.key))
+
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
@@ -369,7 +373,19 @@ class Links:
 
     def verdict(self, wrong: Wrong) -> Verdict:
         """Say what is certain about a wrong link."""
-        judge = {
+        judge = self._judges.get(wrong.code)
+        if isinstance(wrong.row, LinkInstance):
+            flight = in_flight(wrong.row)
+            if flight:
+                return Verdict(None, flight, busy=True)
+        if judge is None:
+            return uncertain("the collection knows no value that would repair this link")
+        refused = self._writable.get(id(wrong.cell))
+        return uncertain(refused) if refused else judge(wrong)
+
+    @functools.cached_property
+    def _judges(self) -> t.Dict[str, t.Callable[[Wrong], Verdict]]:
+        return {
             "SG201": self._service_by_name,
             "SG202": self._service_by_name,
             "SG203": self._service_by_file,
@@ -379,15 +395,12 @@ class Links:
             "SG214": self._node_by_domain,
             "SG215": self._no_host,
             "SG221": self._destination,
-        }.get(wrong.code)
-        if isinstance(wrong.row, LinkInstance):
-            flight = in_flight(wrong.row)
-            if flight:
-                return Verdict(None, flight, busy=True)
-        if judge is None:
-            return uncertain("the collection knows no value that would repair this link")
-        refused = self.writable(wrong.cell)
-        return uncertain(refused) if refused else judge(wrong)
+        }
+
+    @functools.cached_property
+    def _writable(self) -> t.Dict[int, t.Optional[str]]:
+        """What :meth:`writable` says of each cell."""
+        return {id(cell): self.writable(cell) for cell in self.cells}
 
     def _held(self, cell: CellLinks, host: t.Optional[str]) -> t.Optional[Verdict]:
         for service in self.compute_services.get((id(cell), host), []):
@@ -444,18 +457,32 @@ class Links:
                 "the instance is offloaded but still has a host (SG217): find out first whether the instance is "
                 "still on that host"
             )
+        key = (id(cell), row.host, row.node)
+        verdict = self._by_names.get(key)
+        if verdict is None:
+            verdict = self._by_names[key] = self._names_alone(cell, row)
+        return (verdict.after and self._runs_elsewhere(cell, row)) or verdict
+
+    @functools.cached_property
+    def _by_names(self) -> t.Dict[t.Tuple[int, t.Optional[str], t.Optional[str]], Verdict]:
+        """What :meth:`_names_alone` said: the instances of one node have one answer."""
+        return {}
+
+    def _names_alone(self, cell: CellLinks, row: LinkInstance) -> Verdict:
         node = self.node_of(cell, row.host, row.node)
         if node is None:
             return uncertain("no live compute node has the instance's host and node names (SG216)")
-        refused = self._held(cell, row.host) or self._shared(cell, node) or self._runs_elsewhere(row, node)
+        refused = self._held(cell, row.host) or self._shared(cell, node)
         if refused:
             return refused
         why = f"node {node.id} is the only live node of host {row.host} and node {row.node}"
         return Verdict({"compute_id": node.id}, why, _node_premise(node))
 
-    def _runs_elsewhere(self, row: LinkInstance, node: ComputeNodeRow) -> t.Optional[Verdict]:
+    def _runs_elsewhere(self, cell: CellLinks, row: LinkInstance) -> t.Optional[Verdict]:
         """A domain seen running on another host than the names say contradicts them (SG108)."""
-        others = [host for host in self.running_on(row.uuid) if host is not self.witness(node)]
+        places = self.running_on(row.uuid) if self.bundle.hosts else []
+        node = self.node_of(cell, row.host, row.node) if places else None
+        others = [host for host in places if node is None or host is not self.witness(node)]
         if others:
             return uncertain(
                 f"the instance's domain runs on {', '.join(host.inventory_name for host in others)} (SG108)"

@@ -72,15 +72,21 @@ class _Kept(threading.local):
 _KEPT = _Kept()
 _READS = "reads"
 _WRITES = "writes"
+#: A snapshot sees one moment; in a write, each statement sees the newest committed rows.
+_ISOLATION = {_READS: "REPEATABLE READ", _WRITES: "READ COMMITTED"}
+#: What is known of a session, and lasts as long as its connection: whether it is one of a cluster, its bounds.
+_CLUSTER = "stackguard_cluster"
+_BOUNDS = "stackguard_bounds"
 
 
 @contextlib.contextmanager
 def kept_open() -> t.Iterator[None]:
     """Within the block, snapshots of a database take turns on one connection, and write transactions on another.
 
-    For many short ones in a row: to connect takes longer than to write a thousand rows. Each sets its own bounds as on
-    a new connection; a write leaves its bound of silence behind, which is why reads have a connection of their own. One
-    that the server has closed meanwhile is opened anew before it is used. Of this thread only.
+    For many short ones in a row: to connect takes longer than to write a thousand rows. Each has its own bounds as on
+    a new connection (a session of MySQL that has them already is not told them once more); a write leaves its bound of
+    silence behind, which is why reads have a connection of their own. One that the server has closed meanwhile is
+    opened anew before it is used. Of this thread only.
     """
     if _KEPT.engines is not None:
         yield
@@ -96,25 +102,25 @@ def kept_open() -> t.Iterator[None]:
 
 def _engine_for(url: str, use: str) -> sa.Engine:
     if _KEPT.engines is None:
-        return engine(url)
+        return engine(url, isolation=_ISOLATION[use])
     key = (urls.normalise(url), use)
     if key not in _KEPT.engines:
-        _KEPT.engines[key] = engine(url, keep=True)
+        _KEPT.engines[key] = engine(url, keep=True, isolation=_ISOLATION[use])
     return _KEPT.engines[key]
 
 
-def engine(url: str, keep: bool = False) -> sa.Engine:
+def engine(url: str, keep: bool = False, isolation: t.Optional[str] = None) -> sa.Engine:
     """Return an engine that opens one connection at a time. Raises :class:`DatabaseError`. ``keep``: and keeps it."""
     normal = urls.normalise(url)
     try:
-        return _engine(normal, keep)
+        return _engine(normal, keep, isolation)
     except ImportError as error:
         raise DatabaseError(f"the driver of a {normal.partition(':')[0]} URL is not installed: {error}") from None
     except (exc.SQLAlchemyError, ValueError, TypeError) as error:
         raise DatabaseError(f"the URL of a database cannot be parsed: {urls.redact(str(error), url)}") from None
 
 
-def _engine(url: str, keep: bool) -> sa.Engine:
+def _engine(url: str, keep: bool, isolation: t.Optional[str]) -> sa.Engine:
     parsed = sa.engine.make_url(url)
     arguments: t.Dict[str, t.Any] = {"connect_timeout": CONNECT_TIMEOUT}
     if parsed.get_backend_name() == "mysql":
@@ -127,6 +133,8 @@ def _engine(url: str, keep: bool) -> sa.Engine:
     how: t.Dict[str, t.Any] = {"poolclass": pool.NullPool}
     if keep:
         how = {"poolclass": pool.QueuePool, "pool_size": 1, "pool_pre_ping": True}
+    if isolation is not None:
+        how["isolation_level"] = isolation
     return sa.create_engine(parsed, connect_args=arguments, hide_parameters=True, **how)
 
 
@@ -179,12 +187,10 @@ def snapshot(url: str) -> t.Iterator[sa.Connection]:
 @contextlib.contextmanager
 def _read_only(connection: sa.Connection) -> t.Iterator[sa.Connection]:
     mysql = connection.dialect.name == "mysql"
-    options: t.Dict[str, t.Any] = {"isolation_level": "REPEATABLE READ"}
     if not mysql:
-        options["postgresql_readonly"] = True
-    connection = connection.execution_options(**options)
+        connection = connection.execution_options(postgresql_readonly=True)
     with connection.begin() as transaction:
-        _timeouts(connection, STATEMENT_TIMEOUT, LOCK_TIMEOUT)
+        _bound(connection, STATEMENT_TIMEOUT, LOCK_TIMEOUT)
         _newest(connection)
         if mysql:
             connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
@@ -207,12 +213,10 @@ def transaction(url: str, limits: t.Optional[Limits] = None) -> t.Iterator[sa.Co
     limits = limits or Limits(LOCK_TIMEOUT, STATEMENT_TIMEOUT, IDLE_TIMEOUT)
     committing = False
     try:
-        with _engine_for(url, _WRITES).connect() as plain:
-            connection = plain.execution_options(isolation_level="READ COMMITTED")
+        with _engine_for(url, _WRITES).connect() as connection:
             begun = connection.begin()
-            _timeouts(connection, limits.statement, limits.lock)
+            _bound(connection, limits.statement, limits.lock, limits.idle)
             _newest(connection)
-            _bound_silence(connection, limits.idle)
             if limits.whole is not None:
                 _bound_whole(connection, limits.whole, url)
             try:
@@ -237,12 +241,10 @@ def transaction(url: str, limits: t.Optional[Limits] = None) -> t.Iterator[sa.Co
 def rehearsal(url: str) -> t.Iterator[sa.Connection]:
     """A transaction like :func:`transaction` that is always rolled back: for finding out what would be allowed."""
     try:
-        with engine(url).connect() as plain:
-            connection = plain.execution_options(isolation_level="READ COMMITTED")
+        with engine(url, isolation=_ISOLATION[_WRITES]).connect() as connection:
             begun = connection.begin()
             try:
-                _timeouts(connection, STATEMENT_TIMEOUT, LOCK_TIMEOUT)
-                _bound_silence(connection, IDLE_TIMEOUT)
+                _bound(connection, STATEMENT_TIMEOUT, LOCK_TIMEOUT, IDLE_TIMEOUT)
                 yield connection
             finally:
                 _quiet_rollback(begun)
@@ -256,33 +258,43 @@ def _quiet_rollback(begun: sa.RootTransaction) -> None:
         begun.rollback()
 
 
-def _timeouts(connection: sa.Connection, statement: int, lock: int) -> None:
-    """Bound statements and lock waits on the server, for this session only."""
-    dialect = connection.dialect
-    if dialect.name != "mysql":
-        connection.exec_driver_sql(f"SET LOCAL statement_timeout = {statement * 1000:d}")
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {lock * 1000:d}")
+def _bound(connection: sa.Connection, statement: int, lock: int, idle: t.Optional[int] = None) -> None:
+    """Bound statements and lock waits on the server, in seconds: for this session, in PostgreSQL for this transaction.
+
+    ``idle``: let the server end the session, and so the transaction, where the client says nothing for so long.
+    """
+    if connection.dialect.name != "mysql":
+        bounds = {"statement_timeout": statement, "lock_timeout": lock}
+        if idle is not None:
+            bounds["idle_in_transaction_session_timeout"] = idle
+        said = [sa.func.set_config(name, str(seconds * 1000), True) for name, seconds in bounds.items()]
+        connection.execute(sa.select(*said))
         return
-    connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {lock:d}")
-    if getattr(dialect, "is_mariadb", False):
-        connection.exec_driver_sql(f"SET SESSION max_statement_time = {statement:d}")
-    else:
-        # MySQL bounds statements that only read; one that writes is bounded by its lock waits.
-        connection.exec_driver_sql(f"SET SESSION max_execution_time = {statement * 1000:d}")
+    wanted = (statement, lock, idle)
+    if connection.info.get(_BOUNDS) == wanted:
+        return
+    connection.info.pop(_BOUNDS, None)
+    connection.exec_driver_sql("SET " + ", ".join(_mysql_bounds(connection, statement, lock, idle)))
+    connection.info[_BOUNDS] = wanted
 
 
-def _bound_silence(connection: sa.Connection, seconds: int) -> None:
-    """Let the server end the session, and so the transaction, where the client says nothing for so long."""
-    dialect = connection.dialect
-    if dialect.name != "mysql":
-        connection.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = {seconds * 1000:d}")
+def _mysql_bounds(connection: sa.Connection, statement: int, lock: int, idle: t.Optional[int]) -> t.Iterator[str]:
+    mariadb = getattr(connection.dialect, "is_mariadb", False)
+    yield f"SESSION innodb_lock_wait_timeout = {lock:d}"
+    # MySQL bounds statements that only read; one that writes is bounded by its lock waits.
+    yield (
+        f"SESSION max_statement_time = {statement:d}"
+        if mariadb
+        else f"SESSION max_execution_time = {statement * 1000:d}"
+    )
+    if idle is None:
         return
     # MySQL has no such bound for transactions: the one for sessions does it, since this session has but one of them.
-    connection.exec_driver_sql(f"SET SESSION wait_timeout = {seconds:d}")
-    if getattr(dialect, "is_mariadb", False):
+    yield f"SESSION wait_timeout = {idle:d}"
+    if mariadb:
         # Where the administrator has set these, they count, and not wait_timeout.
         for name in ("idle_transaction_timeout", "idle_write_transaction_timeout", "idle_readonly_transaction_timeout"):
-            connection.exec_driver_sql(f"SET SESSION {name} = {seconds:d}")
+            yield f"SESSION {name} = {idle:d}"
 
 
 def _bound_whole(connection: sa.Connection, seconds: int, url: str) -> None:
@@ -300,10 +312,9 @@ def _bound_whole(connection: sa.Connection, seconds: int, url: str) -> None:
 
 def is_cluster(connection: sa.Connection) -> bool:
     """Whether this is a node of a Galera cluster: row locks hold on this node only, and others are written, too."""
-    if connection.dialect.name != "mysql":
-        return False
-    row = connection.exec_driver_sql("SHOW VARIABLES LIKE 'wsrep_on'").first()
-    return row is not None and str(row[1]).upper() in ("ON", "1")
+    if _CLUSTER not in connection.info:
+        connection.info[_CLUSTER] = _is_one_of_several(connection)
+    return bool(connection.info[_CLUSTER])
 
 
 def _newest(connection: sa.Connection) -> None:

@@ -416,6 +416,50 @@ class _LinkReader:
 # --- repairing
 
 
+def open_migrations(connection: sa.Connection, keys: t.Collection[int]) -> t.Set[str]:
+    """Return the uuids of those of these instances (by id) that are in a migration that is not settled."""
+    i, m = (schema.table(schema.CELL, name).c for name in ("instances", "migrations"))
+    unsettled = sa.or_(m.status.is_(None), m.status.not_in(SETTLED))
+    statement = sa.select(i.uuid).where(
+        schema.one_of(connection, i.id, keys), m.instance_uuid == i.uuid, m.deleted == 0, unsettled
+    )
+    return {row[0] for row in connection.execute(statement)}
+
+
+def unlinked(connection: sa.Connection, keys: t.Collection[int]) -> t.Dict[int, t.Any]:
+    """Return C(updated_at) of those of these instances that link nothing, and that nothing is in progress on."""
+    i, m = (schema.table(schema.CELL, name).c for name in ("instances", "migrations"))
+    statement = (
+        sa.select(i.id, i.updated_at)
+        .select_from(_with_open_migrations())
+        .where(
+            schema.one_of(connection, i.id, keys),
+            i.deleted == 0,
+            i.compute_id.is_(None),
+            i.task_state.is_(None),
+            m.id.is_(None),
+        )
+    )
+    return {row[0]: row[1] for row in connection.execute(statement)}
+
+
+def read_rows(
+    connection: sa.Connection, keys: t.Collection[int], columns: t.Sequence[str]
+) -> t.Dict[int, t.Sequence[t.Any]]:
+    """Return the values of instances by id: these columns, C(updated_at), and the id of a migration that is open."""
+    i, m = (schema.table(schema.CELL, name).c for name in ("instances", "migrations"))
+    statement = sa.select(i.id, *[i[name] for name in columns], i.updated_at, m.id.label("moving"))
+    statement = statement.select_from(_with_open_migrations()).where(schema.one_of(connection, i.id, keys))
+    return {row[0]: row[1:] for row in connection.execute(statement)}
+
+
+def _with_open_migrations() -> sa.FromClause:
+    instances, migrations = (schema.table(schema.CELL, name) for name in ("instances", "migrations"))
+    m = migrations.c
+    unsettled = sa.or_(m.status.is_(None), m.status.not_in(SETTLED))
+    return instances.outerjoin(migrations, sa.and_(m.deleted == 0, m.instance_uuid == instances.c.uuid, unsettled))
+
+
 def set_nodes(connection: sa.Connection, wanted: t.Mapping[int, int]) -> None:
     """Let instances link the nodes of their own names: instance id to node id. Both are locked, and were compared.
 
@@ -423,27 +467,45 @@ def set_nodes(connection: sa.Connection, wanted: t.Mapping[int, int]) -> None:
     """
     if not wanted:
         return
+    changed = _link_by_names(connection, wanted)
+    i = schema.table(schema.CELL, "instances").c
+    linked = sa.select(i.id, i.compute_id).where(schema.one_of(connection, i.id, wanted))
+    found = {row[0]: row[1] for row in connection.execute(linked)}
+    wrong = sum(1 for key, value in wanted.items() if found.get(key) != value)
+    if changed != len(wanted) or wrong:
+        _refuse(changed, len(wanted), f"; {wrong} would lead elsewhere")
+
+
+def set_missing_nodes(connection: sa.Connection, keys: t.Collection[int]) -> None:
+    """Let instances (by id) that link nothing link the nodes of their own names. Locks the instances.
+
+    Which nodes they link then, and whether they are what they were, is for the caller to read back before it commits.
+    Raises :class:`Conflict` where not each of them was changed.
+    """
+    i = schema.table(schema.CELL, "instances").c
+    changed = _link_by_names(connection, keys, i.compute_id.is_(None))
+    if changed != len(keys):
+        _refuse(changed, len(keys))
+
+
+def _refuse(changed: int, expected: int, more: str = "") -> t.NoReturn:
+    raise Conflict(
+        f"instances: {changed} links would change, expected {expected}{more}",
+        table="instances",
+        expected=expected,
+        found=changed,
+    )
+
+
+def _link_by_names(connection: sa.Connection, keys: t.Iterable[int], *only: sa.ColumnElement[bool]) -> int:
     instances, nodes = (schema.table(schema.CELL, name) for name in ("instances", "compute_nodes"))
     i, node = instances.c, nodes.c
     names = [(node.host, i.host), (node.hypervisor_hostname, i.node)]
-    statement = (
-        sa.update(instances)
-        .where(
-            i.id.in_(list(wanted)),
-            i.deleted == 0,
-            node.id.in_(sorted(set(wanted.values()))),
-            node.deleted == 0,
-            *[_same(connection, one, other) for one, other in names],
-        )
-        .values(compute_id=node.id)
+    statement = sa.update(instances).where(
+        schema.one_of(connection, i.id, keys),
+        i.deleted == 0,
+        node.deleted == 0,
+        *only,
+        *[_same(connection, one, other) for one, other in names],
     )
-    changed = connection.execute(statement).rowcount
-    found = {row[0]: row[1] for row in connection.execute(sa.select(i.id, i.compute_id).where(i.id.in_(list(wanted))))}
-    if changed != len(wanted) or found != dict(wanted):
-        wrong = sum(1 for key, value in wanted.items() if found.get(key) != value)
-        raise Conflict(
-            f"instances: {changed} links would change, expected {len(wanted)}; {wrong} would lead to another row",
-            table="instances",
-            expected=len(wanted),
-            found=changed,
-        )
+    return int(connection.execute(statement.values(compute_id=node.id)).rowcount)

@@ -73,8 +73,7 @@ class WrittenRows:
     gone: t.List[str] = dataclasses.field(default_factory=list)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Compared:
+class _Compared(t.NamedTuple):
     change: RowChange
     #: before, after, gone, or conflict.
     state: str
@@ -151,7 +150,8 @@ def _compare(
     compared: t.List[_Compared] = []
     for name in sorted({change.table for change in changes}):
         mine = sorted((change for change in changes if change.table == name), key=lambda change: change.key)
-        decisive = {column for change in mine for column in (*change.before, *change.after)}
+        shapes = {(*change.before, *change.after) for change in mine}
+        decisive = {column for shape in shapes for column in shape}
         columns = sorted({*decisive, *_liveness(kind, name), *more})
         rows = _rows_by_key(connection, schema.table(kind, name), columns, [change.key for change in mine], lock)
         compared += [_Compared(change, _state(change, rows.get(change.key)), rows.get(change.key)) for change in mine]
@@ -168,7 +168,7 @@ def _rows_by_key(
     found: t.Dict[t.Any, t.Dict[str, t.Any]] = {}
     for chunk in _chunks(keys):
         statement = sa.select(source.c.id, *[source.c[column].label(f"v_{column}") for column in columns])
-        statement = statement.where(source.c.id.in_(chunk)).order_by(source.c.id)
+        statement = statement.where(schema.one_of(connection, source.c.id, chunk)).order_by(source.c.id)
         if lock:
             statement = statement.with_for_update()
         for row in connection.execute(statement):
@@ -187,11 +187,12 @@ def _state(change: RowChange, row: t.Optional[t.Dict[str, t.Any]]) -> str:
         return GONE
     if row is None:
         return CONFLICT
-    if all(row[column] == value for column, value in {**change.before, **change.after}.items()):
+    other = [column for column, value in change.before.items() if row[column] != value]
+    if all(row[column] == value for column, value in change.after.items()) and all(
+        column in change.after for column in other
+    ):
         return AFTER
-    if all(row[column] == value for column, value in change.before.items()):
-        return BEFORE
-    return CONFLICT
+    return CONFLICT if other else BEFORE
 
 
 def _refuse_conflicts(compared: t.Sequence[_Compared]) -> None:
