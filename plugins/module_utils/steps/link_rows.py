@@ -180,7 +180,8 @@ def _expected_of_all(url: str, batch: t.Sequence[Repair]) -> t.Optional[BatchOut
 
 
 def _stamped(made: Repair, stamp: t.Any) -> Repair:
-    return dataclasses.replace(made, stamp=_text(stamp))
+    # As dataclasses.replace does, which takes three times as long.
+    return Repair(made.code, made.subject, made.change, made.why, made.instance_uuid, made.premise, _text(stamp))
 
 
 def _apply(url: str, batch: t.Sequence[Repair], expected: BatchOutcome, missing: bool) -> BatchOutcome:
@@ -320,8 +321,8 @@ def _broken(connection: sa.Connection, premises: t.Set[Premise], lock: bool) -> 
         statement = statement.where(schema.one_of(connection, source.c.id, mine)).order_by(source.c.id)
         if lock:
             statement = statement.with_for_update(read=True)
-        found = {row[0]: tuple(zip(columns, row[1:])) for row in connection.execute(statement)}
+        found = {row[0]: row[1:] for row in connection.execute(statement)}
         for key, premise in mine.items():
-            if found.get(key) != premise.values:
-                broken[premise] = f"{name} id={key} has changed: {dict(found.get(key, ()))}"
+            if found.get(key) != tuple([value for _column, value in premise.values]):
+                broken[premise] = f"{name} id={key} has changed: {dict(zip(columns, found.get(key, ())))}"
     return broken
