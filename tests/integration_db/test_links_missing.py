@@ -140,7 +140,7 @@ def test_what_is_read_back_is_locked(missing: World, state: State, monkeypatch: 
         with missing.server.admin(missing.names["cell"]) as other:
             other.exec_driver_sql(f"SET SESSION {wait}")
             for number in (1, 3):
-                with pytest.raises(sa.exc.DBAPIError, match="(?i)lock"):
+                with pytest.raises(sa.exc.DBAPIError, match=r"(?i)lock"):
                     other.exec_driver_sql(f"UPDATE instances SET vm_state = 'x' WHERE id = {number}")
                 other.rollback()
                 refused.append(number)
