@@ -15,7 +15,8 @@ description:
     command that fixes each failed part.
   - The module changes nothing. The module tests the rights in the APIs with read requests that only administrators may
     make. The module tests the rights in databases with the statements of the operations. The statements of this test
-    match no row, and the module rolls them back. It tests OVN's databases with a change in a transaction that the server aborts.
+    match no row, and the module rolls them back. The module tests OVN's databases with a change in a transaction that
+    the server aborts.
   - A part that could not be read has the state not checked, never ok. The task fails if a part is failed, or if a part
     is not checked and O(accept_unchecked) does not list it.
   - The playbook C(stackguard.nova.doctor) uses this module. Runs on the controller.

@@ -1627,4 +1627,4 @@ def _summary(result: rounds.Round) -> str:
 
 def _home_failed(home: t.Mapping[str, t.Any]) -> str:
     where = f"{home.get('fsid')}/{home.get('pool')} through {home.get('reader')}"
-    return f"guard snapshots in {where}: {task_results.why(home.get('result')}"
+    return f"guard snapshots in {where}: {task_results.why(home.get('result'))}"
