@@ -348,8 +348,7 @@ def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reaso
             "SG710",
             (
                 f"the server is {server.status}: with evacuate_reset_states=[{word}] the run evacuates the server, "
-                "which "
-                f"loses {loss}"
+                f"which loses {loss}"
             ),
         )
 

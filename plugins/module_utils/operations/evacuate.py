@@ -578,8 +578,7 @@ class Evacuation:
         if lifecycle.goes_back(journal):
             raise Refused(
                 f"SG706 operation-open: an abort of operation {journal['operation_id']} is in progress. Finish the "
-                "abort with "
-                f"{self.run.variable('action')}=abort"
+                f"abort with {self.run.variable('action')}=abort"
             )
         self._same_servers(journal)
         if self.run.check_mode:
@@ -634,8 +633,7 @@ class Evacuation:
             raise Refused(
                 f"SG706 operation-open: operation {journal['operation_id']} evacuates "
                 f"{', '.join(sorted(known.values()))}: to resume this operation, leave {self.run.variable('servers')} "
-                "out. To end "
-                f"this operation, use {self.run.variable('action')}=abort"
+                f"out. To end this operation, use {self.run.variable('action')}=abort"
             )
 
     def _judged_again(self, bundle: Bundle, about: EvacuationFacts, journal: Json, act: bool) -> t.Mapping[str, t.Any]:
@@ -781,8 +779,7 @@ class Evacuation:
         evidence_ = {"fence": self.options["fence"], "read": why}
         remedy = (
             f"Repair the fence, or choose another fence ({self.run.variable('fence')}). Then run the same command "
-            "again. To "
-            f"end the operation, use {self.run.variable('action')}=abort."
+            f"again. To end the operation, use {self.run.variable('action')}=abort."
         )
         if self.scratch.none_left:
             remedy = (
@@ -1069,8 +1066,7 @@ class Evacuation:
                     "said": self.scratch.warned[-3:],
                 },
                 "Make the server's pool reachable from a host that the run reads, then run the same command again. "
-                "Until "
-                "then, the run does not send the server.",
+                "Until then, the run does not send the server.",
             )
             for entry in lacking
         ]

@@ -175,10 +175,9 @@ class Rename(planned.Planned):
             # The host's present name decides whether the rename is over. The code does not guess it.
             why = next((entry.reason for entry in facts.unread if entry.part == "nova_conf"), "no reason was given")
             raise Refused(
-                f"{nothing}: there is nothing to {verb}. Whether the name of the host is "
-                f"{self._args['rename_from']} or {self._args['rename_to']} is not known, because nova.conf was not "
-                "read "
-                f"({why}). Set rename_nova_conf_files to the files of nova.conf, then run the same command again"
+                f"{nothing}: there is nothing to {verb}. Whether the name of the host is {self._args['rename_from']} "
+                f"or {self._args['rename_to']} is not known, because nova.conf was not read ({why}). Set "
+                "rename_nova_conf_files to the files of nova.conf, then run the same command again"
             )
         if current == self._args["rename_from" if action == lifecycle.ROLLBACK else "rename_to"]:
             return {

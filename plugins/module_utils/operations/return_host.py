@@ -470,8 +470,7 @@ class HostReturn:
             if step.name == plans.RELEASE and judged.decision.clearing.held_until_start is not None:
                 raise Stopped(
                     "the run can no longer release the compute service, because another evacuation of the host needs "
-                    "a start "
-                    f"of nova-compute. End this operation with {self.run.variable('action')}={lifecycle.ABORT}"
+                    f"a start of nova-compute. End this operation with {self.run.variable('action')}={lifecycle.ABORT}"
                 )
             self.book.mark(step.name, journals.DONE, "nothing was left to do")
         self.book.close(journals.FINISHED, f"nothing is left to clear on {self.host}")

@@ -152,9 +152,8 @@ def notes(about: OvnRenaming) -> t.List[str]:
     """Return what to know beside the steps."""
     tools = (
         "OVN: do not let a deployment tool work on this host until the run has ended. A tool that writes the hostname "
-        "into "
-        "Open vSwitch cuts guests off from the network. Do not run neutron-ovn-db-sync-util during the run: the run "
-        "cannot detect it."
+        "into Open vSwitch cuts guests off from the network. Do not run neutron-ovn-db-sync-util during the run: the "
+        "run cannot detect it."
     )
     found = [tools]
     if about.chassis.name in (about.facts.gateways or []):

@@ -352,8 +352,7 @@ def capacity_words(host: capacity_outlook.HostOutlook) -> str:
     return (
         f"{amount(host.available or 0)} of {amount(host.total)} available. An evacuation would move "
         f"{count(host.guests or 0, 'running guest')} with {amount(host.need)} of memory. The other hosts of "
-        f"{host.zone} "
-        f"have {amount(host.others)} free: {verdict}{unknown}."
+        f"{host.zone} have {amount(host.others)} free: {verdict}{unknown}."
     )
 
 

@@ -304,8 +304,7 @@ def message(found: Answer, report: Json) -> str:
     if found.unnamed:
         parts.append(
             f"The report has no finding about {', '.join(found.unnamed)}. A report does not list hosts without "
-            "findings, so "
-            "check the names."
+            "findings, so check the names."
         )
     return " ".join(_printable(part) for part in parts)
 

@@ -556,8 +556,7 @@ def _afterwards(shown: OperationRun) -> t.Iterator[t.Dict[str, t.Any]]:
     if shown.playbook == "rename_host":
         yield _row(
             "Write the new name into the inventory and the deployment tool before you run either of them on this host "
-            "again. "
-            "Then verify with an audit.",
+            "again. Then verify with an audit.",
             audit_it,
         )
     elif shown.playbook == "evacuate_host":

@@ -594,8 +594,7 @@ class Guests:
             raise StepError(
                 f"guests have changed:\n{findings_text(found, self.systems.overrides)}\nCheck {names_}. To continue, "
                 "add an override for each guest to stackguard_overrides: the code of the finding, the uuid of the "
-                "guest as "
-                "object, and your reason. Then run the same command again",
+                "guest as object, and your reason. Then run the same command again",
                 checked=found,
             )
         if not found.findings or params.get("before_stop"):
@@ -709,8 +708,7 @@ class ComputeUp:
             if (params.get("pass_interval") or 0) < 0:
                 raise StepError(
                     f"nova-compute logged: {self._transient}. Because of update_resources_interval, nova-compute does "
-                    "not "
-                    "update its resources again"
+                    "not update its resources again"
                 )
             self._quiet_from, self._quiet_since = now["mark"], self.systems.monotonic()
             self.systems.remark(

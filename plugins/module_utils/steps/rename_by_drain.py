@@ -530,8 +530,7 @@ class DeleteService:
             raise StepError(
                 f"the compute service {params['service_id']} of {params['host']} was deleted, with its compute node, "
                 "resource provider and host mapping. A rollback is no longer possible. Run the same command without "
-                "rollback to finish "
-                "the rename"
+                "rollback to finish the rename"
             )
 
     def _exists(self, params: Params) -> bool:

@@ -272,8 +272,7 @@ class Compare:
         confirmed = found.status != VERIFY
         remedy = (
             "Move the server back: another user confirmed the resize before the run compared the zones, so the run "
-            "cannot "
-            "revert the resize."
+            "cannot revert the resize."
             if confirmed
             else (
                 "Pin the server (resize_strategy=pin_api or pin_db), or make room in its zone. The run has "

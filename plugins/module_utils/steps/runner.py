@@ -177,8 +177,7 @@ class Runner:
             raise StepError(
                 f"another version of this collection began operation {plan.operation_id}. This version does not know "
                 f"these steps of the operation: {', '.join(unknown)}. Nothing was changed. Use the other version to "
-                "end "
-                "the operation"
+                "end the operation"
             )
         return plan
 
