@@ -63,8 +63,8 @@ options:
   batch_size:
     type: int
     default: 1000
-    description: Number of rows in one transaction. A transaction that locks rows of C(services) has at most 10 rows,
-      because heartbeats wait for these locks.
+    description: Number of rows in one transaction, 1 to 10000. A transaction that locks rows of C(services) has at most
+      10 rows, because heartbeats wait for these locks.
   max_rows:
     type: int
     aliases: [limit]

@@ -132,10 +132,14 @@ def test_a_write_of_nova_that_changes_nothing_here_is_journaled_again(missing: W
 
 def test_what_is_read_back_is_locked(missing: World, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the reading back and the commit, nobody else changes the instances."""
-    read, refused = links.read_rows, []
+    read, calls, refused = links.read_rows, [], []
 
     def then(*arguments: t.Any) -> t.Any:
         found = read(*arguments)
+        calls.append(1)
+        # The first reading is before the journal, without a lock.
+        if len(calls) == 1:
+            return found
         wait = "lock_timeout = '1s'" if missing.server.backend == "postgresql" else "innodb_lock_wait_timeout = 1"
         with missing.server.admin(missing.names["cell"]) as other:
             other.exec_driver_sql(f"SET SESSION {wait}")
@@ -149,6 +153,54 @@ def test_what_is_read_back_is_locked(missing: World, state: State, monkeypatch: 
     monkeypatch.setattr(link_rows.links, "read_rows", then)
     repair_links.apply(run(missing.options(), state), request("SG211"))
     assert (linked(missing), refused) == ({1: 1, 3: 2}, [1, 3])
+
+
+def test_no_instance_outside_the_batch_is_locked(world: World) -> None:
+    """By its index of compute_id, InnoDB locked every instance of the cell that links nothing, until the commit."""
+    nodes, each, first = 60, 25, 100_000
+    with world.server.admin(world.names["cell"]) as made:
+        columns = "vcpus, memory_mb, local_gb, vcpus_used, memory_mb_used, local_gb_used, hypervisor_version"
+        for node in range(first, first + nodes):
+            made.exec_driver_sql(
+                f"INSERT INTO compute_nodes (id, uuid, host, hypervisor_hostname, hypervisor_type, cpu_info, deleted, "
+                f"mapped, {columns}) VALUES ({node}, 'node{node}', 'h{node}', 'h{node}.example', 'QEMU', '', 0, 1, "
+                "1, 1, 1, 0, 0, 0, 1)"
+            )
+            keys = range(first + (node - first) * each, first + (node - first + 1) * each)
+            values = ", ".join(f"({key}, 'i{key}', 'h{node}', 'h{node}.example', 'active', 0)" for key in keys)
+            made.exec_driver_sql(f"INSERT INTO instances (id, uuid, host, node, vm_state, deleted) VALUES {values}")
+        made.commit()
+        tables = "TABLE instances, compute_nodes" if world.server.backend != "postgresql" else ""
+        made.exec_driver_sql(f"ANALYZE {tables}").close()
+        made.commit()
+    batch, last = range(first, first + 300), first + nodes * each - 1
+    with pytest.raises(RuntimeError, match="enough"), engine.transaction(world.url("cell"), engine.BRIEF) as connection:
+        links.set_missing_nodes(connection, batch)
+        with world.server.admin(world.names["cell"]) as other:
+            for key in (first + 300, last):
+                rows = other.exec_driver_sql(f"SELECT id FROM instances WHERE id = {key} FOR UPDATE NOWAIT")
+                assert rows.scalars().all() == [key]
+            other.rollback()
+            with pytest.raises(sa.exc.DBAPIError, match=r"(?i)lock|nowait"):
+                other.exec_driver_sql(f"SELECT id FROM instances WHERE id = {first} FOR UPDATE NOWAIT")
+            other.rollback()
+        raise RuntimeError("enough")
+
+
+def test_a_row_that_is_not_as_it_was_judged_is_not_journaled_with_others(
+    missing: World, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed after the journal, a resume reported it as repaired and as not proven at once."""
+    look = link_rows._expected_of_all
+
+    def then(url: str, batch: t.Any) -> t.Any:
+        missing.update("cell", "instances", 1, vm_state="stopped")
+        return look(url, batch)
+
+    monkeypatch.setattr(link_rows, "_expected_of_all", then)
+    result = repair_links.apply(run(missing.options(), state), request("SG211"))
+    assert (linked(missing), result["counts"]["skipped"]) == ({1: None, 3: 2}, 1)
+    assert [row["change"]["key"] for row in journaled(state)] == [3]
 
 
 def test_a_list_of_keys_is_of_numbers_alone(missing: World) -> None:

@@ -35,6 +35,9 @@ NO_VARIABLES = {
     # Nova's own words.
     "resize_prep": "a task_state",
     "resize_migrating": "a task_state",
+    # What a connection is marked with.
+    "stackguard_bounds": "a key of a connection's info",
+    "stackguard_cluster": "the same",
     # Metrics.
     "findings_by_severity": "a metric",
     "findings_overridden": "a metric",

@@ -44,6 +44,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import 
 
 #: Findings of one code that a report lists, and repairs that a result lists; all are counted.
 LISTED = 1000
+#: Rows of one transaction: what a server takes in one statement, and writes within the seconds that a lock may last.
+MOST = 10_000
 LOCK = "stackguard:repair_links"
 _WHAT = "repair of links"
 #: Rows that the message of a rollback names one by one.
@@ -395,8 +397,8 @@ def refuse_nonsense(request: plans.LinkRequest) -> None:
         raise StackguardError(
             f"repair_codes: {', '.join(strange)} cannot be repaired; the run can repair {', '.join(REPAIRABLE)}"
         )
-    if request.batch_size < 1 or request.limit < 0:
-        raise StackguardError("repair_batch_size must be at least 1, and repair_limit must not be negative")
+    if not 1 <= request.batch_size <= MOST or request.limit < 0:
+        raise StackguardError(f"repair_batch_size must be 1 to {MOST}, and repair_limit must not be negative")
 
 
 def _links(run: RepairRun, request: plans.LinkRequest) -> Links:

@@ -168,15 +168,20 @@ def _expected(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:
 
 
 def _expected_of_all(url: str, batch: t.Sequence[Repair]) -> t.Optional[BatchOutcome]:
-    """Return what a batch of missing links comes to where each can be set, by a look at few columns. None: not so.
+    """Return what a batch of missing links comes to if each row is as it was judged. None: not each of them is.
 
-    It decides nothing: what the journal has is compared, and the whole row, under its lock.
+    It decides nothing: the rows are compared again under their locks. But a row that could not be written must not be
+    in the journal: if the run is killed, nobody could tell what became of it.
     """
     with engine.snapshot(url) as connection:
-        stamps = links.unlinked(connection, [made.change.key for made in batch])
-    if len(stamps) != len(batch):
-        return None
-    return BatchOutcome(changed=[_stamped(made, stamps[made.change.key]) for made in batch])
+        found = links.read_rows(connection, [made.change.key for made in batch], tuple(batch[0].change.before))
+    changed = []
+    for made in batch:
+        row = found.get(made.change.key)
+        if row is None or row[-1] is not None or tuple(row[:-2]) != tuple(made.change.before.values()):
+            return None
+        changed.append(_stamped(made, row[-2]))
+    return BatchOutcome(changed=changed)
 
 
 def _stamped(made: Repair, stamp: t.Any) -> Repair:

@@ -59,7 +59,7 @@ def test_the_guard_of_one_still_in_transit_stays(life):
     done = life.run(max_rounds=1, server_timeout=30)
     assert (life.guarded(), life.open() is not None, life.report()["verdict"]) == ([TWO], True, "block")
     assert done["failed"]
-    assert "run the same command again" in done["msg"]
+    assert "Run the same command again" in done["msg"]
     # On the lab: "evacuate_max_rounds rounds have passed The operation is open", and a workflow read "0 needs".
     assert (
         "rounds is reached; Nova may still be working on these servers, so their guard snapshots remain: guest2. The"

@@ -50,7 +50,9 @@ def test_the_next_host_is_tried_and_then_no_more(monkeypatch):
     assert hosts(nova)["a"] == "other"
     nova.refuse = {"new", "other"}
     nova.servers["b"]["OS-EXT-SRV-ATTR:host"] = "old"
-    with pytest.raises(StepError, match=r"guest b .* the run has tried every host; new: No valid host was found"):
+    with pytest.raises(
+        StepError, match=r"guest b .* the run has tried every host without success; new: No valid host was found"
+    ):
         move(nova, params("a", "b"))
 
 

@@ -380,7 +380,7 @@ class Links:
                 return Verdict(None, flight, busy=True)
         if judge is None:
             return uncertain("the collection knows no value that would repair this link")
-        refused = self._writable.get(id(wrong.cell))
+        refused = self._writable[id(wrong.cell)]
         return uncertain(refused) if refused else judge(wrong)
 
     @functools.cached_property

@@ -426,23 +426,6 @@ def open_migrations(connection: sa.Connection, keys: t.Collection[int]) -> t.Set
     return {row[0] for row in connection.execute(statement)}
 
 
-def unlinked(connection: sa.Connection, keys: t.Collection[int]) -> t.Dict[int, t.Any]:
-    """Return C(updated_at) of those of these instances that link nothing, and that nothing is in progress on."""
-    i, m = (schema.table(schema.CELL, name).c for name in ("instances", "migrations"))
-    statement = (
-        sa.select(i.id, i.updated_at)
-        .select_from(_with_open_migrations())
-        .where(
-            schema.one_of(connection, i.id, keys),
-            i.deleted == 0,
-            i.compute_id.is_(None),
-            i.task_state.is_(None),
-            m.id.is_(None),
-        )
-    )
-    return {row[0]: row[1] for row in connection.execute(statement)}
-
-
 def read_rows(
     connection: sa.Connection, keys: t.Collection[int], columns: t.Sequence[str]
 ) -> t.Dict[int, t.Sequence[t.Any]]:
@@ -482,8 +465,7 @@ def set_missing_nodes(connection: sa.Connection, keys: t.Collection[int]) -> Non
     Which nodes they link then, and whether they are what they were, is for the caller to read back before it commits.
     Raises :class:`Conflict` where not each of them was changed.
     """
-    i = schema.table(schema.CELL, "instances").c
-    changed = _link_by_names(connection, keys, i.compute_id.is_(None))
+    changed = _link_by_names(connection, keys, missing=True)
     if changed != len(keys):
         _refuse(changed, len(keys))
 
@@ -497,15 +479,23 @@ def _refuse(changed: int, expected: int, more: str = "") -> t.NoReturn:
     )
 
 
-def _link_by_names(connection: sa.Connection, keys: t.Iterable[int], *only: sa.ColumnElement[bool]) -> int:
+def _link_by_names(connection: sa.Connection, keys: t.Iterable[int], missing: bool = False) -> int:
     instances, nodes = (schema.table(schema.CELL, name) for name in ("instances", "compute_nodes"))
     i, node = instances.c, nodes.c
-    names = [(node.host, i.host), (node.hypervisor_hostname, i.node)]
+    if missing and connection.dialect.name == "mysql":
+        # Only the primary key may lead to the instances. By the index of compute_id InnoDB locks every instance of
+        # the cell that links nothing, until the commit; by the one of host, every instance of these hosts.
+        deleted, linked = i.deleted + 0, i.compute_id + 0
+        own: t.List[sa.ColumnElement[t.Any]] = [sa.func.concat(i.host, ""), sa.func.concat(i.node, "")]
+    else:
+        deleted, linked, own = i.deleted, i.compute_id, [i.host, i.node]
     statement = sa.update(instances).where(
         schema.one_of(connection, i.id, keys),
-        i.deleted == 0,
+        deleted == 0,
         node.deleted == 0,
-        *only,
-        *[_same(connection, one, other) for one, other in names],
+        *([linked.is_(None)] if missing else []),
+        *(one == other for one, other in zip((node.host, node.hypervisor_hostname), own)),
+        schema.exact(connection, node.host) == schema.exact(connection, i.host),
+        schema.exact(connection, node.hypervisor_hostname) == schema.exact(connection, i.node),
     )
     return int(connection.execute(statement.values(compute_id=node.id)).rowcount)

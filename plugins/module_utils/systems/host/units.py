@@ -57,6 +57,10 @@ class UnitError(HostError):
     """systemd refused, or a unit is not in the state that was asked for."""
 
 
+class SystemdSilentError(UnitError):
+    """systemd does not answer at all: another question gets no answer either."""
+
+
 class Systemctl:
     """Runs systemctl. ``run`` is replaced in tests."""
 
@@ -81,9 +85,9 @@ class Systemctl:
                 command, timeout=_PATIENCE, variables={"LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
             )
         except FileNotFoundError:
-            raise UnitError("systemctl is not installed on this host") from None
+            raise SystemdSilentError("systemctl is not installed on this host") from None
         except subprocess.TimeoutExpired:
-            raise UnitError(f"systemctl {arguments[0]}: no answer within {_PATIENCE} s") from None
+            raise SystemdSilentError(f"systemctl {arguments[0]}: no answer within {_PATIENCE} s") from None
         if done.returncode:
             said = " ".join(done.stderr.decode("utf-8", "replace").split())
             raise UnitError(f"systemctl {arguments[0]}: {said}")
@@ -93,14 +97,15 @@ class Systemctl:
 class AskedOnce(Systemctl):
     """Reads units as they are at one moment: the first question asks for all of these names, in one command.
 
-    An error is the answer to every question after it: a systemd that hangs keeps nobody waiting a second time.
+    A systemd that hangs keeps nobody waiting a second time: its silence is the answer to every question after it.
+    After any other error, such as one name that systemctl refuses, each question asks for its own names alone.
     """
 
     def __init__(self, names: t.Sequence[str], run: t.Callable[..., t.Any] = commands.run) -> None:
         super().__init__(run)
         self._names = list(dict.fromkeys(full_name(name) for name in names))
         self._shown: t.Optional[t.Dict[str, Properties]] = None
-        self._error: t.Optional[UnitError] = None
+        self._error: t.Optional[SystemdSilentError] = None
 
     def show(self, names: t.Sequence[str]) -> t.List[Properties]:
         """Return the properties of each unit, in the order asked for. Raises :class:`UnitError`."""
@@ -115,9 +120,11 @@ class AskedOnce(Systemctl):
         if self._shown is None:
             try:
                 self._shown = dict(zip(self._names, super().show(self._names)))
-            except UnitError as error:
+            except SystemdSilentError as error:
                 self._error = error
                 raise
+            except UnitError:
+                self._shown = {}
         return self._shown
 
 

@@ -323,7 +323,7 @@ def test_on_a_host_of_packages_the_plan_is_what_it_was():
     assert made.steps == old.steps
     (note,) = [note for note in made.notes if note not in old.notes]
     assert note == (
-        "Deployment, packages: process 4711: /usr/bin/nova-compute on the host, unit nova-compute.service; unit "
+        "Deployment: packages: process 4711: /usr/bin/nova-compute on the host, unit nova-compute.service; unit "
         "nova-compute.service. The run uses nova-compute.service."
     )
 

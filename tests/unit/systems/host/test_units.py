@@ -298,7 +298,7 @@ def systemd(commands, failing=()):
         names = command[command.index("--") + 1 :]
         commands.append(names)
         if set(names) & set(failing):
-            return subprocess.CompletedProcess(command, 1, b"", b"no bus")
+            return subprocess.CompletedProcess(command, 1, b"", b"no such name")
         shown = "\n\n".join(f"Id={name}\nLoadState=loaded" for name in names)
         return subprocess.CompletedProcess(command, 0, shown.encode(), b"")
 
@@ -318,18 +318,33 @@ def test_units_that_are_known_beforehand_are_asked_for_in_one_command():
     assert commands[1:] == [["x.service", "y.service"]]
 
 
-def test_a_systemd_that_fails_is_not_asked_again_and_no_unit_is_taken_for_missing():
+def test_a_systemd_that_hangs_is_not_asked_again_and_no_unit_is_taken_for_missing():
+    commands = []
+
+    def run(command, **_how):
+        commands.append(command)
+        raise subprocess.TimeoutExpired(command, 1)
+
+    once = units.AskedOnce(["a", "b"], run)
+    for names in (["a.service"], ["b.service"], []):
+        with pytest.raises(units.UnitError, match="no answer"):
+            once.show(names)
+    assert len(commands) == 1
+
+
+def test_a_name_that_systemctl_refuses_hides_no_other_unit():
+    """One wrong name among the agents' units made nova-compute's own unit unknown."""
     commands = []
     once = units.AskedOnce(["a", "b"], systemd(commands, failing=["b.service"]))
-    for names in (["a.service"], ["b.service"], []):
-        with pytest.raises(units.UnitError, match="no bus"):
-            once.show(names)
-    assert commands == [["a.service", "b.service"]]
+    assert [shown["Id"] for shown in once.show(["a.service"])] == ["a.service"]
+    with pytest.raises(units.UnitError, match="no such name"):
+        once.show(["b.service"])
+    assert commands == [["a.service", "b.service"], ["a.service"], ["b.service"]]
 
 
 def test_an_answer_of_too_few_units_is_no_answer():
     def run(command, **_how):
         return subprocess.CompletedProcess(command, 0, b"Id=a.service", b"")
 
-    with pytest.raises(units.UnitError, match="asked for 2 units, answered for 1"):
-        units.AskedOnce(["a", "b"], run).show(["a.service"])
+    with pytest.raises(units.UnitError, match="asked for 2 units, but the answer has 1"):
+        units.AskedOnce(["a", "b"], run).show(["a.service", "b.service"])
