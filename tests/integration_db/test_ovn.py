@@ -419,7 +419,7 @@ def test_a_controller_that_is_deaf_afterwards_ends_the_run(scene):
     short = [dataclasses.replace(step, params={**step.params, "timeout": 2}) for step in plan.steps]
     scene.host.journal = runner.new_journal(dataclasses.replace(plan, steps=short), {}, "now")
     scene.host.seen = deafen
-    with pytest.raises(runner.StepError, match="ovn-controller of renamed1 takes part"):
+    with pytest.raises(runner.StepError, match="ovn-controller of renamed1 to process changes again"):
         scene.forward()
     scene.controller.paused.clear()
     scene.host.seen = lambda _request: None
@@ -666,7 +666,7 @@ def test_a_port_with_rows_of_both_names_is_refused_and_nothing_changes(world):
     world.bound_port("port1", OLD)
     world.bound_port("port1", NEW)
     world.bound_port("port2", OLD)
-    with pytest.raises(Conflict, match="rows of compute1 and of renamed1 exist"):
+    with pytest.raises(Conflict, match="rows exist for compute1 and also for renamed1"):
         neutron_bindings.move_bindings(world.url("neutron"), OLD, NEW, planned(world))
     assert world.hosts_of("ml2_port_bindings") == sorted([OLD, OLD, NEW])
 
