@@ -13,10 +13,11 @@ options:
   expect_plan:
     type: str
     description:
-      - The C(plan_sha256) of an approved plan, which a run in check mode returned. The run refuses if its plan differs
-        from the approved plan. The run shows the difference if C(plan.json) of the approved plan is in O(report_dir).
+      - The C(plan_sha256) of an approved plan, which a run in check mode returned. The run refuses to start if its plan
+        differs from the approved plan. The run shows the difference if C(plan.json) of the approved plan is in
+        O(report_dir).
       - The C(plan_sha256) covers the decisions (request, names, rows, the set of servers, the fence). The
         C(plan_sha256) does not cover ids of operations, times, measurements, or the destination of each server.
       - Append C(@) and the path of C(plan.json) if this file is not in O(report_dir).
-      - The run resumes an open operation only if the operation was begun with this plan.
+      - The run resumes an open operation only if the operation began with this plan.
 """

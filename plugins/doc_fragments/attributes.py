@@ -20,7 +20,8 @@ attributes:
       - In diff mode, shows the state before and after the change. In check mode, shows the change that the module would
         make.
   idempotent:
-    description: When run twice in a row outside check mode, with the same arguments, the second run changes nothing.
+    description: If you run the task twice in a row outside check mode with the same arguments, the second run changes
+      nothing.
 """
 
     # A module that only reads.
@@ -30,7 +31,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - This module changes nothing, so it does the same in check mode.
+      - This module changes nothing, so it does the same work in check mode.
   diff_mode:
     support: N/A
     details:
@@ -46,7 +47,7 @@ attributes:
 options: {}
 attributes:
   action:
-    description: Has an action plugin of the same name, which runs a part of the module on the controller.
+    description: Has an action plugin of the same name, which runs a part of the module on the Ansible controller.
     support: full
 """
 

@@ -22,17 +22,18 @@ options:
   nova_cell_db_urls:
     type: dict
     description:
-      - Map of cell name (or uuid) to URL, for cells whose URL in C(cell_mappings) does not work from the controller.
-        For all other cells the module uses C(cell_mappings).
+      - Map of cell name (or uuid) to URL, for cells whose URL in C(cell_mappings) does not work from the Ansible
+        controller. For all other cells the module uses C(cell_mappings).
   neutron_db_url:
     type: str
     description:
-      - URL of neutron's database. The module uses only the table C(agents), and with OVN the tables of port bindings.
+      - URL of neutron's database. In neutron's database the module uses only the table C(agents) and, with OVN, the
+        tables of port bindings.
 requirements:
   - SQLAlchemy >= 2.0
   - PyMySQL >= 1.0 (for MySQL and MariaDB)
   - psycopg >= 3.1 (for PostgreSQL)
 notes:
-  - The collection's C(docs/database-grants.md) lists the rights of the database user. The user needs no right to
-    create, drop or delete.
+  - The collection's C(docs/database-grants.md) lists the privileges that the database user needs. The database user
+    needs no privilege to create, drop or delete.
 """

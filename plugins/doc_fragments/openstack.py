@@ -68,7 +68,7 @@ options:
     choices: [admin, internal, public]
     default: public
     aliases: [endpoint_type]
-    description: Which endpoint of the catalogue to use.
+    description: Which endpoint of the service catalogue to use.
   sdk_log_path:
     type: str
     description: File for the log of openstacksdk. Without this option, openstacksdk writes no log.
@@ -81,6 +81,6 @@ requirements:
   - openstacksdk >= 4.0
 notes:
   - openstacksdk looks for clouds in C(clouds.yaml) of the current directory, of C(~/.config/openstack) and of
-    C(/etc/openstack), or in the file that C(OS_CLIENT_CONFIG_FILE) names.
+    C(/etc/openstack), or in the file that C(OS_CLIENT_CONFIG_FILE) points to.
   - With Nova's default policy the module needs the credentials of an administrator.
 """

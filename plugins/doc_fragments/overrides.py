@@ -18,7 +18,7 @@ options:
     default: []
     description:
       - Findings to override, each with its code, its object and a reason. The report contains the reason.
-      - You cannot override a finding that its page calls absolute.
+      - You cannot override an absolute finding. The page of each code says whether the finding is absolute.
     suboptions:
       code:
         type: str
@@ -31,5 +31,5 @@ options:
       reason:
         type: str
         required: true
-        description: Why the finding does not matter in this case.
+        description: Reason why the finding does not matter in this case.
 """

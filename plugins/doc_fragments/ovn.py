@@ -28,15 +28,17 @@ options:
     version_added: 0.2.0
   ovn_private_key:
     type: path
-    description: Path on the controller of the private key of the client certificate for OVN's databases.
+    description: Path of the client certificate's private key on the Ansible controller, for C(ssl:) connections to
+      OVN's databases.
     version_added: 0.2.0
   ovn_certificate:
     type: path
-    description: Path on the controller of the client certificate for C(ssl:) connections to OVN's databases.
+    description: Path of the client certificate on the Ansible controller, for C(ssl:) connections to OVN's databases.
     version_added: 0.2.0
   ovn_ca_cert:
     type: path
-    description: Path on the controller of the CA certificates that verify the certificates of OVN's databases.
+    description: Path of the CA certificates on the Ansible controller. The run verifies the certificates of OVN's
+      databases with these CA certificates.
     version_added: 0.2.0
 requirements:
   - ovsdbapp >= 2.0 (for O(ovn_nb_connection))

@@ -22,7 +22,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Show what the fence needs
+- name: Show the variables that the fence needs
   ansible.builtin.debug:
     msg: "{{ evacuate_fence | stackguard.nova.fence_requires }}"
 """

@@ -22,9 +22,10 @@ options:
     required: true
   kind:
     description:
-      - V(host) is a name that Nova can have for a compute host, V(hosts) a list of them. V(name) is a name or id of a
-        server or flavor, which may have anything in it that can be printed on one line. V(text) is any such text
-        of any length; a finding reports later what is wrong with it.
+      - V(host) is a host name that Nova accepts for a compute host, and V(hosts) is a list of such host names. V(name)
+        is a name or id of a server or flavor. V(name) may contain every character that can be printed on one line.
+        V(text) may contain the same characters as V(name), and may have any length. A finding reports later whether
+        V(text) is wrong.
     type: str
     choices: [host, hosts, name, text]
     default: host

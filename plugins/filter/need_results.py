@@ -12,8 +12,8 @@ author: stackguard.nova contributors
 version_added: 0.2.0
 short_description: Return the results of a looped task, item by item
 description:
-  - Returns each item of a loop with the result of the module under C(result), failures included. The roles of this
-    collection pass these answers to their operations.
+  - Returns each item of a loop with the result of the module under C(result), including failures. The roles of this
+    collection pass these results to their operations.
 options:
   _input:
     description: The registered result of a task with a loop.

@@ -10,17 +10,17 @@ DOCUMENTATION = r"""
 name: overrides
 author: stackguard.nova contributors
 version_added: 0.2.0
-short_description: Read overrides of findings from one text
+short_description: Read the overrides of findings from a text
 description:
   - >-
     Returns the list that C(stackguard_overrides) takes, from text such as the answer to a survey of AWX. One override
     is on each line, C(CODE OBJECT: REASON). An object that contains a colon and a space needs the other form, a JSON
     list of objects with the keys C(code), C(object) and C(reason).
-  - Refuses anything else, with the line, and codes that are not known or cannot be overridden. A structure that is not
-    text is refused, too.
+  - The filter fails on a line in another format, and shows the line. The filter also fails on a code that is unknown or
+    cannot be overridden, and on a value that is not text.
 options:
   _input:
-    description: The text. A text without a word means that there are no overrides.
+    description: The text with the overrides. An empty text means that there are no overrides.
     type: str
     required: true
 """

@@ -14,8 +14,8 @@ version_added: 0.1.0
 short_description: Build the group compute from Nova's list of compute services
 description:
   - The plugin adds every nova-compute service of a cloud as a host to the group C(compute) (O(group)), and to a group
-    for its availability zone. The variable C(stackguard_nova_host) has the host's name in Nova, and C(nova_service) has
-    Nova's record of the service.
+    for its availability zone. The variable C(stackguard_nova_host) contains the host's name in Nova, and
+    C(nova_service) contains Nova's record of the service.
   - The file must be called C(SOMETHING.nova_compute.yml) or C(nova_compute.yml) (or C(.yaml)).
   - If the plugin cannot read the whole list, it reports an error and never returns an empty or incomplete inventory.
     Ansible turns every error of an inventory plugin into a warning, and continues with the remaining hosts. After an
@@ -193,7 +193,7 @@ def hosts(services: t.Sequence[Item], wanted: Wanted) -> t.Dict[str, Item]:
     unread = sorted(str(item.get("host")) for item in services if "id" not in item)
     if unread and not (wanted.unread and wanted.disabled and wanted.down):
         raise StackguardError(
-            f"Nova has only the names of {', '.join(unread)}: their cell does not answer. To include them, set "
+            f"Nova has only the names of {', '.join(unread)}: their cell does not answer. To include these hosts, set "
             "include_unread=true, and remove include_disabled=false and include_down=false."
         )
     found: t.Dict[str, Item] = {}

@@ -13,25 +13,25 @@ author:
 version_added: 0.1.0
 short_description: Return the names of this run's extra variables
 description:
-  - An extra variable replaces every other variable of its name, also one that a task has registered. Returns the names
-    of all extra variables, so that a playbook can refuse those that only the playbook may set. The lookup returns no
-    values.
+  - An extra variable replaces every other variable of the same name, including a variable that a task has registered.
+    Returns the names of all extra variables, so that a playbook can fail if you set a variable that only the playbook
+    may set. The lookup returns no values.
 options:
   _terms:
-    description: Regular expressions. The lookup returns a name if one of them matches its beginning. Without any, it
-      returns all.
+    description: Regular expressions. The lookup returns a name if one of these expressions matches the beginning of the
+      name. Without an expression, the lookup returns all names.
     type: list
     elements: str
   internal:
     description:
-      - Return instead the names that only roles of this collection set. They begin with C(stackguard_) and the first
-        word of a role, or all roles set them.
+      - Whether to return instead the names of variables that only roles of this collection set. These names begin with
+        C(stackguard_) and the first word of a role, or all roles set these variables.
     type: bool
     default: false
 """
 
 EXAMPLES = r"""
-- name: Refuse extra variables that only this playbook sets
+- name: Fail if you set an extra variable that only this playbook may set
   ansible.builtin.assert:
     that: query('stackguard.nova.extra_variables', 'myplaybook_result') | length == 0
 """

@@ -14,15 +14,17 @@ version_added: 0.1.0
 short_description: Find variables of this collection that no role reads
 description:
   - Ansible ignores a variable that no task reads, such as a misspelt one.
-  - Returns a sentence for each such variable, with the names that are nearest to it. The known names are those of the
-    argument specifications of all roles of this collection. So one file of variables serves all playbooks.
-  - An extra variable is returned if it begins like those of a role (C(rename_), C(stackguard_)) and is unknown, or if
-    it is misspelt. A variable of the inventory, which serves other playbooks too, is returned only if it is misspelt.
+  - Returns a sentence for each variable that no role reads, with the most similar known names. The known names are the
+    names in the argument specifications of all roles of this collection. For this reason one file of variables can
+    serve all playbooks.
+  - The lookup returns an extra variable if its name begins like the variables of a role (C(rename_), C(stackguard_))
+    and is unknown, or if its name is misspelt. The lookup returns a variable of the inventory only if its name is
+    misspelt, because the inventory also serves other playbooks.
 options: {}
 """
 
 EXAMPLES = r"""
-- name: Refuse variables that do not exist
+- name: Fail if a variable does not exist
   ansible.builtin.assert:
     that: query('stackguard.nova.unknown_variables') | length == 0
 """

@@ -11,9 +11,10 @@ name: whole_run
 author:
   - stackguard.nova contributors (@stackguard)
 version_added: 0.1.0
-short_description: Refuse a run that starts in the middle
+short_description: Fail if a run would skip the first tasks of a playbook
 description:
-  - For C(hosts) of the first play of a playbook that must run as a whole. Returns V(localhost).
+  - Use this lookup for C(hosts) in the first play of a playbook that must run as a whole. The lookup returns
+    V(localhost).
   - Fails if C(--start-at-task), C(--step), C(--skip-tags always) or C(--skip-tags tagged) would skip the task that
     refuses a partial run. If Ansible does not find the task of C(--start-at-task), it does nothing and exits with 0.
 options:
@@ -25,7 +26,7 @@ options:
   limit:
     description:
       - Whether the playbook accepts C(--limit). Otherwise the lookup fails with any limit.
-      - Set V(true) if other plays of the playbook report a limit.
+      - Set this option to V(true) if other plays of the playbook report a limit.
     type: bool
     default: true
 """
@@ -64,5 +65,5 @@ class LookupModule(LookupBase):
         if options.get("start_at_task") or options.get("step"):
             raise AnsibleLookupError(f"{terms[0]} runs as a whole: run it without --start-at-task and --step.")
         if options.get("subset") and not self.get_option("limit"):
-            raise AnsibleLookupError(f"{terms[0]} runs on the controller: run it without --limit.")
+            raise AnsibleLookupError(f"{terms[0]} runs on the Ansible controller only: run it without --limit.")
         return ["localhost"]

@@ -12,11 +12,11 @@ version_added: 0.1.0
 description:
   - Runs all checks of this collection that apply to a whole cloud. The module checks the evidence that
     M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote, or saved
-    evidence. The module reads nothing else, and writes only the files of the report.
+    evidence. The module reads no other source, and writes only the files of the report.
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
     C(changes.json) and C(evidence.json). The same evidence always gives identical files. Only the comparison with
     earlier audits depends on O(history_dir).
-  - Shows a short table on the terminal. Runs on the controller.
+  - Shows a short table on the terminal. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -61,8 +61,8 @@ options:
     type: dict
     description:
       - The journals in the journal directory, as the lists C(open) and C(closed). The evidence keeps the operations of
-        the journals. Without this option the journals count as not read. The module then cannot decide what an open
-        operation still needs.
+        the journals. Without this option the module treats the journals as not read. The module then cannot decide what
+        an open operation still needs.
   report_dir:
     type: path
     required: true
@@ -71,24 +71,25 @@ options:
   definitions_dir:
     type: path
     description:
-      - Directory with the last recorded definitions of the guests. The directory must persist between runs. The module
-        compares the current definitions with the last recorded definitions. Outside check mode the module then records
-        the current definitions. Without this option the module neither compares nor records definitions.
+      - Directory with the most recently recorded definitions of the guests. The directory must persist between runs.
+        The module compares the current definitions with the most recently recorded definitions. Outside check mode the
+        module then records the current definitions. Without this option the module neither compares nor records
+        definitions.
   fail_on:
     type: str
     default: blocker
     choices: [never, new_blocker, blocker, warning]
     description:
-      - V(blocker) fails on the verdict C(block). V(warning) fails on every verdict except C(pass). The verdict is never
-        C(pass) if a check is undecided.
-      - V(new_blocker) fails only on blockers that the last audit of the same scope did not report. V(new_blocker) acts
-        like V(blocker) if O(history_dir) has no audit of the same scope, if one of the two audits did not read
-        everything, or if a report in O(history_dir) is damaged.
+      - With V(blocker) the task fails on the verdict C(block). With V(warning) the task fails on every verdict except
+        C(pass). The verdict is never C(pass) if a check is undecided.
+      - With V(new_blocker) the task fails only on blockers that the previous audit of the same scope did not report.
+        V(new_blocker) acts like V(blocker) if O(history_dir) has no audit of the same scope, if one of the two audits
+        did not read everything, or if a report in O(history_dir) is damaged.
   history:
     type: int
     default: 0
-    description: Number of earlier reports to keep in O(history_dir). With V(0) the module keeps no report and compares
-      nothing.
+    description: Number of earlier reports to keep in O(history_dir). With V(0) the module keeps no report and does not
+      compare audits.
   history_dir:
     type: path
     description:
@@ -105,8 +106,8 @@ options:
   links_listed:
     type: int
     default: 1000
-    description: Maximum number of wrong links that the report lists for each code. The module counts further wrong
-      links and reports them as undecided.
+    description: Maximum number of wrong links that the report lists for each code. If more links are wrong, the module
+      counts the other wrong links and reports them as undecided.
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -203,28 +204,29 @@ generated_at:
   type: str
   sample: "2026-11-21T02:10:44+00:00"
 changes:
-  description: Changes of the findings since the last audit.
+  description: Changes of the findings since the previous audit.
   returned: when the evidence could be read
   type: dict
   contains:
     since:
-      description: Time at which the evidence of the last audit was collected; V(null) if there is no earlier audit.
+      description: Time at which the evidence of the previous audit was collected; V(null) if there is no earlier audit.
       type: str
     comparable:
-      description: Whether both audits have the same scope and both read everything.
+      description: Whether both audits have the same scope and both audits could read everything.
       type: bool
     new:
-      description: Number of findings that the last audit did not report.
+      description: Number of findings that the previous audit did not report.
       type: int
     gone:
-      description: Number of findings of the last audit that this audit does not report. If the audits are not
+      description: Number of findings of the previous audit that this audit does not report. If the audits are not
         comparable, this audit may not have read the objects of the missing findings.
       type: int
     known:
       description: Number of findings that both audits report.
       type: int
     new_blockers:
-      description: Number of blockers that the last audit did not report; V(null) if there is no audit to compare with.
+      description: Number of blockers that the previous audit did not report; V(null) if there is no audit to compare
+        with.
       type: int
   sample: {since: "2026-11-20T02:10:44+00:00", comparable: true, new: 1, gone: 0, known: 3, new_blockers: 0}
 summary:

@@ -13,9 +13,9 @@ description:
   - Reads compute hosts, services, nodes, instances and unfinished migrations from Nova's API database and from the
     databases of all cells. Reads network agents from neutron's database. The module reads each database in one
     read-only transaction, and each table with one statement. The module changes nothing.
-  - If a database cannot be read, the module does not fail. RV(unread) then names the database, and RV(complete) is
-    V(false).
-  - Runs on the controller, or on another host that can reach the databases.
+  - If a database cannot be read, the module does not fail. RV(unread) then contains the name of the database, and
+    RV(complete) is V(false).
+  - Runs on the Ansible controller, or on another host that can reach the databases.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -47,11 +47,11 @@ options:
     type: bool
     default: false
     description:
-      - Whether to test if the database users have the rights that M(stackguard.nova.compute_host_rename) needs. The
-        module tests the users of O(nova_api_db_url), of O(neutron_db_url) and of the cells. The module runs the
-        statements of a rename so that they match no row, and rolls them back.
-      - For the test the module also takes a lock in the API database and releases the lock. C(lock) in RV(databases)
-        shows which other runs the lock excludes.
+      - Whether to test if the database users have the privileges that M(stackguard.nova.compute_host_rename) needs. The
+        module tests the users of O(nova_api_db_url), of O(neutron_db_url) and of the cells. To test the privileges, the
+        module runs the statements of a rename. The statements match no row, and the module rolls them back.
+      - During the test of the privileges, the module also takes and releases a lock in the API database. C(lock) in
+        RV(databases) shows which other runs the lock excludes.
   links:
     type: bool
     default: false
@@ -77,7 +77,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Read one host, and test whether the database users have the rights for its rename
+- name: Read one host, and test whether the database users have the privileges for its rename
   stackguard.nova.cell_info:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     neutron_db_url: "{{ vault_neutron_db_url }}"
@@ -86,7 +86,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   register: databases
 
-- name: Read a cell with another database URL than Nova uses
+- name: Read a cell through a database URL that differs from the URL that Nova uses
   stackguard.nova.cell_info:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     nova_cell_db_urls:
@@ -145,7 +145,7 @@ counts:
   sample: {cells: 1, services: 3, compute_nodes: 3, instances: 12, migrations: 0, host_mappings: 3,
     aggregate_hosts: 3, agents: 3}
 refused:
-  description: Rights that a rename needs but the database user does not have.
+  description: Privileges that a rename needs but the database user does not have.
   returned: with O(probe_rename=true)
   type: list
   elements: dict
@@ -164,15 +164,15 @@ refused:
       description: V(select) or V(update).
       type: str
     allowed:
-      description: Whether the database user has this right.
+      description: Whether the database user has this privilege.
       type: bool
     error:
-      description: Answer of the database if the user does not have the right.
+      description: Answer of the database if the user does not have the privilege.
       type: str
   sample: [{database: "cell:cell1", table: services, columns: [host], action: update, allowed: false,
     error: "UPDATE command denied to user 'reader'@'10.0.0.1' for table `nova`.`services` (1142)"}]
 digest:
-  description: SHA-256 of the result, except the time of reading.
+  description: SHA-256 of the result without the time at which the module read the facts.
   returned: always
   type: str
   sample: 9f2c1d6a7c4b8b6f4c2f8c0fbe1c3b8f6f0c7f0a9f5f6f3f0c5d5b7f9f2c1d6a
@@ -204,8 +204,8 @@ databases:
         O(ovn_nb_connection) and O(hosts) the port bindings of the hosts in C(bindings).
       type: dict
     grants:
-      description: With O(probe_rename=true), each right that a rename needs, and whether the database user has this
-        right.
+      description: With O(probe_rename=true), each privilege that a rename needs, and whether the database user has this
+        privilege.
       type: list
       elements: dict
       contains:
@@ -223,10 +223,10 @@ databases:
           description: V(select) or V(update).
           type: str
         allowed:
-          description: Whether the database user has this right.
+          description: Whether the database user has this privilege.
           type: bool
         error:
-          description: Answer of the database if the user does not have the right.
+          description: Answer of the database if the user does not have the privilege.
           type: str
     unread:
       description: Parts that could not be read.

@@ -14,7 +14,7 @@ description:
   - Chooses the hosts that read Ceph, from the evidence of M(stackguard.nova.compute_host_info) with
     O(stackguard.nova.compute_host_info#module:rbd). The evidence shows which Ceph cluster (fsid) and pool each host
     uses. The module never simply chooses the first host, because that host may use another Ceph cluster.
-  - Runs on the controller. Changes nothing.
+  - Runs on the Ansible controller. Changes nothing.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -30,7 +30,7 @@ options:
     type: list
     elements: str
     default: []
-    description: Inventory names of hosts to exclude, such as a host whose clients Ceph may refuse.
+    description: Inventory names of hosts to exclude, such as a host whose connections Ceph may refuse.
 seealso:
   - module: stackguard.nova.compute_host_info
 """

@@ -13,9 +13,9 @@ description:
   - Reads compute services, hypervisors, servers, aggregates, unfinished migrations, resource providers, network agents
     and ports. The module reads in bulk, page by page, with a fixed microversion for each request. The module changes
     nothing.
-  - If a part cannot be read, the module does not fail. RV(unread) then names the part, and RV(complete) is V(false).
-    The module fails if the cloud is unknown, or if the cloud refuses the credentials.
-  - Runs on the controller, or on another host that can reach the APIs.
+  - If a part cannot be read, the module does not fail. RV(unread) then contains the name of the part, and RV(complete)
+    is V(false). The module fails if the cloud is unknown, or if the cloud refuses the credentials.
+  - Runs on the Ansible controller, or on another host that can reach the APIs.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -47,7 +47,7 @@ options:
     elements: str
     choices: [compute_max_microversion, placement_max_microversion, catalog, services, hypervisors, servers, aggregates,
       providers, migrations, agents, ports]
-    description: Parts to read. By default all.
+    description: Parts to read. The default is all parts.
   evidence_dir:
     type: path
     description:
@@ -135,7 +135,7 @@ counts:
       type: int
   sample: {services: 3, hypervisors: 3, servers: 12, aggregates: 2, providers: 3, migrations: 0, agents: 3, ports: 12}
 digest:
-  description: SHA-256 of the result, except the time of reading.
+  description: SHA-256 of the result without the time at which the module read the facts.
   returned: always
   type: str
   sample: 9f2c1d6a7c4b8b6f4c2f8c0fbe1c3b8f6f0c7f0a9f5f6f3f0c5d5b7f9f2c1d6a

@@ -15,10 +15,10 @@ description:
     and unfinished operations.
   - The module reads every part separately. A part that could not be read is V(null), never an empty list. C(unread)
     then contains the reason.
-  - With O(evidence_dir) the module writes the facts into a file on the controller and returns only a digest, so that
-    the facts of many hosts do not pass through Ansible variables.
-  - If a host does not answer, or the module fails on a host, the module also records this in O(evidence_dir). The task
-    is then still unreachable or failed.
+  - With O(evidence_dir) the module writes the facts into a file on the Ansible controller and returns only a digest, so
+    that the facts of many hosts do not pass through Ansible variables.
+  - If a host does not answer, or the module fails on a host, the module also records the failure in O(evidence_dir).
+    Ansible still reports the task as unreachable or failed.
   - Configuration files contain passwords. The module returns only the options and lines that RV(host) documents.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -34,8 +34,8 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory on the controller for C(hosts/NAME.json). The module creates this directory, and only its owner can
-        read it. Without this option, the module returns the facts under RV(host).
+      - Directory on the Ansible controller for C(hosts/NAME.json). The module creates this directory, and only its
+        owner can read it. Without this option, the module returns the facts under RV(host).
   inventory_name:
     type: str
     description:
@@ -46,8 +46,8 @@ options:
     default: []
     description:
       - Configuration files of nova-compute, in the order in which nova-compute reads them. By default the module takes
-        the files from the command line of nova-compute, then from its unit, then from the default directories of
-        oslo.config. If kolla runs nova-compute, the module also reads C(/etc/kolla/nova-compute/nova.conf).
+        the files from the command line of nova-compute, then from its systemd unit, then from the default directories
+        of oslo.config. If kolla runs nova-compute, the module also reads C(/etc/kolla/nova-compute/nova.conf).
   nova_config_dirs:
     type: list
     elements: str
@@ -75,8 +75,8 @@ options:
     elements: str
     default: [nova-compute, openstack-nova-compute, devstack@n-cpu]
     description:
-      - Possible names of nova-compute's systemd unit. The module also reads the units of containers that a known
-        deployment tool created.
+      - Possible names of nova-compute's systemd unit. The module also reads the systemd units of the containers that a
+        known deployment tool created.
   agent_units:
     type: list
     elements: str
@@ -98,8 +98,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether to read the disk images in Ceph. The module uses the pool and the Ceph configuration that this host's
-        nova.conf names. The module uses C(python3-rbd), or the commands C(rbd) and C(ceph) if C(python3-rbd) is
+      - Whether to read the disk images in Ceph. The module uses the pool and the Ceph configuration that are set in
+        this host's nova.conf. The module uses C(python3-rbd), or the commands C(rbd) and C(ceph) if C(python3-rbd) is
         missing.
   rbd_instances:
     type: list
@@ -125,7 +125,7 @@ options:
     description:
       - Whether to read the facts that a fence by the OSD blocklist needs, in addition to the blocklist. These facts are
         the addresses of Ceph's daemons, whether the Ceph release uses C(blocklist) or C(blacklist), and whether the
-        Ceph user may add and remove entries. The module tests these rights without a change to the blocklist.
+        Ceph user may add and remove entries. The module tests these permissions without a change to the blocklist.
   rbd_volumes:
     type: list
     elements: str
@@ -146,7 +146,7 @@ options:
   rbd_conf:
     type: path
     description:
-      - Path of the Ceph configuration file. The default is the file that nova.conf names.
+      - Path of the Ceph configuration file. The default is the file that is set in nova.conf.
   ceph_command:
     type: list
     elements: str
@@ -159,7 +159,7 @@ options:
     default: false
     description:
       - Whether to read the definitions of all guests. The module reads the definition of the running guest, and the
-        definition that libvirt uses for the next start. With O(evidence_dir) the controller keeps each XML as
+        definition that libvirt uses for the next start. With O(evidence_dir) the Ansible controller keeps each XML as
         C(definitions/SHA256.xml), normalised and without secrets. Without O(evidence_dir) the module returns the XML
         under RV(definitions).
   name_users:
@@ -357,7 +357,7 @@ sha256:
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 path:
-  description: The file that was written, on the controller.
+  description: Path of the file that the module wrote on the Ansible controller.
   returned: when O(evidence_dir) is given
   type: str
   sample: /run/stackguard-evidence/hosts/compute1.json

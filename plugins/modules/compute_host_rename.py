@@ -20,9 +20,9 @@ description:
     makes the plan from the evidence in O(evidence_dir). The module writes the plan to a journal on the compute host
     before the first step, and executes exactly this plan.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run.
-  - The compute host lets only one run of an operation work at a time, regardless of inventories and databases. The
-    module refuses a second run with SG707.
-  - Credentials stay on the controller. The compute host receives no credentials.
+  - The compute host lets only one run of an operation work at a time, regardless of inventories and databases. A second
+    run fails with SG707.
+  - Credentials stay on the Ansible controller. The compute host receives no credentials.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -56,7 +56,7 @@ options:
     description: New host name of the compute service.
   hypervisor_hostname:
     type: str
-    description: New host name in libvirt. Set this option only if the new name in libvirt does not follow from
+    description: New host name in libvirt. Set this option only if the module cannot derive the new name in libvirt from
       O(rename_to).
   action:
     type: str
@@ -69,14 +69,14 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory on the controller with the evidence of M(stackguard.nova.compute_host_info),
+      - Directory on the Ansible controller with the evidence of M(stackguard.nova.compute_host_info),
         M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). For the host to rename, the evidence must
-        include O(stackguard.nova.compute_host_info#module:name_users). Required to begin a rename. The module also
-        writes all evidence to the file C(evidence.json) in this directory.
+        include O(stackguard.nova.compute_host_info#module:name_users). This option is required to begin a rename. The
+        module also writes all evidence to the file C(evidence.json) in this directory.
   report_dir:
     type: path
     description:
-      - Directory on the controller. The module writes C(report.html) into this directory. The page shows plan,
+      - Directory on the Ansible controller. The module writes C(report.html) into this directory. The page shows plan,
         progress, proofs and findings.
       - In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
   peers:
@@ -180,9 +180,9 @@ options:
     type: bool
     default: false
     description:
-      - Whether you confirm that the run of the open operation has ended. Required if the earlier run was on another
-        controller, gave a sign of life a short time ago and did not release the operation. If the earlier run is still
-        active, the host refuses the next request of the earlier run.
+      - Whether you confirm that the run of the open operation has ended. This option is required if the earlier run was
+        on another Ansible controller, gave a sign of life a short time ago and did not release the operation. If the
+        earlier run is still active, the host refuses the next request of the earlier run.
   rabbit_url:
     type: str
     description:
@@ -190,10 +190,11 @@ options:
         C(rabbit://USER:PASSWORD@HOST1:5672,USER:PASSWORD@HOST2:5672/VHOST). With C(amqps://), or with C(?ssl=true), the
         module uses TLS and verifies the certificate. If the query of the URL sets C(ssl_ca_file), the module verifies
         the certificate with that file.
-      - With this URL, the run refuses a new name whose queue holds requests. The run stops nova-compute when no request
-        waits, reports requests that remain for the old name, and removes the queues of the old name.
-      - Without this URL, the run reports the queues as unchecked.
-      - With O(strategy=drain) the run reads only the queues of the new name.
+      - If you set this URL, the run fails if the RabbitMQ queue of the new name contains requests. The run stops
+        nova-compute when no request waits in the RabbitMQ queues of the host, reports requests that remain for the old
+        name, and removes the queues of the old name.
+      - Without this URL, the run reports the RabbitMQ queues as unchecked.
+      - With O(strategy=drain) the run reads only the RabbitMQ queues of the new name.
 requirements:
   - amqp >= 5.0 (for O(rabbit_url))
 seealso:
@@ -262,8 +263,8 @@ operation_id:
   sample: 3f9a1c0b77de
 report:
   description:
-    - The findings, as in C(report.json). A refused run has the verdict V(block). A resume reports the guests that
-      changed during the operation.
+    - The findings, as in C(report.json). If the run refuses to start, the verdict is V(block). A resumed run reports
+      the guests that changed during the operation.
   returned: when a rename was to begin, or a resume ended it
   type: dict
   contains:
@@ -291,7 +292,7 @@ report:
           description: The code, such as V(SG502).
           type: str
         slug:
-          description: The code's name, such as V(overcommitted-destination).
+          description: The name of the finding code, such as V(overcommitted-destination).
           type: str
         severity:
           description: V(blocker), V(warning) or V(info).
@@ -378,7 +379,7 @@ plan:
           description: Title that describes the step.
           type: str
         where:
-          description: Where the step runs, V(host) or V(controller).
+          description: Where the step runs, on the compute host (V(host)) or on the Ansible controller (V(controller)).
           type: str
         action:
           description: The code that executes the step.
@@ -420,7 +421,7 @@ plan_sha256:
 needs:
   description:
     - What the operation needs before you can resume it. V(discover_hosts) means that you must run C(nova-manage cell_v2
-      discover_hosts) on a controller.
+      discover_hosts) on a controller node of the cloud.
   returned: when a drain waits for the new host to be mapped to its cell
   type: str
   sample: discover_hosts

@@ -14,13 +14,13 @@ description:
   - Decides from the evidence what a start of nova-compute would do to each domain of the host, and which leftovers of
     an evacuation remain. The module plans to clear the leftovers that are safe to clear, or returns all reasons for a
     refusal.
-  - One call works as far as the evidence allows. RV(needs) then lists the facts and actions that only a playbook can
-    provide. The role P(stackguard.nova.return_host#role) provides these facts and actions, and calls the module again
-    until RV(needs) is empty.
+  - Each call continues the operation as far as the evidence allows. RV(needs) then lists the facts and actions that
+    only a playbook can provide. The role P(stackguard.nova.return_host#role) provides these facts and actions, and
+    calls the module again until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and reads the journals of
     evacuations there. After each step the operation reads and checks everything again. The operation releases the
     compute service only if no evacuation of the host is open.
-  - Runs on the controller.
+  - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -51,10 +51,11 @@ options:
     default: apply
     choices: [apply, resume, status, abort]
     description:
-      - V(apply) begins a return, or resumes an open return. V(resume) refuses if no return is open.
+      - V(apply) begins the return of the host, or resumes an open return of the host. V(resume) fails if no return of
+        the host is open.
       - V(status) reports the open operation and changes nothing.
-      - V(abort) closes the open return without the remaining steps. V(abort) undoes no step, and does not release the
-        compute service.
+      - V(abort) closes the open return of the host without the remaining steps. V(abort) undoes no step, and does not
+        release the compute service.
   phase:
     type: str
     default: advance
@@ -64,10 +65,10 @@ options:
     type: list
     elements: dict
     default: []
-    description: The results for RV(needs) of the last call, in the same order.
+    description: The results for the entries of RV(needs) of the previous call, in the order of these entries.
   failure:
     type: str
-    description: With O(phase=end), the reason of the interruption.
+    description: With O(phase=end), the reason why the run was interrupted.
   inventory_name:
     type: str
     description: Inventory name of the host. Required with O(action=apply) and O(action=resume).
@@ -92,19 +93,19 @@ options:
   take_over:
     type: bool
     default: false
-    description: Whether to resume or abort an operation that was begun on another controller. Set this option only if
-      the run on the other controller has ended.
+    description: Whether to resume or abort an operation that began on another Ansible controller. Set this option only
+      if the run on the other Ansible controller has ended.
   report_dir:
     type: path
-    description: Directory on the controller for C(report.html). In check mode the module also writes C(plan.json),
-      which contains the C(plan_sha256).
+    description: Directory on the Ansible controller for C(report.html). In check mode the module also writes
+      C(plan.json), which contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_evacuate
   - module: stackguard.nova.rbd_blocklist
 """
 
 EXAMPLES = r"""
-- name: Show whether a return is open
+- name: Show whether a return of the host is open
   stackguard.nova.compute_host_return:
     cloud: production
     return_host: compute1
@@ -185,12 +186,12 @@ state:
       disks that this host does not have open (SG517) or that no host read (SG709). With C(disks-not-open) the run
       fails.
     - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
-      after a refusal, or C(failed) if the run decided nothing.
+      if the run refused to start, or C(failed) if the run decided nothing.
   returned: always
   type: str
   sample: clear
 operation_id:
-  description: Id of the operation; V(null) without one.
+  description: Id of the operation; V(null) if there is no operation.
   returned: always
   type: str
   sample: 5f0a6f0f7a11
@@ -225,7 +226,7 @@ plan:
           description: Title that describes the step.
           type: str
         where:
-          description: Where the step runs, V(host) or V(controller).
+          description: Where the step runs, on the compute host (V(host)) or on the Ansible controller (V(controller)).
           type: str
         action:
           description: The code that executes the step.
@@ -287,7 +288,7 @@ report:
           description: The code, such as V(SG502).
           type: str
         slug:
-          description: The code's name, such as V(overcommitted-destination).
+          description: The name of the finding code, such as V(overcommitted-destination).
           type: str
         severity:
           description: V(blocker), V(warning) or V(info).

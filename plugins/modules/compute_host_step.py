@@ -89,7 +89,7 @@ results:
       elements: dict
   sample: [{ok: true, journals: []}]
 changed_meanwhile:
-  description: Whether the failed request found other values than the plan expects, and changed nothing.
+  description: Whether the failed request found values that differ from the plan, and changed nothing.
   returned: failure
   type: bool
   sample: false

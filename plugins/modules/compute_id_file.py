@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_id_file
-short_description: Give a compute host the right compute_id file
+short_description: Give a compute host the correct compute_id file
 version_added: 0.1.0
 description:
   - Writes the file C(compute_id). Since Nova release 27 (2023.1), nova-compute finds its compute node with this file.
@@ -15,8 +15,8 @@ description:
   - The module writes the uuid of the host's compute node in the databases, and never generates or guesses a uuid.
     Exactly one live row in all cells must have both the host name of nova-compute and libvirt's host name. No other
     host may have the uuid of the compute node. Otherwise the task fails with the reason.
-  - The module never overwrites an existing file. The module leaves a file with the right uuid unchanged. If a file has
-    another uuid, the task fails and reports both uuids.
+  - The module never overwrites an existing file. The module leaves a file with the correct uuid unchanged. If a file
+    has another uuid, the task fails and reports both uuids.
   - If the host has neither a C(compute_id) file nor records in the databases, let nova-compute create the file.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -38,9 +38,9 @@ options:
     type: path
     required: true
     description:
-      - Directory on the controller with the results of M(stackguard.nova.cell_info) for all cells. To find copies of
-        the uuid on other hosts, the directory also needs the results of M(stackguard.nova.compute_host_info) for these
-        hosts.
+      - Directory on the Ansible controller with the results of M(stackguard.nova.cell_info) for all cells. To find
+        copies of the uuid on other hosts, the directory also needs the results of M(stackguard.nova.compute_host_info)
+        for these hosts.
       - The module itself reads the facts of the host that the task runs on.
   path:
     type: path
@@ -133,7 +133,7 @@ decision:
       description: The file.
       type: str
     unseen:
-      description: Hosts that were not read.
+      description: Hosts that the module has not read.
       type: list
       elements: str
   sample:

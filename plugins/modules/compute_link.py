@@ -11,7 +11,7 @@ short_description: Repair the ids that link services, compute nodes, instances a
 version_added: 0.1.0
 description:
   - Checks C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
-    repairs wrong links whose right value is certain. The module only reports other wrong links.
+    repairs wrong links whose correct value is certain. The module only reports other wrong links.
   - A value is certain if the names of host and node identify exactly one live row. nova-compute itself would write this
     value. If id and names contradict each other, a value is certain only if the facts of hosts in O(evidence_dir) prove
     the value.
@@ -20,7 +20,7 @@ description:
     a journal. The journal is on the host that the task runs on (or is delegated to). O(action=rollback) restores the
     rows that still have the repaired values.
   - Run the same task again to resume a run that was killed.
-  - The module connects to the databases from the controller. The host with the journal receives no credentials.
+  - The module connects to the databases from the Ansible controller. The host with the journal receives no credentials.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -36,10 +36,10 @@ attributes:
     description: Reads and checks everything, and changes nothing.
   diff_mode:
     support: full
-    description: Shows each row with the old value, the new value and the proof.
+    description: Shows each row with the old value, the new value and the proof that the new value is correct.
   idempotent:
     support: full
-    description: A repaired link is no longer wrong.
+    description: The module does not change a link again after it has repaired the link.
 options:
   action:
     type: str
@@ -69,31 +69,31 @@ options:
     type: int
     aliases: [limit]
     default: 1000
-    description: Maximum number of rows to change. The run refuses if the repair would change more rows than this
-      number.
+    description: Maximum number of rows to change. The run refuses to start if the repair would change more rows than
+      this number.
   operation_id:
     type: str
     aliases: [operation]
-    description: With O(action=rollback), the id of the repair to roll back. The default is the last repair.
+    description: With O(action=rollback), the id of the repair to roll back. The default is the most recent repair.
   evidence_dir:
     type: path
     description:
-      - Directory on the controller with the results of M(stackguard.nova.compute_host_info) and
-        M(stackguard.nova.cloud_info). Without O(evidence_dir) no host can prove a link, and the module does not repair
-        SG203 and SG214.
+      - Directory on the Ansible controller with the results of M(stackguard.nova.compute_host_info) and
+        M(stackguard.nova.cloud_info). Without O(evidence_dir) no host can prove the correct value of a link, and the
+        module does not repair SG203 and SG214.
   fail_when_left:
     type: bool
     default: true
     description:
-      - Whether the task fails at the end if links of O(codes) remain wrong or could not be read, or if a rollback did
-        not restore all rows. In check mode the task does not fail because of remaining wrong links.
+      - Whether the task fails at the end if links selected by O(codes) remain wrong or could not be read, or if a
+        rollback did not restore all rows. In check mode the task does not fail because of remaining wrong links.
   state_dir:
     type: path
     default: /var/lib/stackguard
     description: Directory for the journal, on the host that the task runs on.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode the module writes C(plan.json) into this directory.
+    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into this directory.
       C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.audit
@@ -109,14 +109,14 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Roll the last repair back
+- name: Roll back the most recent repair
   stackguard.nova.compute_link:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     action: rollback
   delegate_to: localhost
   run_once: true
 
-- name: Show what would be repaired on two hosts
+- name: Show which links the module would repair on two hosts
   stackguard.nova.compute_link:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     hosts: [compute1, compute2]
@@ -167,7 +167,7 @@ counts:
       description: Number of rows that the module changed.
       type: int
     already:
-      description: Number of rows that already had the right value.
+      description: Number of rows that already had the correct value.
       type: int
     gone:
       description: Number of rows that another process deleted after the module had read them.
@@ -193,12 +193,12 @@ not_guaranteed:
 remaining:
   description:
     - Number of wrong links at the end. In check mode this value is the number of wrong links after the planned repair.
-    - C(not_looked_at) lists sources that could not be read and may contain links of O(codes).
+    - C(not_looked_at) lists sources that could not be read and may contain links selected by O(codes).
   returned: with O(action=apply), when it was not refused
   type: dict
   contains:
     asked:
-      description: Number of wrong links of O(codes).
+      description: Number of wrong links selected by O(codes).
       type: int
     other:
       description: Number of wrong links of other codes.
@@ -210,7 +210,7 @@ remaining:
       description: Number of links that the module could not check at this time.
       type: int
     not_looked_at:
-      description: Sources that could not be read and may contain links of O(codes).
+      description: Sources that could not be read and may contain links selected by O(codes).
       type: list
       elements: str
   sample: {asked: 1, other: 0, accepted: 0, in_flight: 0, not_looked_at: []}
@@ -292,7 +292,7 @@ report:
           description: The code, such as V(SG502).
           type: str
         slug:
-          description: The code's name, such as V(overcommitted-destination).
+          description: The name of the finding code, such as V(overcommitted-destination).
           type: str
         severity:
           description: V(blocker), V(warning) or V(info).

@@ -11,11 +11,11 @@ short_description: Force a compute service down and disable it for an operation,
 version_added: 0.1.0
 description:
   - Internal, no stability promise. The operations of the roles P(stackguard.nova.evacuate_host#role) and
-    P(stackguard.nova.return_host#role) do the same without this module.
+    P(stackguard.nova.return_host#role) hold and release compute services without this module.
   - Forces a compute service down and disables it with a reason, in one request, so that its servers can be evacuated
-    and no other operation uses the host. The module refuses a service that another operation holds.
+    and no other operation uses the host. The module fails if another operation holds the service.
   - Fence the host first. The module marks the host as dead in Nova, but does not power the host off.
-  - Runs on the controller.
+  - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -46,7 +46,7 @@ options:
   reason:
     type: str
     required: true
-    description: Disabled reason that names the operation, such as C(stackguard:evacuate:5f0a6f0f7a11).
+    description: Disabled reason that contains the id of the operation, such as C(stackguard:evacuate:5f0a6f0f7a11).
   status:
     type: str
     default: enabled
@@ -148,7 +148,7 @@ def work(cloud: t.Any, params: t.Mapping[str, t.Any], check: bool) -> t.Dict[str
     if before != after and params["state"] == "released" and found != params["reason"]:
         raise ApiError(
             f"the compute service of {params['host']} does not have the disabled reason {params['reason']}, but "
-            f"{found or 'no reason'}: the module does not change it"
+            f"{found or 'no reason'}: the module does not change the service"
         )
     if before != after and not check:
         if params["state"] == "held":

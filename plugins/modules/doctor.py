@@ -13,13 +13,13 @@ description:
   - Checks the APIs, the databases, and the facts of the hosts that M(stackguard.nova.doctor_host) saved. Reports all
     parts at once, each as ok, failed or not checked, on the terminal and in C(doctor.json). The report shows the
     command that fixes each failed part.
-  - The module changes nothing. The module tests the rights in the APIs with read requests that only administrators may
-    make. The module tests the rights in databases with the statements of the operations. The statements of this test
-    match no row, and the module rolls them back. The module tests OVN's databases with a change in a transaction that
-    the server aborts.
+  - The module changes nothing. To test the API permissions, the module sends read requests that only administrators may
+    make. To test the database privileges, the module sends the statements that the operations use. These statements
+    match no row, and the module rolls them back. To test OVN's databases, the module sends a change in a transaction
+    that the server aborts.
   - A part that could not be read has the state not checked, never ok. The task fails if a part is failed, or if a part
     is not checked and O(accept_unchecked) does not list it.
-  - The playbook C(stackguard.nova.doctor) uses this module. Runs on the controller.
+  - The playbook C(stackguard.nova.doctor) uses this module. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -43,8 +43,8 @@ options:
     default: []
     description:
       - Operations that you plan to run, by the names of their playbooks. An empty list means all playbooks of this
-        collection except C(doctor), C(explain) and C(findings). The module checks the rights in databases and in Ceph
-        that these operations need.
+        collection except C(doctor), C(explain) and C(findings). The module checks the database privileges and the Ceph
+        permissions that these operations need.
   accept_unchecked:
     type: list
     elements: str
@@ -56,16 +56,17 @@ options:
   clock_tolerance:
     type: float
     default: 10
-    description: Maximum difference between a clock and the controller's clock, in seconds.
+    description: Maximum difference between the clock of a host and the clock of the Ansible controller, in seconds.
   free_mb:
     type: int
     default: 100
-    description: Minimum free space in each directory of journals, in MiB.
+    description: Minimum free space in each journal directory, in MiB.
   hosts:
     type: list
     elements: str
     default: []
-    description: Inventory names of the hosts that the playbook read. The module reports a host without facts as failed.
+    description: Inventory names of the hosts that the playbook has read. The module reports a host without facts as
+      failed.
   journal_host:
     type: str
     description: Inventory name of the host that keeps the journals of operations.
@@ -75,14 +76,14 @@ options:
   report_dir:
     type: path
     required: true
-    description: Directory on the controller for C(doctor.json).
+    description: Directory on the Ansible controller for C(doctor.json).
 seealso:
   - module: stackguard.nova.doctor_host
   - module: stackguard.nova.audit
 """
 
 EXAMPLES = r"""
-- name: Check whether the credentials have administrator rights
+- name: Check whether the credentials have administrator permissions
   stackguard.nova.doctor:
     cloud: production
     sources: [api]
@@ -98,7 +99,7 @@ EXAMPLES = r"""
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     report_dir: stackguard-reports
 
-- name: Check whether the database users have the rights to repair links
+- name: Check whether the database users have the privileges to repair links
   stackguard.nova.doctor:
     sources: [databases]
     operations: [repair_links]
@@ -108,7 +109,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verdict:
-  description: V(pass) if each requested part is ok or accepted, otherwise V(block).
+  description: V(pass) if every requested part passed or you accepted it as not checked, otherwise V(block).
   returned: always
   type: str
   sample: block
@@ -154,7 +155,7 @@ results:
       type: str
       sample: failed
     seen:
-      description: What the check found, or why it found nothing.
+      description: The result of the check, or the reason why the module could not check the part.
       returned: always
       type: str
       sample: python3-libvirt is missing
@@ -175,7 +176,7 @@ report_dir:
   type: str
   sample: /home/operator/stackguard-reports
 succeeded:
-  description: Whether all requested parts are ok or accepted.
+  description: Whether every requested part passed, or you accepted it as not checked.
   returned: always
   type: bool
   sample: false

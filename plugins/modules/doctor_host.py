@@ -26,8 +26,9 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory on the controller in which the module saves the facts for M(stackguard.nova.doctor). The module also
-        records a host that does not answer. Without this option, the module returns the facts under RV(state).
+      - Directory on the Ansible controller in which the module saves the facts for M(stackguard.nova.doctor). The
+        module also records a host that does not answer. Without this option, the module returns the facts under
+        RV(state).
   inventory_name:
     type: str
     description: Name of the host in the evidence. The default is C(inventory_hostname).
@@ -64,11 +65,11 @@ options:
       Ceph user in nova.conf.
   ceph_reader:
     type: str
-    description: Ceph user that may read caps. By default the module reads the caps as the checked user, who usually has
-      no right to read caps.
+    description: Ceph user that may read caps. By default the module reads the caps as the user whose caps it checks.
+      That user usually has no permission to read caps.
   ceph_conf:
     type: path
-    description: Path of the Ceph configuration file. The default is the file that nova.conf names.
+    description: Path of the Ceph configuration file. The default is the file that is set in nova.conf.
   ceph_command:
     type: list
     elements: str

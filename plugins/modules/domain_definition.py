@@ -11,10 +11,11 @@ short_description: Record the definitions of the guests of a compute host, and r
 version_added: 0.1.0
 description:
   - Reads the XML of guests on a compute host, both of the running guest and of its next start. Compares the XML with
-    the last recorded XML, device by device, and then records the new XML. The module does not change the guests.
-  - The records are on the controller, normalised and without secrets. C(guests/UUID.json) is the last record of a
-    guest. C(definitions/SHA256.xml) is an XML that the module read.
-  - M(stackguard.nova.audit) does the same for a whole cloud.
+    the most recently recorded XML, device by device, and then records the new XML. The module does not change the
+    guests.
+  - The records are on the Ansible controller, normalised and without secrets. C(guests/UUID.json) contains the most
+    recent record of a guest. C(definitions/SHA256.xml) contains one XML that the module read.
+  - M(stackguard.nova.audit) compares and records the definitions of all guests of a cloud.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -36,9 +37,9 @@ options:
   definitions_dir:
     type: path
     description:
-      - Directory on the controller for the records. The directory must persist between runs. The module creates this
-        directory, and only its owner can read it. Without this option, the module compares nothing, and returns the XML
-        under RV(definitions).
+      - Directory on the Ansible controller for the records. The directory must persist between runs. The module creates
+        this directory, and only its owner can read it. Without this option, the module does not compare definitions,
+        and returns the XML under RV(definitions).
   guests:
     type: list
     elements: str
@@ -69,7 +70,7 @@ EXAMPLES = r"""
     record: false
   register: drift
 
-- name: Return the definitions without a record
+- name: Return the definitions without recording them
   stackguard.nova.domain_definition:
     guests: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
   register: guest
@@ -77,7 +78,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 findings:
-  description: Changes since the last record, as findings of C(report.json) with the codes SG601 to SG607.
+  description: Changes since the most recent record, as findings of C(report.json) with the codes SG601 to SG607.
   returned: with O(definitions_dir)
   type: list
   elements: dict
@@ -86,7 +87,7 @@ findings:
       description: The code, such as V(SG502).
       type: str
     slug:
-      description: The code's name, such as V(overcommitted-destination).
+      description: The name of the finding code, such as V(overcommitted-destination).
       type: str
     severity:
       description: V(blocker), V(warning) or V(info).

@@ -11,7 +11,7 @@ short_description: Print the page of a finding's code
 version_added: 0.1.0
 description:
   - Prints the page of a finding's code from C(docs/codes) of this collection, or lists all codes, one on each line.
-  - Connects to no system and writes no file. Runs on the controller.
+  - Connects to no system and writes no file. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:

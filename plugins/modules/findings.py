@@ -12,9 +12,10 @@ version_added: 0.1.0
 description:
   - Reads a C(report.json) that a playbook of this collection wrote. Selects findings by code, severity and host, or
     with a JMESPath expression, and prints them as a table or as JSON.
-  - The module refuses an expression with a field that no record has. The message shows the position in the expression
-    and the existing fields. The module also refuses a comparison that can never be true, such as a number with a text.
-  - Connects to no system and writes no file. Runs on the controller.
+  - The module refuses an expression with a field that no record has. The error message shows the position in the
+    expression and the existing fields. The module also refuses a comparison that can never be true, such as the
+    comparison of a number with a string.
+  - Connects to no system and writes no file. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -25,17 +26,17 @@ options:
   report:
     type: path
     required: true
-    description: Path of the report on the controller.
+    description: Path of the report on the Ansible controller.
   codes:
     type: list
     elements: str
     default: []
-    description: Codes to select, such as V(SG113), V(sg113) or V(113), or their names. By default all.
+    description: Codes to select, such as V(SG113), V(sg113) or V(113), or their names. The default is all codes.
   severities:
     type: list
     elements: str
     default: []
-    description: Severities to select (V(blocker), V(warning), V(info)). By default all.
+    description: Severities to select (V(blocker), V(warning), V(info)). The default is all severities.
   hosts:
     type: list
     elements: str
@@ -65,8 +66,8 @@ options:
         finding in the report.
       - With V(found) and any O(codes), the task also fails if the report has an unchecked item of SG114, SG311, SG709
         or SG710, or a finding of SG114, SG311 or SG709. The missing facts may be the facts that your query needs.
-      - V(found) refuses a report that is not from an audit. With O(codes) or O(hosts), V(found) also refuses a report
-        without compute hosts.
+      - With V(found) the task fails if the report is not from an audit. With V(found) and O(codes) or O(hosts), the
+        task also fails if the report contains no compute hosts.
   max_age_minutes:
     type: int
     default: 0
@@ -125,7 +126,8 @@ unchecked:
       description: Why the check could not be decided.
       type: str
 unread:
-  description: Codes of all findings about unread facts in the report (SG114, SG311, SG709), regardless of the query.
+  description: Codes of all findings in the report about facts that the run could not read (SG114, SG311, SG709),
+    regardless of the query.
   returned: if the report answers
   type: list
   elements: str
@@ -153,7 +155,7 @@ succeeded:
   returned: always
   type: bool
 refused:
-  description: Whether the query or the report was refused.
+  description: Whether the module refused the query or the report.
   returned: if it was
   type: bool
 """

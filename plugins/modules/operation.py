@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: operation
-short_description: Run an operation of this collection from the controller
+short_description: Run an operation of this collection from the Ansible controller
 version_added: 0.2.0
 description:
   - Internal, no stability promise. The roles of this collection call this module.
@@ -16,7 +16,7 @@ description:
   - The roles document the options of their operations as variables.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run. The journal is on
     the host that the task runs on (or is delegated to). The host with the journal receives no credentials.
-  - Runs on the controller.
+  - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -62,7 +62,7 @@ options:
     description: URL of Nova's API database, for an operation that reads or changes it.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode the module writes C(plan.json) into this directory.
+    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into this directory.
       C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_resize
@@ -89,7 +89,7 @@ succeeded:
 state:
   description:
     - V(finished), or V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode,
-      V(refused) if the run was refused and changed nothing. V(unknown) if the run was interrupted.
+      V(refused) if the run refused to start and changed nothing. V(unknown) if the run was interrupted.
     - With O(action=status) V(open) or V(rolling-back).
   returned: always
   type: str
@@ -135,7 +135,7 @@ plan:
           description: Title that describes the step.
           type: str
         where:
-          description: Where the step runs, V(host) or V(controller).
+          description: Where the step runs, on the compute host (V(host)) or on the Ansible controller (V(controller)).
           type: str
         action:
           description: The code that executes the step.
@@ -197,7 +197,7 @@ report:
           description: The code, such as V(SG502).
           type: str
         slug:
-          description: The code's name, such as V(overcommitted-destination).
+          description: The name of the finding code, such as V(overcommitted-destination).
           type: str
         severity:
           description: V(blocker), V(warning) or V(info).

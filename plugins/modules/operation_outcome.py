@@ -15,7 +15,7 @@ description:
     C(report.json), shows the summary, and fails with the summary if the run did not succeed.
   - Ansible publishes the values of a task only if the task succeeds. For this reason a role calls this module twice,
     first with O(phase=publish) and then with O(phase=end).
-  - Runs on the controller.
+  - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -59,7 +59,7 @@ options:
     description: Whether the playbook executes an operation. V(false) is for playbooks that only read and report.
   report_dir:
     type: path
-    description: Directory on the controller for the report. Without this option, the module writes no file.
+    description: Directory on the Ansible controller for the report. Without this option, the module writes no file.
   report:
     type: bool
     default: true

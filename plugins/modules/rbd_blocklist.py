@@ -12,8 +12,8 @@ version_added: 0.1.0
 description:
   - Adds addresses to the OSD blocklist, or removes addresses from it. Clients at a listed address can no longer write
     to Ceph, even if their processes still run. The module reads the list again after each change.
-  - The module fails without an address, and on an address of the Ceph cluster itself (monitors, managers, OSDs, MDS,
-    gateways). If the module cannot read the addresses of the Ceph cluster, it adds nothing to the list. See
+  - The module fails if O(addresses) is empty, or contains an address of the Ceph cluster itself (monitors, managers,
+    OSDs, MDS, gateways). If the module cannot read the addresses of the Ceph cluster, it adds nothing to the list. See
     O(infrastructure) and O(host_addresses).
   - If a host also runs Ceph daemons or a gateway, these daemons share the address of the host. The blocklist cannot
     fence a host that runs Ceph daemons or a gateway.
@@ -52,9 +52,9 @@ options:
     elements: str
     required: true
     description:
-      - IP addresses, at least one. An entry covers all clients at the address. The module refuses addresses of the host
-        that it runs on, addresses of the Ceph cluster, and loopback and link-local addresses. C(::ffff:192.0.2.1) means
-        C(192.0.2.1).
+      - IP addresses, at least one. An entry covers all clients at the address. The module fails on addresses of the
+        host that it runs on, on addresses of the Ceph cluster, and on loopback and link-local addresses.
+        C(::ffff:192.0.2.1) means C(192.0.2.1).
   expire:
     type: int
     default: 157680000
@@ -75,8 +75,8 @@ options:
     elements: str
     default: []
     description:
-      - Other addresses that the module refuses, such as addresses of the controller, of gateways and of backup hosts.
-        O(never) does not replace O(infrastructure).
+      - Other addresses that O(addresses) must not contain, such as addresses of the Ansible controller, of gateways and
+        of backup hosts. O(never) does not replace O(infrastructure).
   host_addresses:
     type: list
     elements: str
@@ -100,7 +100,7 @@ options:
   rbd_conf:
     type: path
     description:
-      - Path of the Ceph configuration file. The default is the file that nova.conf names.
+      - Path of the Ceph configuration file. The default is the file that is set in nova.conf.
   ceph_command:
     type: list
     elements: str
@@ -166,7 +166,7 @@ listed:
 covered:
   description:
     - With O(state=absent), entries that still cover an address. These entries are ranges of more than one address. The
-      module does not remove ranges, because this operation did not add them. A warning names the remaining entries.
+      module does not remove ranges, because this operation did not add them. A warning lists the remaining entries.
   returned: success
   type: list
   elements: dict

@@ -77,7 +77,7 @@ options:
   rbd_conf:
     type: path
     description:
-      - Path of the Ceph configuration file. The default is the file that nova.conf names.
+      - Path of the Ceph configuration file. The default is the file that is set in nova.conf.
   ceph_command:
     type: list
     elements: str
@@ -144,7 +144,7 @@ images:
 without:
   description:
     - The servers of O(servers) that have no image in the pool. A server without an image in the pool may boot from a
-      volume, or have its images in another pool. With O(state=absent) a warning names the servers without an image.
+      volume, or have its images in another pool. With O(state=absent) a warning lists the servers without an image.
   returned: success
   type: list
   elements: str

@@ -11,15 +11,15 @@ short_description: Evacuate the servers of a dead compute host, call by call
 version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.evacuate_host#role).
-  - Evacuates one dead compute host. One call works as far as the facts of the hosts allow. RV(needs) then lists the
-    facts and actions that only a playbook can provide. The role P(stackguard.nova.evacuate_host#role) provides these
-    facts and actions, and calls the module again until RV(needs) is empty.
+  - Evacuates one dead compute host. Each call continues the operation as far as the facts of the hosts allow. RV(needs)
+    then lists the facts and actions that only a playbook can provide. The role P(stackguard.nova.evacuate_host#role)
+    provides these facts and actions, and calls the module again until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and calls the APIs from the
-    controller.
+    Ansible controller.
   - The module evacuates a server only while a fence is proven, each image of the server has its guard snapshot, and no
-    other client has one of these images open. The request names the destination, which the scheduler checks, and never
-    uses C(force). The microversion of the request keeps the power state of the server (2.68) or leaves the server
-    stopped (2.95).
+    other client has one of these images open. The evacuation request contains the destination, which the scheduler
+    checks, and never uses C(force). The microversion of the request keeps the power state of the server (2.68) or
+    leaves the server stopped (2.95).
   - A call that ends the operation writes the report and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -52,7 +52,7 @@ options:
     default: apply
     choices: [apply, resume, status, abort]
     description:
-      - V(apply) begins an evacuation, or resumes an open evacuation. V(resume) refuses if no evacuation is open.
+      - V(apply) begins an evacuation, or resumes an open evacuation. V(resume) fails if no evacuation is open.
       - V(status) reports the open operation and changes nothing.
       - V(abort) removes the guard snapshots of the open evacuation and closes it. If no server was sent to another
         host, V(abort) also releases the compute service and removes the blocklist entries. If a server was sent to
@@ -66,10 +66,10 @@ options:
     type: list
     elements: dict
     default: []
-    description: The results for RV(needs) of the last call, in the same order.
+    description: The results for the entries of RV(needs) of the previous call, in the order of these entries.
   failure:
     type: str
-    description: With O(phase=end), the reason of the interruption.
+    description: With O(phase=end), the reason why the run was interrupted.
   inventory_name:
     type: str
     description: Inventory name of the dead host, if the inventory contains the host.
@@ -88,8 +88,8 @@ options:
   take_over:
     type: bool
     default: false
-    description: Whether to resume or abort an operation that was begun on another controller. Set this option only if
-      the run on the other controller has ended.
+    description: Whether to resume or abort an operation that began on another Ansible controller. Set this option only
+      if the run on the other Ansible controller has ended.
   fence:
     type: str
     description:
@@ -97,8 +97,8 @@ options:
         O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
-    description: With O(fence=command), the command that succeeds only if the host is off. The text of the proof
-      contains this command.
+    description: With O(fence=command), the command that succeeds only if the host is off. The report shows this command
+      as the proof that the host is off.
   power_state_query:
     type: str
     description:
@@ -118,8 +118,8 @@ options:
   also_blocklist:
     type: bool
     default: false
-    description: Whether to put the host's addresses on the OSD blocklist, in addition to the fence of another kind. If
-      the blocklist entries cannot be added, the run only warns.
+    description: Whether to put the host's addresses on the OSD blocklist, in addition to the fence of O(fence). If the
+      run cannot add the blocklist entries, it only warns.
   attested_by:
     type: str
     description:
@@ -128,39 +128,40 @@ options:
   proof_max_age:
     type: int
     default: 120
-    description: Number of seconds for which a proof of the fence is valid.
+    description: Number of seconds for which the proof that the host is fenced is valid.
   blocklist_addresses:
     type: list
     elements: str
     default: []
     description:
       - Addresses of the dead host in Ceph's public network, in addition to the addresses in watchers and locks.
-      - Required if neither watchers nor locks show an address of the host. The address in Nova (C(host_ip)) does not
-        prove which address the host uses for Ceph.
+      - This option is required if neither watchers nor locks show an address of the host. The address in Nova
+        (C(host_ip)) does not prove which address the host uses for Ceph.
   ceph_infrastructure:
     type: list
     elements: str
     default: []
     description:
       - Addresses of Ceph's managers and MDS daemons. Set this option if the Ceph user may not read these addresses. The
-        run never puts the addresses of managers and MDS daemons on the blocklist. Required only if the run fences an
-        address that neither Nova nor the facts of the host show as an address of the host.
+        run never puts the addresses of managers and MDS daemons on the blocklist. This option is required only if the
+        run fences an address that neither Nova nor the facts of the host show as an address of the host.
   never_blocklist:
     type: list
     elements: str
     default: []
     description:
       - Addresses that the run never puts on the OSD blocklist, such as addresses of gateways and backup hosts. The run
-        always excludes the addresses of Ceph's daemons, of other compute hosts and of this controller.
+        always excludes the addresses of Ceph's daemons, of other compute hosts and of the Ansible controller.
   ceph_host:
     type: str
-    description: Inventory host on which the run changes Ceph, if this host uses the Ceph cluster and pool. If this host
-      does not use the Ceph cluster and pool, the run chooses another host.
+    description: Inventory host from which the run changes Ceph, if this host uses the Ceph cluster and pool. If this
+      host does not use the Ceph cluster and pool, the run chooses another host.
   servers:
     type: raw
     description:
       - Names or uuids of the servers to evacuate, or a JMESPath filter such as C([?metadata.tier=='gold']). The default
-        is all servers of the host. For an open operation the module refuses another selection.
+        is all servers of the host. If an operation is open, the module fails if O(servers) differs from the selection
+        of the open operation.
   order:
     type: str
     description:
@@ -194,15 +195,16 @@ options:
     type: bool
     default: false
     description:
-      - Whether to evacuate some servers even if other servers have no destination. With V(false) the run refuses if one
+      - Whether to evacuate some servers even if other servers have no destination. With V(false) the run fails if one
         server has no destination.
   remove_chassis:
     type: bool
     default: false
     description:
-      - Whether to remove the chassis of the host from OVN when all of its servers are away, the fence was read back, no
-        port is bound to the chassis, and its ovn-controller does not answer. Needs O(ovn_nb_connection) and
-        O(ovn_sb_connection). Without it the report only names the chassis (SG328).
+      - Whether to remove the chassis of the host from OVN when all servers have left the host, the run has confirmed
+        the fence by reading its state, no port is bound to the chassis, and its ovn-controller does not answer. This
+        option requires O(ovn_nb_connection) and O(ovn_sb_connection). Without this option the report only lists the
+        chassis (SG328).
     version_added: 0.2.0
   max_hosts:
     type: int
@@ -224,8 +226,8 @@ options:
   max_rounds:
     type: int
     default: 200
-    description: Maximum number of rounds in which the run reads the hosts and sends servers. After the last round the
-      run ends, and the operation stays open.
+    description: Maximum number of rounds in which the run reads the hosts and evacuates servers. After the last round
+      the run ends, and the operation stays open.
   server_timeout:
     type: int
     default: 1800
@@ -233,7 +235,7 @@ options:
   measured_for:
     type: int
     default: 120
-    description: Number of seconds for which the memory measurement of a host is valid. The run sends no server to a
+    description: Number of seconds for which the memory measurement of a host is valid. The run evacuates no server to a
       host with an older measurement.
   death_timeout:
     type: int
@@ -342,8 +344,8 @@ report_file:
   type: str
   sample: /home/operator/stackguard-reports/report.json
 placements:
-  description: Destination of each server with the reason, by uuid. For a server without a destination, the reasons
-    against every host.
+  description: Destination of each server with the reason, by uuid. For a server without a destination, the reasons why
+    no host can be the destination.
   returned: when the run has ended, without O(report_dir)
   type: dict
   sample:
@@ -374,7 +376,7 @@ plan:
           description: Title that describes the step.
           type: str
         where:
-          description: Where the step runs, V(host) or V(controller).
+          description: Where the step runs, on the compute host (V(host)) or on the Ansible controller (V(controller)).
           type: str
         action:
           description: The code that executes the step.
@@ -442,7 +444,7 @@ report:
           description: The code, such as V(SG502).
           type: str
         slug:
-          description: The code's name, such as V(overcommitted-destination).
+          description: The name of the finding code, such as V(overcommitted-destination).
           type: str
         severity:
           description: V(blocker), V(warning) or V(info).

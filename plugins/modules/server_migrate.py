@@ -10,21 +10,21 @@ module: server_migrate
 short_description: Move servers to other hosts of their availability zone, or empty a host
 version_added: 0.1.0
 description:
-  - Moves the selected servers, or all servers of a host. Running servers move live, and other servers move cold. Each
-    server stays in the zone of its host.
-  - The module chooses each destination by the memory that was measured on the hosts. The module names the destination
-    to Nova, and the scheduler checks the destination. The module never forces the scheduler. A host that was not read
-    cannot be a destination.
+  - Moves the selected servers, or all servers of a host. The module live-migrates running servers and cold-migrates
+    other servers. Each server stays in the zone of its host.
+  - The module chooses each destination by the memory that was measured on the hosts. The request to Nova contains the
+    destination, and the scheduler checks the destination. The module never forces the scheduler. A host that the run
+    could not read cannot be a destination.
   - After each move the module verifies the zone of the server, and then confirms a cold migration. If the server is in
     another zone, the module reverts the migration, or reports the server if a revert is not possible.
-  - A refusal reports every reason at once and changes nothing. If the move of a server fails, the module tries other
-    hosts. The run fails if a server does not arrive.
-  - With O(drain_host) the module disables the host, with the operation's id as the reason. The host stays disabled,
-    unless O(enable_after=true).
+  - If the module refuses to start, it reports every reason at once and changes nothing. If the move of a server fails,
+    the module tries other hosts. The run fails if a server does not arrive.
+  - With O(drain_host) the module disables the host in Nova, with the operation's id as the disabled reason. The host
+    stays disabled, unless O(enable_after=true).
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to end the run. The journal is on
     the host that the task runs on (or is delegated to). The host with the journal receives no credentials. Only one
     move can be open at a time, because two moves would plan with the same free memory.
-  - Runs on the controller.
+  - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -44,7 +44,8 @@ attributes:
     description: Shows the host of each server, and the status of a drained host, before and after the change.
   idempotent:
     support: partial
-    description: The module does not change a host that is empty and disabled. Named servers move each time.
+    description: The module does not change a host that is empty and disabled. If you set O(servers), the module moves
+      the servers each time.
 options:
   action:
     type: str
@@ -69,20 +70,20 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory on the controller with the results of M(stackguard.nova.compute_host_info).
+      - Directory on the Ansible controller with the results of M(stackguard.nova.compute_host_info).
   live:
     type: bool
     default: true
-    description: Whether to migrate running servers live. With V(false) the run stops running servers and migrates them
-      cold.
+    description: Whether to live-migrate running servers. With V(false) the run stops running servers and cold-migrates
+      them.
   cold:
     type: str
     default: stopped
     choices: [never, stopped, fallback]
     description:
-      - Which servers the module may migrate cold with O(live=true). V(stopped) means servers that do not run.
-        V(fallback) also means running servers whose live migration failed. The module stops a running server before it
-        migrates the server cold.
+      - Which servers the module may cold-migrate with O(live=true). With V(stopped) the module cold-migrates only
+        stopped servers. With V(fallback) the module also cold-migrates running servers whose live migration failed. The
+        module stops a running server before the cold migration.
   partial:
     type: bool
     default: false
@@ -123,8 +124,8 @@ options:
     type: int
     default: 300
     description:
-      - Number of seconds for which the memory measurements of the hosts are valid. After this time the module sends no
-        other server. RV(again) is V(true) after the servers in transit have arrived.
+      - Number of seconds for which the memory measurements of the hosts are valid. After this time the module starts no
+        other move. RV(again) is V(true) after the servers in transit have arrived.
   again:
     type: bool
     default: false
@@ -142,7 +143,7 @@ options:
     description:
       - Whether the playbook can test connections for this task. Before the first live migration, RV(probe) lists the
         connections to test with C(probe_tcp) of M(stackguard.nova.compute_host_step), by inventory host. After the
-        tests, repeat the task with O(probes). Without this option the module sends servers one by one to a destination,
+        tests, repeat the task with O(probes). Without this option the module moves servers one by one to a destination,
         until one server has arrived at this destination.
   probes:
     type: list
@@ -155,7 +156,7 @@ options:
     default: ""
     choices: ["", drain, migrate]
     description:
-      - Prefix of the playbook's variables in messages. By default messages name the options of the module.
+      - Prefix of the playbook's variables in messages. By default messages contain the names of the module's options.
   server_timeout:
     type: int
     default: 3600
@@ -163,12 +164,12 @@ options:
       after this time.
   nova_api_db_url:
     type: str
-    description: URL of Nova's API database. The module needs this URL to read the pins of servers before Nova release
-      29. Without this URL the pins stay unchecked.
+    description: URL of Nova's API database. The module needs this URL to read the availability zone pins of servers
+      before Nova release 29. Without this URL the module does not check the pins.
   report_dir:
     type: path
-    description: Directory on the controller. With O(prefix) the module writes C(report.html) into this directory. In
-      check mode the module also writes C(plan.json), which contains the C(plan_sha256).
+    description: Directory on the Ansible controller. With O(prefix) the module writes C(report.html) into this
+      directory. In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.server_evacuate
@@ -210,12 +211,12 @@ state:
   description:
     - V(finished), or V(incomplete) if the operation has ended but some servers did not move. V(open) if you can resume
       the operation, V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode,
-      V(refused) if the run was refused and changed nothing. V(unknown) if the run was interrupted.
+      V(refused) if the run refused to start and changed nothing. V(unknown) if the run was interrupted.
   returned: always
   type: str
   sample: finished
 again:
-  description: Whether to read the hosts again and repeat the task.
+  description: Whether the playbook must read the hosts again and repeat the task.
   returned: when something was carried out
   type: bool
   sample: false
@@ -259,8 +260,8 @@ left:
   type: dict
   sample: {}
 placements:
-  description: Destination of each server with the reason, by uuid. For a server without a destination, the reasons
-    against every host.
+  description: Destination of each server with the reason, by uuid. For a server without a destination, the reasons why
+    no host can be the destination.
   returned: when it was judged
   type: dict
   sample:
@@ -291,7 +292,7 @@ plan:
           description: Title that describes the step.
           type: str
         where:
-          description: Where the step runs, V(host) or V(controller).
+          description: Where the step runs, on the compute host (V(host)) or on the Ansible controller (V(controller)).
           type: str
         action:
           description: The code that executes the step.
@@ -353,7 +354,7 @@ report:
           description: The code, such as V(SG502).
           type: str
         slug:
-          description: The code's name, such as V(overcommitted-destination).
+          description: The name of the finding code, such as V(overcommitted-destination).
           type: str
         severity:
           description: V(blocker), V(warning) or V(info).

@@ -10,20 +10,21 @@ module: server_resize
 short_description: Resize a server within its availability zone
 version_added: 0.1.0
 description:
-  - Nova schedules a resized server like a new server. A server without a pin may move to another zone than its volumes.
-    This module keeps the server in the zone of its host.
-  - O(strategy=auto) does not change the pin of a server that is already pinned to its zone. If a server is not pinned
-    to its zone, O(strategy=auto) pins the server through the API (microversion 2.104, release 34), or in the API
-    database if O(nova_api_db_url) is set. After the resize the module restores the earlier pin. If the module cannot
-    pin the server, it only verifies the zone after the resize. RV(strategy) and RV(why) show the method and the reason.
+  - Nova schedules a resized server like a new server. A server without an availability zone pin may move to a zone that
+    differs from the zone of its volumes. This module keeps the server in the zone of its host.
+  - O(strategy=auto) does not change the availability zone pin of a server that is already pinned to its zone. If a
+    server is not pinned to its zone, O(strategy=auto) pins the server through the API (microversion 2.104, release 34),
+    or in the API database if O(nova_api_db_url) is set. After the resize the module restores the earlier availability
+    zone pin. If the module cannot pin the server, it only verifies the zone after the resize. RV(strategy) and RV(why)
+    show the method and the reason.
   - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
     the module reverts the resize.
-  - The module refuses before any change if no host of the zone has enough free resources (SG406), or if a required fact
-    was not read.
+  - Before any change the module fails if no host of the zone has enough free resources (SG406), or if the module could
+    not read a required fact.
   - A stopped server stays stopped.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to roll the run back. The journal is
     on the host that the task runs on (or is delegated to). The host with the journal receives no credentials.
-  - Runs on the controller.
+  - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -40,7 +41,7 @@ attributes:
     description: Reads and checks everything, shows the plan, and changes nothing.
   diff_mode:
     support: full
-    description: Shows the flavor and the pin before and after the change.
+    description: Shows the flavor and the availability zone pin before and after the change.
   idempotent:
     support: full
     description: The module does not change a server that already has the flavor.
@@ -53,7 +54,7 @@ options:
       - V(apply) resizes the server, or resumes an unfinished run.
       - V(resume) only resumes an unfinished run, and fails if no resize of the server is open.
       - V(status) reports the open operation and the server, and changes nothing.
-      - V(rollback) undoes an unfinished run. A confirmed resize stays.
+      - V(rollback) undoes an unfinished run. V(rollback) does not undo a confirmed resize.
   server:
     type: str
     required: true
@@ -92,7 +93,7 @@ options:
         before Nova release 29.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode the module writes C(plan.json) into this directory.
+    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into this directory.
       C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_zone_pin
@@ -136,7 +137,7 @@ succeeded:
 state:
   description:
     - V(finished), or V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode,
-      V(refused) if the run was refused and changed nothing. V(unknown) if the run was interrupted.
+      V(refused) if the run refused to start and changed nothing. V(unknown) if the run was interrupted.
     - With O(action=status) V(open) or V(rolling-back).
   returned: always
   type: str
@@ -167,12 +168,12 @@ zone:
   type: str
   sample: az1
 strategy:
-  description: The strategy of the run. V(pinned) if the server already had the right pin.
+  description: The strategy of the run. V(pinned) if the server was already pinned to its zone.
   returned: when it was planned in this run
   type: str
   sample: pin_api
 why:
-  description: The reason for that strategy.
+  description: The reason for the strategy of the run.
   returned: when it was planned in this run
   type: str
   sample: this Nova offers microversion 2.104, which pins by API
@@ -202,7 +203,7 @@ plan:
           description: Title that describes the step.
           type: str
         where:
-          description: Where the step runs, V(host) or V(controller).
+          description: Where the step runs, on the compute host (V(host)) or on the Ansible controller (V(controller)).
           type: str
         action:
           description: The code that executes the step.
@@ -264,7 +265,7 @@ report:
           description: The code, such as V(SG502).
           type: str
         slug:
-          description: The code's name, such as V(overcommitted-destination).
+          description: The name of the finding code, such as V(overcommitted-destination).
           type: str
         severity:
           description: V(blocker), V(warning) or V(info).

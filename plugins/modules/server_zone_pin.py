@@ -18,7 +18,7 @@ description:
   - If one server cannot be pinned, the module changes nothing, unless O(partial) is V(true).
   - In the database the module changes only the zone in the stored request spec, and no other character, by compare and
     swap on the row. The module writes only while no task of the server is in progress.
-  - Runs on the controller.
+  - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -40,9 +40,9 @@ options:
     default: apply
     choices: [apply, resume, status, rollback]
     description:
-      - V(apply) changes pins, or resumes a killed run of the same task. V(resume) only resumes a killed run, for the
-        servers of the open operation. V(status) returns the open operation, and changes nothing. V(rollback) restores
-        every pin that the open operation changed, except a pin that was changed again since.
+      - V(apply) changes availability zone pins, or resumes a killed run of the same task. V(resume) only resumes a
+        killed run, for the servers of the open operation. V(status) returns the open operation, and changes nothing.
+        V(rollback) restores every pin that the open operation changed, except a pin that was changed again since.
   state:
     type: str
     default: pinned
@@ -64,7 +64,7 @@ options:
     description: Whether to select every server of the cloud, if neither O(servers) nor O(hosts) is set.
   zone:
     type: str
-    description: Expected zone of the servers. The module refuses servers that are in another zone.
+    description: Expected zone of the servers. The module does not change the pins of servers that are in another zone.
   strategy:
     type: str
     default: auto
@@ -86,8 +86,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether to take over an open operation that was begun on another controller. Set this option only if the run on
-        the other controller has ended.
+      - Whether to take over an open operation that began on another Ansible controller. Set this option only if the run
+        on the other Ansible controller has ended.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -102,7 +102,7 @@ options:
         before Nova release 29.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode the module writes C(plan.json) into this directory.
+    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into this directory.
       C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_resize
@@ -138,7 +138,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes:
-  description: Changed pins, or pins that would be changed, with the outcome of each.
+  description: Availability zone pins that the module changed or would change, with the outcome of each change.
   returned: when something was judged
   type: list
   elements: dict
@@ -162,7 +162,7 @@ changes:
       description: The outcome of the change.
       type: str
     reason:
-      description: Why the pin was not changed.
+      description: Reason why the module did not change the availability zone pin.
       type: str
   sample:
     - {server: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, before: null, after: az1, method: pin_api,
@@ -178,7 +178,7 @@ operation_id:
   type: str
   sample: 3f9a1c0b77de
 already:
-  description: Servers that already have the right pin.
+  description: Servers whose availability zone pin is already correct.
   returned: when something was judged
   type: list
   elements: str
@@ -214,7 +214,7 @@ report:
           description: The code, such as V(SG502).
           type: str
         slug:
-          description: The code's name, such as V(overcommitted-destination).
+          description: The name of the finding code, such as V(overcommitted-destination).
           type: str
         severity:
           description: V(blocker), V(warning) or V(info).
