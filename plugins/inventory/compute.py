@@ -66,9 +66,9 @@ options:
     type: bool
     default: false
     description:
-      - Whether to include hosts of which Nova has only the name, because their cell does not answer. A host of which
-        Nova has only the name is in no zone's group, and C(status) of its C(nova_service) is V(UNKNOWN).
-      - With V(false) the plugin reports an error for a host of which Nova has only the name. With
+      - Whether to include hosts for which Nova has only the name, because their cell does not answer. A host for which
+        Nova has only the name is not in a group for a zone, and C(status) of its C(nova_service) is V(UNKNOWN).
+      - With V(false) the plugin reports an error for a host for which Nova has only the name. With
         O(include_disabled=false) or O(include_down=false) the plugin also reports an error, because it does not know
         whether to include the host.
   end_run:

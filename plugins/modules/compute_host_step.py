@@ -23,7 +23,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Skips requests that would change something.
+    description: In check mode, the module skips requests that would change something.
   diff_mode:
     support: none
     description: The module that makes the plan shows what the plan changes.

@@ -158,7 +158,7 @@ counts:
     - C(unproven) counts rows of a batch that a killed run was writing, and that another process has changed since. For
       the rows in C(unproven) it is not known whether the repair was committed. A rollback does not change the rows that
       C(unproven) counts.
-    - C(doubtful) counts changed rows whose service or node had changed when the module read the service or node again
+    - C(doubtful) counts changed rows whose service or node was different when the module read the service or node again
       after the commit.
   returned: when it was not refused
   type: dict

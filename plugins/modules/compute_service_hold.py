@@ -25,7 +25,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Reports what would change.
+    description: Reports the change without making it.
   diff_mode:
     support: full
     description: Shows status, reason and forced_down before and after the change.

@@ -82,9 +82,9 @@ options:
     elements: str
     default: []
     description:
-      - The addresses of O(addresses) that you know to belong to the fenced host. A manager or MDS at such an address
-        runs on the fenced host. If O(host_addresses) contains all of O(addresses), the module does not need the
-        addresses of managers and MDS daemons.
+      - The addresses of O(addresses) that you know to belong to the fenced host. A manager or MDS daemon at one of
+        these addresses runs on the fenced host. If O(host_addresses) contains all of O(addresses), the module does not
+        need the addresses of managers and MDS daemons.
   fsid:
     type: str
     description:

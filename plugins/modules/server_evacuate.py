@@ -221,8 +221,8 @@ options:
     choices: [task, paused, suspended, rescued]
     description:
       - Server states that the run resets after it has proven that the host is dead. Nova does not evacuate servers in
-        these states. V(task) means a task that the dead host left unfinished. The report shows what each server loses
-        by the reset (SG519).
+        these states. V(task) stands for servers with a task that the dead host left unfinished. The report shows what
+        each server loses by the reset (SG519).
   max_rounds:
     type: int
     default: 200
