@@ -14,8 +14,8 @@ short_description: Read the overrides of findings from a text
 description:
   - >-
     Returns the list that C(stackguard_overrides) takes, from text such as the answer to a survey of AWX. One override
-    is on each line, C(CODE OBJECT: REASON). An object that contains a colon and a space needs the other form, a JSON
-    list of objects with the keys C(code), C(object) and C(reason).
+    is on each line, C(CODE OBJECT: REASON). If the object of an override contains a colon and a space, write the
+    overrides as a JSON list of objects with the keys C(code), C(object) and C(reason).
   - The filter fails on a line in another format, and shows the line. The filter also fails on a code that is unknown or
     cannot be overridden, and on a value that is not text.
 options:

@@ -16,7 +16,8 @@ description:
   - Use this lookup for C(hosts) in the first play of a playbook that must run as a whole. The lookup returns
     V(localhost).
   - Fails if C(--start-at-task), C(--step), C(--skip-tags always) or C(--skip-tags tagged) would skip the task that
-    refuses a partial run. If Ansible does not find the task of C(--start-at-task), it does nothing and exits with 0.
+    fails on a partial run. If Ansible does not find the task of C(--start-at-task), Ansible runs no task and exits with
+    0.
 options:
   _terms:
     description: Name of the playbook.

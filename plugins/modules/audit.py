@@ -151,8 +151,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the task succeeds with this verdict, according to O(fail_on).
-    - With C(failed_when=false) for this task, a later task can check this value and fail with only the summary as its
-      message.
+    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
+      its message.
   returned: always
   type: bool
   sample: true

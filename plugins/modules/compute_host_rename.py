@@ -147,8 +147,8 @@ options:
   nova_conf_files:
     type: list
     elements: str
-    description: Configuration files of nova-compute. Set this option if the command line of nova-compute does not name
-      the files.
+    description: Configuration files of nova-compute. Set this option if the command line of nova-compute does not
+      contain the paths of these files.
   stop_timeout:
     type: int
     default: 400
@@ -174,8 +174,8 @@ options:
     default: true
     description:
       - Whether to lock the guests while nova-compute is stopped, with the operation's id as the reason. Nova refuses an
-        owner's request for a locked guest (409). Without the lock, these requests would be lost. Only for
-        O(strategy=in_place).
+        owner's request for a locked guest (409). Without the lock, Nova would accept and lose an owner's requests. Only
+        for O(strategy=in_place).
   take_over:
     type: bool
     default: false
@@ -245,8 +245,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - With C(failed_when=false) for this task, a later task can check this value and fail with only the summary as its
-      message.
+    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
+      its message.
   returned: always
   type: bool
   sample: true

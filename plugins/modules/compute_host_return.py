@@ -80,8 +80,8 @@ options:
     type: str
     default: enabled
     choices: [enabled, disabled]
-    description: Status of the compute service after the run has released it. Before its release the compute service
-      stays forced down and disabled.
+    description: Status of the compute service after the run has released it. Until the run releases the compute
+      service, the compute service stays forced down and disabled.
   libvirt_uri:
     type: str
     default: qemu:///system
@@ -118,8 +118,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run has ended without a failure.
-    - With C(failed_when=false) for this task, a later task can check this value and fail with only the summary as its
-      message.
+    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
+      its message.
   returned: always
   type: bool
   sample: true

@@ -64,8 +64,8 @@ options:
     elements: str
     default: []
     description:
-      - Configuration files of nova-compute. Set this option if the command line of nova-compute does not name the
-        files.
+      - Configuration files of nova-compute. Set this option if the command line of nova-compute does not contain the
+        paths of these files.
   libvirt_uri:
     type: str
     default: qemu:///system

@@ -81,8 +81,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - With C(failed_when=false) for this task, a later task can check this value and fail with only the summary as its
-      message.
+    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
+      its message.
   returned: always
   type: bool
   sample: true

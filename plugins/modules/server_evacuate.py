@@ -16,10 +16,10 @@ description:
     provides these facts and actions, and calls the module again until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and calls the APIs from the
     Ansible controller.
-  - The module evacuates a server only while a fence is proven, each image of the server has its guard snapshot, and no
-    other client has one of these images open. The evacuation request contains the destination, which the scheduler
-    checks, and never uses C(force). The microversion of the request keeps the power state of the server (2.68) or
-    leaves the server stopped (2.95).
+  - The module evacuates a server only while it has proof that the host is fenced, each image of the server has its
+    guard snapshot, and no other client has one of these images open. The evacuation request contains the destination,
+    which the scheduler checks, and never uses C(force). The microversion of the request keeps the power state of the
+    server (2.68) or leaves the server stopped (2.95).
   - A call that ends the operation writes the report and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -54,9 +54,9 @@ options:
     description:
       - V(apply) begins an evacuation, or resumes an open evacuation. V(resume) fails if no evacuation is open.
       - V(status) reports the open operation and changes nothing.
-      - V(abort) removes the guard snapshots of the open evacuation and closes it. If no server was sent to another
-        host, V(abort) also releases the compute service and removes the blocklist entries. If a server was sent to
-        another host, the compute service stays forced down and disabled.
+      - V(abort) removes the guard snapshots of the open evacuation and closes the evacuation. If no server was sent to
+        another host, V(abort) also releases the compute service and removes the blocklist entries. If a server was sent
+        to another host, the compute service stays forced down and disabled.
   phase:
     type: str
     default: advance
@@ -97,8 +97,8 @@ options:
         O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
-    description: With O(fence=command), the command that succeeds only if the host is off. The report shows this command
-      as the proof that the host is off.
+    description: With O(fence=command), the command that succeeds only if the host is off. The proof that the host is
+      fenced contains this command.
   power_state_query:
     type: str
     description:

@@ -55,7 +55,7 @@ options:
       - V(apply) moves the servers, or resumes an unfinished run. V(resume) only resumes an unfinished run. Without
         O(servers), V(resume) uses the servers of the open operation. V(status) returns the open operation and the
         current hosts of its servers, and changes nothing.
-      - V(rollback) ends an unfinished run. Servers that have already moved stay on their new hosts. The rollback ends
+      - V(rollback) ends an unfinished run. Servers that have already moved stay on their new hosts. V(rollback) ends
         unfinished moves, and restores the status of a disabled host.
   servers:
     type: raw
@@ -202,8 +202,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - With C(failed_when=false) for this task, a later task can check this value and fail with only the summary as its
-      message.
+    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
+      its message.
   returned: always
   type: bool
   sample: true

@@ -85,12 +85,13 @@ options:
   server_timeout:
     type: int
     default: 3600
-    description: Maximum number of seconds for the resize. The same limit applies to the confirmation and to a revert.
+    description: Maximum number of seconds for the resize. This number of seconds is also the limit for the confirmation
+      of the resize, and for a revert of the resize.
   nova_api_db_url:
     type: str
     description:
-      - URL of Nova's API database. The module needs this URL to pin servers before Nova release 34, and to read pins
-        before Nova release 29.
+      - URL of Nova's API database. The module needs this URL to pin servers before Nova release 34, and to read
+        availability zone pins before Nova release 29.
   report_dir:
     type: path
     description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into this directory.
@@ -129,8 +130,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - With C(failed_when=false) for this task, a later task can check this value and fail with only the summary as its
-      message.
+    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
+      its message.
   returned: always
   type: bool
   sample: true

@@ -11,10 +11,10 @@ short_description: Pin servers to their current availability zones
 version_added: 0.1.0
 description:
   - Nova keeps a server in its zone only if the request spec of the server contains that zone, which is the pin of the
-    server. A server without a pin may move to another zone at its next resize, migration or evacuation. This module
-    pins each server to its current zone.
-  - The module treats a pin to a zone without an aggregate as a missing pin, and replaces this pin if O(nova_api_db_url)
-    is set.
+    server. A server without an availability zone pin may move to another zone at its next resize, migration or
+    evacuation. This module pins each server to its current zone.
+  - The module treats an availability zone pin to a zone without an aggregate as a missing pin, and replaces this pin if
+    O(nova_api_db_url) is set.
   - If one server cannot be pinned, the module changes nothing, unless O(partial) is V(true).
   - In the database the module changes only the zone in the stored request spec, and no other character, by compare and
     swap on the row. The module writes only while no task of the server is in progress.
@@ -42,7 +42,8 @@ options:
     description:
       - V(apply) changes availability zone pins, or resumes a killed run of the same task. V(resume) only resumes a
         killed run, for the servers of the open operation. V(status) returns the open operation, and changes nothing.
-        V(rollback) restores every pin that the open operation changed, except a pin that was changed again since.
+        V(rollback) restores every availability zone pin that the open operation changed, except pins that were changed
+        again since.
   state:
     type: str
     default: pinned
@@ -81,7 +82,7 @@ options:
   partial:
     type: bool
     default: false
-    description: Whether to change some pins even if other pins cannot be changed.
+    description: Whether to change some availability zone pins even if other pins cannot be changed.
   take_over:
     type: bool
     default: false
@@ -93,13 +94,13 @@ options:
     default: /var/lib/stackguard
     description:
       - Directory for the journal, on the host that the task runs on. The module keeps a journal if O(servers), O(hosts)
-        or O(all_servers) can select more than one server. The module writes each pin to the journal before it changes
-        the pin.
+        or O(all_servers) can select more than one server. The module writes each availability zone pin to the journal
+        before it changes the pin.
   nova_api_db_url:
     type: str
     description:
-      - URL of Nova's API database. The module needs this URL to write pins before Nova release 34, and to read pins
-        before Nova release 29.
+      - URL of Nova's API database. The module needs this URL to write availability zone pins before Nova release 34,
+        and to read these pins before Nova release 29.
   report_dir:
     type: path
     description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into this directory.
@@ -123,13 +124,13 @@ EXAMPLES = r"""
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
   register: pinned
 
-- name: Undo the changes of a killed run
+- name: Undo the pin changes of a killed run
   stackguard.nova.server_zone_pin:
     cloud: production
     action: rollback
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
 
-- name: Restore the pins that an earlier task changed
+- name: Restore the availability zone pins that an earlier task changed
   stackguard.nova.server_zone_pin:
     cloud: production
     restore: "{{ pinned.changes }}"
