@@ -12,9 +12,9 @@ version_added: 0.1.0
 description:
   - Checks C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
     repairs wrong links whose correct value is certain. The module only reports other wrong links.
-  - A value is certain if the names of host and node identify exactly one live row. nova-compute itself would write this
-    value. If id and names contradict each other, a value is certain only if the facts of hosts in O(evidence_dir) prove
-    the value.
+  - The correct value of a link is certain if the names of host and node identify exactly one live row. nova-compute
+    itself would write this value. If id and names contradict each other, the correct value is certain only if the facts
+    of hosts in O(evidence_dir) prove the value.
   - The module changes rows in batches, each in one transaction. The module does not change a row that has changed since
     the module read it, or a row with a task in progress. Before the module commits a batch, it writes the old values to
     a journal. The journal is on the host that the task runs on (or is delegated to). O(action=rollback) restores the
@@ -185,7 +185,7 @@ counts:
 not_guaranteed:
   description:
     - One sentence for each database that cannot guarantee that the target of a link stays unchanged until the commit. A
-      Galera cluster cannot guarantee this, because its locks are valid on one node only.
+      Galera cluster cannot give this guarantee, because its locks are valid on one node only.
   returned: with O(action=apply), when it was not refused
   type: list
   elements: str

@@ -17,8 +17,8 @@ description:
     make. To test the database privileges, the module sends the statements that the operations use. These statements
     match no row, and the module rolls them back. To test OVN's databases, the module sends a change in a transaction
     that the server aborts.
-  - A part that could not be read has the state not checked, never ok. The task fails if a part is failed, or if a part
-    is not checked and O(accept_unchecked) does not list it.
+  - If the module could not read a part, the state of the part is V(not checked), never V(ok). The task fails if a part
+    is failed, or if a part is not checked and O(accept_unchecked) does not list it.
   - The playbook C(stackguard.nova.doctor) uses this module. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -65,7 +65,7 @@ options:
     type: list
     elements: str
     default: []
-    description: Inventory names of the hosts that the playbook has read. The module reports a host without facts as
+    description: Inventory names of the requested hosts. The module reports a host without facts as
       failed.
   journal_host:
     type: str
