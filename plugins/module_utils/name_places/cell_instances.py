@@ -38,7 +38,7 @@ class CellInstances(NamePlace):
         "cell database, `instances.host`, `.node`, and `.launched_on` if it has the old name",
         "cell database",
         "every row of the host, in one transaction for all tables of the cell",
-        "the same rows, except those of guests that were evacuated during the operation (named in "
+        "the same rows, except those of guests that Nova evacuated during the operation (listed in "
         "`stackguard_overrides`)",
         "soft-deleted rows",
     )

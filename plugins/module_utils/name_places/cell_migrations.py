@@ -30,8 +30,8 @@ class CellMigrations(NamePlace):
     text = Text(
         "cell database, `migrations.source_compute`, `.dest_compute`, `.source_node`, `.dest_node`",
         "cell databases, otherwise the compute API",
-        "changes no row: an unfinished migration from or to the host blocks the rename",
-        "nothing to undo",
+        "the run changes no row: an unfinished migration from or to the host blocks the rename",
+        "the run has nothing to undo",
         "records of finished migrations",
     )
     codes = ("SG309", "SG310", "SG113", "SG509")

@@ -15,7 +15,7 @@ class LeftAlone(NamePlace):
     text = Text(
         "`instance_faults`, `instance_actions_events`, `task_log`, stored `request_specs`, connectors of volume "
         "attachments; DNS, certificates, known hosts of ssh, monitoring, `/etc/hosts` of other hosts",
-        "not read, except services and certificates that use the name (SG313, SG314)",
+        "no option: the run reads only services and certificates that use the name (SG313, SG314)",
         "changes none of these",
         "nothing to undo",
         "all of these",

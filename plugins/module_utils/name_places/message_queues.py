@@ -14,7 +14,7 @@ class MessageQueues(NamePlace):
 
     text = Text(
         "RabbitMQ, the queues `compute.NAME`, and since Nova release 33 `compute-alt.NAME`",
-        "`rename_rabbit_url`; without it the report lists the queues as `unchecked`, with the commands to run",
+        "`rename_rabbit_url`; without this URL, the report lists the queues as `unchecked`, with the commands to run",
         "the run removes the queues of the old name at the end; nova-compute creates the queues of the new name",
         "nothing to undo: nova-compute creates its queues when it starts",
         "without `rename_rabbit_url`: the queue of the old name, until an operator deletes the queue",

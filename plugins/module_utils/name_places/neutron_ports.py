@@ -39,7 +39,7 @@ class NeutronPorts(NamePlace):
         "neutron, `binding:host_id` of each port",
         "network API",
         "one call for each port, once the agent has the new name; a trunk's parent port before its subports",
-        "the same calls with the old name, except for guests that were evacuated during the operation (named in "
+        "the same calls with the old name, except for guests that Nova evacuated during the operation (listed in "
         "`stackguard_overrides`)",
     )
     codes = ("SG306", "SG310")

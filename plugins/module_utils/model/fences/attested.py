@@ -14,8 +14,8 @@ class Attested(FenceKind):
 
     name = "attested"
     text = FenceText(
-        "none: a person states that the host is dead, with a name and a reason",
-        "everything, if the person is right",
+        "no technical proof: a person states that the host is dead, and the run records a name and a reason",
+        "the whole machine: the run trusts the person",
         "the machine is in your hands: unplugged, burnt or scrapped",
     )
     covers = MACHINE

@@ -25,7 +25,7 @@ class Command(FenceKind):
     name = "command"
     text = FenceText(
         "`evacuate_fence_confirm_command` exits with 0",
-        "what your command proves",
+        "the whole machine: the run trusts your confirming command",
         "you have your own tool that switches machines or network ports off",
     )
     covers = MACHINE
