@@ -220,8 +220,6 @@ def _problem(args: Result) -> t.Optional[str]:
     fence = args["fence"]
     if fence not in FENCES:
         return f"fence: one of {', '.join(FENCES)} is required"
-    if args["remove_chassis"] and not (args.get("ovn_nb_connection") and args.get("ovn_sb_connection")):
-        return "remove_chassis needs ovn_nb_connection and ovn_sb_connection"
     lacking = [name for name in FENCES[fence].requires if name in ARGUMENTS and not args[name]]
     if lacking:
         return f"fence={fence} needs {', '.join(lacking)}"

@@ -197,15 +197,6 @@ options:
     description:
       - Whether to evacuate some servers even if other servers have no destination. With V(false) the run fails if one
         server has no destination.
-  remove_chassis:
-    type: bool
-    default: false
-    description:
-      - Whether to remove the chassis of the host from OVN when all servers have left the host, the run has confirmed
-        the fence by reading its state, no port is bound to the chassis, and its ovn-controller does not answer. This
-        option requires O(ovn_nb_connection) and O(ovn_sb_connection). Without this option the report only lists the
-        chassis (SG328).
-    version_added: 0.2.0
   max_hosts:
     type: int
     default: 1

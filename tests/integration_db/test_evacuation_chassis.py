@@ -2,144 +2,106 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The chassis of a dead host against real OVN databases: removed as a whole, and never while in use."""
+"""The chassis of a dead host against real OVN databases: reported with all that is left of it, and never removed."""
 
 from __future__ import annotations
 
 import pytest
-from ovn_servers import Controller, OvnServers
+from ovn_servers import OvnServers
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_chassis
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Stopped
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_records
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import southbound
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import network
 
 DEAD, ALIVE = "compute1", "compute2"
+GONE = "tcp:127.0.0.1:1"
 
 
 class Scene:
-    """A dead host whose guest has moved: its port asks for the living host, and is bound there."""
+    """A dead host whose guest has moved: its port asks for the living host."""
 
     def __init__(self, servers):
         self.servers = servers
         self.name, self.other = servers.chassis(DEAD, 1), servers.chassis(ALIVE, 2)
         servers.ports(ALIVE, ["guest"])
-        self.alive = Controller(servers, self.other, ALIVE, ["guest"])
-        self.servers_there = []
+        self.alive = {self.name: False}
 
-    def remove(self):
-        return evacuation_chassis.remove(None, self.servers.options, DEAD)
+    def agents(self, _connection, host):
+        """What neutron shows of the host."""
+        kind = "OVN Controller agent"
+        return [ApiAgent(name, kind, "ovn-controller", host, alive, True) for name, alive in self.alive.items()]
 
-    def look(self):
-        return evacuation_chassis.look(None, self.servers.options, DEAD)
+    def look(self, **options):
+        return evacuation_chassis.look(None, {**self.servers.options, **options}, DEAD)
 
-    def names(self, table):
-        return set(self.servers.sb("--bare", "--columns=name", "list", table).split())
-
-    def addresses(self):
-        return set(self.servers.sb("--bare", "--columns=ip", "list", "Encap").split())
+    def names(self):
+        return set(self.servers.sb("--bare", "--columns=name", "list", "Chassis").split())
 
 
 @pytest.fixture
 def scene(monkeypatch):
     servers = OvnServers()
-    made = None
-    monkeypatch.setattr(evacuation_chassis, "ANSWER", 1.5)
     try:
         servers.start()
         made = Scene(servers)
-        monkeypatch.setattr(server_records, "servers_on", lambda _cloud, _host: made.servers_there)
+        monkeypatch.setattr(network, "list_agents", made.agents)
         yield made
     finally:
-        if made is not None:
-            made.alive.close()
         servers.stop()
 
 
-def test_it_is_reported_and_then_removed_with_its_tunnel_and_its_private_row(scene):
-    (item,) = scene.look().findings
+def test_it_is_reported_once_and_stays(scene):
+    checked = scene.look()
+    (item,) = checked.findings
     assert (item.code, item.severity, item.object.id) == ("SG328", "warning", scene.name)
-    assert item.evidence["tunnel endpoints"] == ["geneve 192.0.2.1"]
-    assert scene.remove() == f"chassis {scene.name} removed"
-    assert scene.names("Chassis") == scene.names("Chassis_Private") == {scene.other}
-    assert scene.addresses() == {"192.0.2.2"}, "a machine that replaces the host can register"
-    assert scene.look().findings == ()
-
-
-def test_a_second_removal_finds_nothing_to_do(scene):
-    scene.remove()
-    assert scene.remove() == "OVN has no chassis of this host"
+    assert item.evidence == {
+        "hostname": DEAD,
+        "tunnel endpoints": ["geneve 192.0.2.1"],
+        "gateway of routers": False,
+        "ports bound to it": [],
+        "alive": False,
+    }
+    assert f"openstack network agent delete {scene.name}" in item.remedy
+    assert checked.unchecked == ()
+    assert scene.names() == {scene.name, scene.other}
 
 
 @pytest.mark.parametrize("how", ["hostname", "name"])
-def test_a_port_that_asks_for_it_keeps_it(scene, how):
+def test_a_port_that_asks_for_it_is_shown(scene, how):
     scene.servers.ports(DEAD if how == "hostname" else scene.name, ["left"])
-    with pytest.raises(Stopped, match="ask for it: left"):
-        scene.remove()
-    assert scene.name in scene.names("Chassis")
     assert scene.look().findings[0].evidence["ports bound to it"] == ["left"]
 
 
-def test_a_port_that_is_bound_to_it_keeps_it(scene):
+def test_a_port_that_is_bound_to_it_is_shown(scene):
     """As the port of a router's gateway, which no option names."""
     scene.servers.nb("--wait=sb", "lsp-add", "ls0", "gateway")
     scene.servers.sb("lsp-bind", "gateway", scene.name)
-    with pytest.raises(Stopped, match="ports are bound to it, or ask for it: gateway"):
-        scene.remove()
-    assert scene.name in scene.names("Chassis")
+    assert scene.look().findings[0].evidence["ports bound to it"] == ["gateway"]
 
 
-def test_a_controller_that_answers_keeps_it(scene):
-    """The host, or another machine of its name, is alive."""
-    living = Controller(scene.servers, scene.name, DEAD, [])
-    try:
-        with pytest.raises(Stopped, match="is alive"):
-            scene.remove()
-    finally:
-        living.close()
-    assert scene.name in scene.names("Chassis")
+def test_of_two_chassis_of_the_name_only_the_dead_one_may_be_deleted(scene):
+    living = scene.servers.chassis(DEAD, 3)
+    scene.alive[living] = True
+    remedies = {item.object.id: item.remedy for item in scene.look().findings}
+    assert set(remedies) == {scene.name, living}
+    assert "agent delete" in remedies[scene.name]
+    assert "agent delete" not in remedies[living] and "do not delete" in remedies[living]
 
 
-def test_a_server_of_nova_on_the_host_keeps_it(scene):
-    scene.servers_there = ["a server"]
-    with pytest.raises(Stopped, match="1 server of Nova"):
-        scene.remove()
+def test_databases_that_do_not_answer_are_no_none(scene):
+    checked = scene.look(ovn_nb_connection=GONE, ovn_sb_connection=GONE)
+    assert [item.code for item in checked.unchecked] == ["SG328"]
+    assert [item.object.id for item in checked.findings] == [scene.name], "neutron shows it all the same"
 
 
-def test_two_chassis_of_the_name_are_kept(scene):
-    scene.servers.chassis(DEAD, 3)
-    with pytest.raises(Stopped, match="2 chassis have this hostname"):
-        scene.remove()
-    assert len(scene.names("Chassis")) == 3
+def test_a_northbound_database_that_does_not_answer_is_no_word_about_gateways(scene):
+    checked = scene.look(ovn_nb_connection=GONE)
+    assert [item.evidence["gateway of routers"] for item in checked.findings] == [None]
+    assert ["gateway" in item.reason for item in checked.unchecked] == [True]
 
 
-def test_a_port_that_is_bound_in_the_last_moment_keeps_it(scene):
-    with southbound.of_chassis(scene.servers.access, [_uuid(scene)], [DEAD, scene.name]) as database:
-        scene.servers.ports(DEAD, ["late"])
-        seen = database.wait(lambda: True if southbound.read_bindings(database) else None)
-        assert seen
-        with pytest.raises(Conflict, match="late"):
-            southbound.remove_chassis(database, scene.name, _uuid(scene))
-
-
-def test_one_that_registered_again_is_kept(scene):
-    before = _uuid(scene)
-    scene.servers.forget_chassis(scene.name)
-    scene.servers.sb("--if-exists", "destroy", "Chassis_Private", scene.name)
-    scene.servers.chassis(DEAD, 1, scene.name)
-    opened = southbound.of_chassis(scene.servers.access, [before])
-    with opened as database, pytest.raises(Conflict, match="registered again"):
-        southbound.remove_chassis(database, scene.name, before)
-
-
-def test_databases_that_do_not_answer_keep_it_and_are_no_none(scene):
-    scene.servers.access = None
-    options = {"ovn_nb_connection": "tcp:127.0.0.1:1", "ovn_sb_connection": "tcp:127.0.0.1:1"}
-    with pytest.raises(Stopped, match="were not read"):
-        evacuation_chassis.remove(None, options, DEAD)
-    assert [item.code for item in evacuation_chassis.look(None, options, DEAD).unchecked] == ["SG328"]
-
-
-def _uuid(scene):
-    return scene.servers.sb("--bare", "--columns=_uuid", "list", "Chassis", scene.name)
+def test_a_chassis_that_the_southbound_database_does_not_have_is_reported_by_its_agent(scene):
+    """The database of another cloud, or the host's full name as hostname."""
+    scene.servers.sb("set", "Chassis", scene.name, "hostname=compute1.example.org")
+    (item,) = scene.look().findings
+    assert (item.object.id, item.evidence["in the southbound database"]) == (scene.name, False)

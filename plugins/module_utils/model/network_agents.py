@@ -16,6 +16,8 @@ L2_AGENTS = ("Open vSwitch agent", "Linux bridge agent", "NIC Switch agent", "Ma
 #: Shown by neutron for each Chassis of OVN's southbound database, and named by its hostname, which comes from Open
 #: vSwitch's external_ids. None of them is a row of neutron's own database (facts of nova, 3.1).
 OVN_AGENTS = ("OVN Controller agent", "OVN Controller Gateway agent", "OVN Metadata agent", "OVN Neutron agent")
+#: Those whose id is the name of the chassis.
+OVN_CONTROLLERS = ("OVN Controller agent", "OVN Controller Gateway agent")
 #: The program that binds the ports of a host with OVN.
 OVN_CONTROLLER = "ovn-controller"
 

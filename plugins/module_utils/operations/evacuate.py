@@ -98,9 +98,8 @@ Json = t.Dict[str, t.Any]
 Answers = t.Sequence[t.Mapping[str, t.Any]]
 
 FENCE, HOLD, GUARD, EVACUATE, UNGUARD = "fence", "hold_down", "guard", "evacuate", "unguard"
-CHASSIS = "chassis"
 #: Every step of the plan, and the method of :class:`Evacuation` that carries it out. A test holds them together.
-STEPS = {FENCE: "_fence", HOLD: "_hold", GUARD: "_guard", EVACUATE: "_round", UNGUARD: "_leave", CHASSIS: "_chassis"}
+STEPS = {FENCE: "_fence", HOLD: "_hold", GUARD: "_guard", EVACUATE: "_round", UNGUARD: "_leave"}
 
 #: Seconds between two looks at a host that is not dead yet.
 LOOK = 10.0
@@ -252,7 +251,7 @@ class Evacuation:
         self.scratch, self.answers = scratch, answers
         if scratch.over:
             return self._ended()
-        if scratch.phase in ("leave", "abort", "aborting", "chassis"):
+        if scratch.phase in ("leave", "abort", "aborting"):
             return self._end(journals.OPEN, failure or "the run was interrupted")
         return self._stop(failure or "the run was interrupted")
 
@@ -427,6 +426,7 @@ class Evacuation:
         if not decision.guests:
             empty = Plan(records.KIND, request.operation_id, self.host, [])
             self.scratch.plan_sha256 = self.approver.nothing(empty, {**self._asked, "servers": []})
+            self._look_at_chassis()
             return self._end("clear", f"{self.host} has no servers: nothing to evacuate", over=True)
         return self._planned(bundle, about, request, decision)
 
@@ -497,8 +497,7 @@ class Evacuation:
         reason = checks.reason_of(request.operation_id)
         images = {entry.uuid: list(entry.images) for entry in servers}
         fence = str(self.options["fence"])
-        asked = bool(self.options.get("remove_chassis"))
-        plan = plans.plan(request, fence, decision.assignments, images, reason, addresses, asked)
+        plan = plans.plan(request, fence, decision.assignments, images, reason, addresses)
         self.run.say(terminal.plan_text(plan))
         if decision.checked.findings or decision.checked.unchecked:
             self.run.say(terminal.findings_text(decision.checked, self.run.overrides))
@@ -1243,7 +1242,7 @@ class Evacuation:
         self.scratch.stopping, self.scratch.message = records.plain_checked(checked or Checked()), message
         if not self.opened:
             return self._end("failed", message, over=True)
-        if self.scratch.phase in ("abort", "aborting", "leave", "chassis"):
+        if self.scratch.phase in ("abort", "aborting", "leave"):
             return self._end(journals.OPEN, message)
         try:
             return self._to_leave()
@@ -1328,8 +1327,9 @@ class Evacuation:
         over = bool(records.sent(self.book.journal)) or not self.scratch.left
         if self.scratch.ended_well and over and not lasting and not kept & set(guarded):
             self.book.mark(UNGUARD, journals.DONE)
-            wanted = self.options.get("remove_chassis") and CHASSIS in self.book.journal["steps"]
-            return self._to_chassis() if wanted else self._close_ended()
+            self._look_at_chassis()
+            self.book.close(journals.FINISHED, "ended")
+            return self._end("evacuated", self.scratch.message)
         # Nova may still be at some, a guard is left, or nothing was sent: the next run resumes the operation.
         self.scratch.ended_well = False
         at_work = kept & set(guarded)
@@ -1341,27 +1341,9 @@ class Evacuation:
             self.scratch.message = "; ".join(part for part in (self.scratch.message, said) if part)
         return self._end(journals.OPEN, self.scratch.message)
 
-    def _to_chassis(self) -> CallResult:
-        """Read the fence once more before the chassis is removed."""
-        self.scratch.phase, self.scratch.ended_well = "chassis", False
-        self.book.mark(CHASSIS, journals.APPLYING)
-        if self.options["fence"] == attested.FENCE.name:
-            return self.advance(self.scratch, ())
-        self.scratch.proven = False
-        return self._need(self._fence_needs(act=False, extra=False))
-
-    def _chassis(self) -> CallResult:
-        self._proven()
-        removed = evacuation_chassis.remove(self.connection, self.options, self.host)
-        self.run.say(f"OVN: {removed}")
-        self.book.mark(CHASSIS, journals.DONE, removed)
-        self.scratch.ended_well = True
-        return self._close_ended()
-
-    def _close_ended(self) -> CallResult:
+    def _look_at_chassis(self) -> None:
+        """Note what of the host is left in OVN: also where an earlier run has evacuated its servers."""
         self.scratch.chassis = records.plain_checked(evacuation_chassis.look(self.connection, self.options, self.host))
-        self.book.close(journals.FINISHED, "ended")
-        return self._end("evacuated", self.scratch.message)
 
     def _named(self, uuids: t.Iterable[str]) -> str:
         return ", ".join(sorted(self.scratch.names.get(uuid, uuid) for uuid in uuids))

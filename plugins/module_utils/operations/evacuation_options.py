@@ -59,7 +59,6 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "overcommit": {"type": "float", "default": 1.0},
     "target_state": {"type": "str", "default": "keep", "choices": list(TARGET_STATES)},
     "partial": {"type": "bool", "default": False},
-    "remove_chassis": {"type": "bool", "default": False},
     "max_hosts": {"type": "int", "default": 1},
     "max_share": {"type": "float", "default": 0.1},
     "max_rounds": {"type": "int", "default": 200},
@@ -124,7 +123,6 @@ def asked(args: t.Mapping[str, t.Any], overrides: t.Iterable[Override]) -> t.Dic
         "headroom_mb": args["memory_headroom_mb"],
         "overhead_mb": args["guest_overhead_mb"],
         "overrides": approval.of_overrides(overrides),
-        **({"remove_chassis": True} if args.get("remove_chassis") else {}),
     }
 
 

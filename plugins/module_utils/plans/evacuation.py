@@ -22,7 +22,6 @@ def plan(
     images: t.Mapping[str, t.Collection[str]],
     reason: str,
     refused: t.Mapping[str, t.Mapping[str, str]],
-    remove_chassis: bool = False,
 ) -> Plan:
     """Return the steps of an evacuation, for people and for the journal.
 
@@ -80,9 +79,5 @@ def plan(
         ),
         Step("unguard", "remove the guard snapshots", CONTROLLER, "unguard", {"operation_id": request.operation_id}),
     ]
-    if remove_chassis:
-        title = f"remove the chassis of {request.host} from OVN"
-        changes = [Change(f"OVN chassis of {request.host}", "record", "as it is", "deleted, if no port is bound to it")]
-        steps.append(Step("chassis", title, CONTROLLER, "chassis", {"host": request.host}, changes))
     notes = [f"{entry.name} ({entry.uuid}) stays on its host: {entry.code}" for entry in assignments.unassigned]
     return Plan(f"{KIND}-{request.host.casefold()}", request.operation_id, request.host, steps, notes)

@@ -374,7 +374,6 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "guard": ("guard snapshots", "Each image was read back with its id and its snapshot."),
     "unguard": ("guards removed", "No image has a guard snapshot of this operation."),
     "end_domains": ("domains ended", "Neither libvirt nor the process table of the host has any of these domains."),
-    "chassis": ("OVN chassis", "The chassis of the host was deleted; no port was bound to it."),
     "unblock": ("blocklist", "In each cluster, a host that reaches the cluster removed the entries."),
     "release": ("service released", "The compute service was read back with the status of the plan."),
     "hold": ("host held", "The compute service is disabled with the reason of this operation."),

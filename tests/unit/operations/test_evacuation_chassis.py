@@ -2,26 +2,27 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The chassis of a dead host: always reported, removed only as planned and after the fence was read again."""
+"""The chassis of a dead host: always reported, and a living one is never named for deletion."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_chassis
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Stopped
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Unread
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import network
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import reading
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import Life
+from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import chassis
 
-REMOVE = {
-    "remove_chassis": True,
-    "ovn_nb_connection": "tcp:192.0.2.100:6641",
-    "ovn_sb_connection": "tcp:192.0.2.100:6642",
-}
+BOTH = {"ovn_nb_connection": "tcp:192.0.2.100:6641", "ovn_sb_connection": "tcp:192.0.2.100:6642"}
 AGENT = ApiAgent("system-id", "OVN Controller agent", "ovn-controller", "compute1", False, True, None)
+METADATA = dataclasses.replace(AGENT, id="metadata", agent_type="OVN Metadata agent")
+FACTS = OvnFacts("now", ["compute1"], [], [], [], [], [])
 
 
 @pytest.fixture
@@ -30,93 +31,98 @@ def life(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def removals(monkeypatch):
-    """What is done to OVN: a list of hosts; put a reason into ``reasons`` and it is kept."""
-    done, reasons = [], []
+def without_servers(life):
+    """An evacuation that has ended: the next run finds no server."""
+    life.run()
+    return life
 
-    def remove(_connection, _options, host):
-        done.append(host)
-        if reasons:
-            raise Stopped(reasons[0])
-        return "chassis system-id removed"
 
-    monkeypatch.setattr(evacuation_chassis, "remove", remove)
-    monkeypatch.setattr(evacuation_chassis, "look", lambda *_arguments: Checked())
-    return done, reasons
+@pytest.fixture
+def databases(monkeypatch):
+    """Let OVN's databases hold these facts."""
+
+    def hold(**changes):
+        monkeypatch.setattr(reading, "read_ovn", lambda *_arguments: dataclasses.replace(FACTS, **changes))
+
+    return hold
+
+
+def refuse(*_arguments):
+    raise ApiError("503: no answer")
 
 
 def codes(report):
     return [(item["code"], item["severity"], item["object"]["id"]) for item in report["findings"]]
 
 
-def test_an_agent_that_the_host_leaves_is_reported_and_nothing_is_removed(life):
-    life.agents = [AGENT, ApiAgent("l2", "Open vSwitch agent", "agent", "compute1", False, True, None)]
+def test_an_agent_that_the_host_leaves_is_reported(life):
+    life.agents = [AGENT, METADATA, ApiAgent("l2", "Open vSwitch agent", "agent", "compute1", False, True, None)]
     done = life.run()
-    assert (done["failed"], life.open()) == (False, None)
-    assert codes(life.report()) == [("SG328", "warning", "system-id")]
+    assert (done["failed"], done["state"], life.open()) == (False, "evacuated", None)
+    assert codes(life.report()) == [("SG328", "warning", "system-id")], "one chassis, one finding"
     assert "openstack network agent delete system-id" in life.report()["findings"][0]["remedy"]
     assert life.report()["verdict"] == "warn"
 
 
-def test_agents_that_were_not_read_are_no_none(life, monkeypatch):
-    def refuse(*_arguments):
-        raise ApiError("503: no answer")
+def test_an_agent_for_metadata_alone_shows_a_chassis_too(life):
+    life.agents = [METADATA]
+    life.run()
+    assert codes(life.report()) == [("SG328", "warning", "metadata")]
 
+
+def test_a_host_without_servers_is_no_pass_while_its_chassis_is_left(without_servers):
+    """The same command again, after the evacuation: nothing to evacuate is not nothing left."""
+    without_servers.agents = [AGENT]
+    done = without_servers.run()
+    assert (done["failed"], done["state"]) == (False, "clear")
+    assert codes(without_servers.report()) == [("SG328", "warning", "system-id")]
+    assert without_servers.report()["verdict"] == "warn"
+
+
+@pytest.mark.parametrize("state", ["evacuated", "clear"])
+def test_agents_that_were_not_read_are_no_none(life, monkeypatch, state):
+    if state == "clear":
+        life.run()
     monkeypatch.setattr(network, "list_agents", refuse)
-    life.run()
+    assert life.run()["state"] == state
     assert [item["code"] for item in life.report()["unchecked"]] == ["SG328"]
+    assert life.report()["verdict"] != "pass"
 
 
-def test_it_is_removed_as_the_last_step_after_the_fence_was_read_again(life, removals):
-    done = life.run(**REMOVE)
-    assert (done["failed"], removals[0], life.open()) == (False, ["compute1"], None)
-    kinds = life.kinds()
-    assert kinds[-1] == "fence", "read back once more, after the guards were removed"
-    (journal,) = life.closed()
-    assert journal["steps"]["chassis"] == "done"
-
-
-def test_without_the_option_it_is_not_touched(life, removals):
+def test_one_that_is_alive_is_not_named_for_deletion(life):
+    life.agents = [dataclasses.replace(AGENT, alive=True)]
     life.run()
-    assert removals[0] == []
-    assert "chassis" not in life.closed()[0]["steps"]
+    (item,) = life.report()["findings"]
+    assert item["evidence"]["alive"] is True
+    assert "do not delete it" in item["remedy"] and "agent delete" not in item["remedy"]
 
 
-def test_a_host_that_is_on_again_keeps_it_and_the_operation_stays_open(life, removals):
-    def answer(need):
-        if need["kind"] == "unguard":
-            life.power = "On"
-
-    life.answer = answer
-    done = life.run(**REMOVE)
-    assert (done["failed"], removals[0], life.open() is not None) == (True, [], True)
-
-
-def test_what_stands_against_it_leaves_the_operation_open_and_the_same_command_resumes(life, removals):
-    done_, reasons = removals
-    reasons.append("the chassis of compute1 is kept: ports are bound to it, or ask for it: gateway")
-    done = life.run(**REMOVE)
-    assert done["failed"] and "gateway" in done["msg"] and life.open()["steps"]["chassis"] == "applying"
-    assert life.report()["verdict"] == "block", "it was asked for, and is not done"
-    reasons.clear()
-    done = life.run(**REMOVE)
-    assert (done["failed"], life.open(), done_) == (False, None, ["compute1", "compute1"])
+def test_a_chassis_of_which_neutron_shows_no_agent_may_be_alive(life, databases):
+    row = chassis(1, "compute1")
+    databases(chassis=[row, chassis(2, "compute2")])
+    life.run(**BOTH)
+    (item,) = life.report()["findings"]
+    assert (item["object"]["id"], item["evidence"]["alive"]) == (row.name, None)
+    assert "verify first" in item["remedy"] and "ovn_sb_connection" in item["remedy"]
 
 
-def test_the_option_can_be_taken_back_to_end_it(life, removals):
-    removals[1].append("kept")
-    life.run(**REMOVE)
-    done = life.run()
-    assert (done["failed"], life.open(), removals[0]) == (False, None, ["compute1"])
+def test_databases_without_the_chassis_do_not_hide_the_agent(life, databases):
+    databases(chassis=[chassis(2, "compute2")])
+    life.agents = [AGENT]
+    life.run(**BOTH)
+    (item,) = life.report()["findings"]
+    assert item["evidence"] == {"agent": AGENT.agent_type, "alive": False, "in the southbound database": False}
 
 
-def test_check_mode_shows_it_and_does_nothing(life, removals):
-    life.run(check=True, **REMOVE)
-    assert removals[0] == []
-    assert any("remove the chassis of compute1 from OVN" in line for line in life.said)
+def test_routers_that_were_not_read_are_not_said_to_have_another_gateway(life, databases):
+    databases(chassis=[chassis(1, "compute1")], switch_ports=None, gateways=None, unread=[Unread("ovn", "no answer")])
+    life.run(**BOTH)
+    (item,) = life.report()["findings"]
+    assert item["evidence"]["gateway of routers"] is None
+    assert ["no answer" in entry["reason"] for entry in life.report()["unchecked"]] == [True]
 
 
-def test_without_connections_the_option_is_refused(life, removals):
-    done = life.run(remove_chassis=True)
-    assert done["failed"] and "ovn_nb_connection" in done["msg"]
-    assert removals[0] == []
+def test_databases_that_were_not_read_are_no_none(life, databases):
+    databases(chassis=None, port_bindings=None, unread=[Unread("ovn", "no answer")])
+    life.run(**BOTH)
+    assert [item["code"] for item in life.report()["unchecked"]] == ["SG328"]

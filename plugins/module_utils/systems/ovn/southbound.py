@@ -124,35 +124,3 @@ def set_hostname(database: OvnDatabase, name: str, before: str, after: str) -> N
     found = database.change(what)
     if found not in (before, after):
         raise Conflict(f"chassis {name}: the hostname is {found!r}, expected {before!r}")
-
-
-def remove_chassis(database: OvnDatabase, name: str, uuid: str) -> None:
-    """Delete a chassis with its private row, as neutron does. One that is gone is no error; its tunnels go with it.
-
-    Raises :class:`Conflict` where it is another row by now, or a port is bound to it or asks for it; :class:`OvnError`.
-    """
-
-    def what(idl: t.Any, _txn: t.Any) -> t.Optional[str]:
-        rows = [row for row in idl.tables["Chassis"].rows.values() if str(row.name) == name]
-        for row in rows:
-            if str(row.uuid) != uuid:
-                return "it registered again"
-            ports = [str(port.logical_port) for port in idl.tables[BINDINGS].rows.values() if row in _chassis_of(port)]
-            if ports:
-                return f"ports are bound to it, or ask for it: {', '.join(sorted(ports)[:5])}"
-            row.verify("hostname")
-            row.delete()
-        for row in list(idl.tables["Chassis_Private"].rows.values()):
-            if str(row.name) == name:
-                row.delete()
-        return None
-
-    problem = database.change(what)
-    if problem is not None:
-        raise Conflict(f"chassis {name}: {problem}")
-
-
-def _chassis_of(port: t.Any) -> t.List[t.Any]:
-    """Return every chassis that a binding names."""
-    columns = ("chassis", "requested_chassis", "additional_chassis", "requested_additional_chassis")
-    return [row for column in columns for row in getattr(port, column, [])]
