@@ -104,7 +104,7 @@ class ActionModule(ActionBase):
         self._task_vars = task_vars or {}
         _validation, args = self.validate_argument_spec(database_spec(**ARGUMENTS))
         if engine.SQLALCHEMY_ERROR is not None:
-            return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
+            return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the Ansible controller"}
         state = state_of(self, args["state_dir"], self._task_vars)
         try:
             result = self._dispatch(args, state)

@@ -119,6 +119,6 @@ def _asked(args: Result) -> doctor.Asked:
 def _databases(args: Result) -> doctor.DatabasesState:
     ovn = read_ovn_state(args) if is_asked_for(args) else None
     if engine.SQLALCHEMY_ERROR is not None:
-        missing = "the Python library SQLAlchemy is not installed on the controller"
+        missing = "the Python library SQLAlchemy is not installed on the Ansible controller"
         return doctor.DatabasesState(problem=missing, ovn=ovn)
     return dataclasses.replace(read_databases_state(args, args["operations"], planned.rights()), ovn=ovn)

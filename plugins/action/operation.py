@@ -83,7 +83,7 @@ class JournaledRun(ActionBase):
         if problem is not None:
             return {"failed": True, "changed": False, "msg": problem}
         if args["nova_api_db_url"] and engine.SQLALCHEMY_ERROR is not None:
-            return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
+            return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the Ansible controller"}
         began, run = now(), None
         try:
             run = self._run_of(args)

@@ -65,7 +65,7 @@ class ActionModule(ActionBase):
         _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
         without_effect.warn(self._task)
         if args["nova_api_db_url"] and engine.SQLALCHEMY_ERROR is not None:
-            return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
+            return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the Ansible controller"}
         try:
             return self._pin(args)
         except lifecycle.Refused as refused:
@@ -125,7 +125,7 @@ def _chosen(
 ) -> t.List[facts.ApiServer]:
     """Return the servers that are meant. Nobody is ever meant by leaving everything out."""
     if not (args["servers"] or args["hosts"] or args["all_servers"] or restore is not None):
-        raise StackguardError("name servers or hosts, or set all_servers=true")
+        raise StackguardError("set servers or hosts, or set all_servers=true")
     version = server_records.servers_microversion(connection)
     if restore is not None:
         return [found for found in (server_records.whole_server(connection, uuid) for uuid in sorted(restore)) if found]

@@ -331,7 +331,11 @@ def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reaso
     missing = [word for word in reset.needed if word not in request.resets] if reset else []
     option = f"evacuate_reset_states=[{', '.join(missing)}]"
     if server.task_state is not None and (reset is None or "task" in missing):
-        way = f". {option} resets the task once the host is proven dead" if missing else ". No option resets this task"
+        way = (
+            f". {option} resets the task once the run has proof that the host is dead"
+            if missing
+            else ". No option resets this task"
+        )
         yield Reason("SG701", f"a task of the server is in progress: {server.task_state}{way}")
     if server.status == "VERIFY_RESIZE":
         yield Reason(

@@ -79,7 +79,7 @@ def _cloud(asked: Asked, cloud: CloudState) -> t.List[Result]:
 
     if cloud.problem is not None:
         named = f"--os-cloud {asked.cloud} " if asked.cloud else ""
-        fix = f"put the credentials into clouds.yaml until this succeeds: openstack {named}token issue"
+        fix = f"correct the credentials in clouds.yaml until this command succeeds: openstack {named}token issue"
         rest = [result(part, NOT_CHECKED, "the login failed") for part in PARTS["api"][1:]]
         return [result("credentials", FAILED, cloud.problem, fix), *rest]
     found = [result("credentials", OK, f"logged in as {cloud.user}, project {cloud.project}")]
@@ -97,7 +97,7 @@ def _rights(part: str, probes: t.Sequence[RightsProbe], cloud: CloudState) -> Re
         return Result("api", "cloud", part, NOT_CHECKED, "no request was sent")
     if failed:
         refused = [probe for probe in failed if probe.status in _REFUSED]
-        fix = f"give the user an administrator's rights: openstack role add --project {_shell(cloud.project)} --user "
+        fix = f"give the user the admin role: openstack role add --project {_shell(cloud.project)} --user "
         fix += f"{_shell(cloud.user)} admin"
         if not refused:
             fix = "check that the API answers at its endpoint in the catalogue: openstack catalog list"
@@ -123,12 +123,15 @@ def _clock(
 ) -> Result:
     if clock is None:
         return result(part, NOT_CHECKED, reason or "it was not read")
-    about = f"between {clock.least:+.1f} and {clock.most:+.1f} s ahead of the controller's clock"
+    about = f"between {clock.least:+.1f} and {clock.most:+.1f} s ahead of the Ansible controller's clock"
     limit = asked.tolerance
     if -limit <= clock.least and clock.most <= limit:
         return result(part, OK, about)
     if clock.most < -limit or clock.least > limit:
-        fix = f"on {where}, or on the controller if all of them differ: chronyc makestep, or timedatectl set-ntp true"
+        fix = (
+            f"on {where}, or on the Ansible controller if all hosts differ: chronyc makestep, "
+            "or timedatectl set-ntp true"
+        )
         return result(part, FAILED, f"{about}, and {limit:g} s are accepted", fix)
     return result(part, NOT_CHECKED, f"{about}: the answer took too long to compare the clocks. Run the doctor again")
 
@@ -174,7 +177,7 @@ def _database(asked: Asked, database: DatabaseState, undeclared: t.Sequence[str]
 
     if database.problem is not None:
         url = {"api": "nova_api_db_url", "neutron": "neutron_db_url"}.get(database.name, "nova_cell_db_urls")
-        fix = f"correct {url}, or let the controller reach {database.location or 'the server'} and log in"
+        fix = f"correct {url}, or let the Ansible controller reach {database.location or 'the server'} and log in"
         return [
             result("database", FAILED, database.problem, fix),
             *_unreached(database.name, "the database was not reached"),
@@ -189,13 +192,15 @@ def _database(asked: Asked, database: DatabaseState, undeclared: t.Sequence[str]
 
 def _grants(result: t.Callable[..., Result], database: DatabaseState, undeclared: t.Sequence[str]) -> Result:
     if database.grants is None:
-        return result("database_rights", NOT_CHECKED, "the rights were not tested")
+        return result("database_rights", NOT_CHECKED, "the privileges were not tested")
     missing = [grant for grant in database.grants if not grant.allowed]
     if not missing and undeclared:
-        return result("database_rights", NOT_CHECKED, f"no file says which rights {', '.join(undeclared)} needs")
+        return result("database_rights", NOT_CHECKED, f"no file says which privileges {', '.join(undeclared)} needs")
     if not missing:
-        return result("database_rights", OK, f"the user has all {len(database.grants)} rights that the operations need")
-    seen = f"{len(missing)} of {len(database.grants)} rights are missing: " + "; ".join(
+        return result(
+            "database_rights", OK, f"the user has all {len(database.grants)} privileges that the operations need"
+        )
+    seen = f"{len(missing)} of {len(database.grants)} privileges are missing: " + "; ".join(
         f"{grant.action} {grant.table}: {grant.error}" for grant in missing
     )
     return result("database_rights", FAILED, seen, "\n".join(grant_statements(database, missing)))
@@ -273,7 +278,7 @@ def _neutron(cloud: t.Optional[CloudState]) -> Result:
     if not wired:
         return result(OK, "not needed: no host has an L2 agent or OVN's")
     fix = "put the URL into the variables: neutron_db_url: mysql+pymysql://stackguard:PASSWORD@HOST/neutron"
-    return result(FAILED, f"neutron_db_url is not set, and a rename needs it for: {', '.join(wired)}", fix)
+    return result(FAILED, f"neutron_db_url is not set, and a rename needs this URL for: {', '.join(wired)}", fix)
 
 
 # --- hosts ----------------------------------------------------------------------------------------------------
@@ -309,7 +314,7 @@ def _silent(result: t.Callable[..., Result], host: DoctorHost, parts: t.Sequence
         fix = f"make the host reachable for Ansible: ansible {host.name} -i INVENTORY -m ansible.builtin.ping -vvv"
         first = [result("reached", FAILED, f"{host.name} does not answer Ansible: {host.reason}", fix)]
     elif host.python is not None and _version(host.python) < OLDEST_PYTHON:
-        fix = "install Python 3.9 or newer on the host, and set ansible_python_interpreter to it in the inventory"
+        fix = "install Python 3.9 or newer on the host, and set ansible_python_interpreter in the inventory to its path"
         first = [
             result("reached", OK, "the host answers Ansible"),
             result("python", FAILED, f"{host.python}: {host.reason}", fix),
@@ -360,7 +365,7 @@ def _rbd(result: t.Callable[..., Result], state: HostState) -> Result:
     if state.images_type != "rbd":
         return result("rbd", OK, f"not needed: images_type is {state.images_type}")
     if state.ceph_by_command:
-        return result("rbd", OK, "not needed: commands in a container reach Ceph")
+        return result("rbd", OK, "not needed: the Ceph commands run inside a container")
     if not state.rbd_binding:
         return result("rbd", FAILED, "python3-rbd or python3-rados is missing", _install(state, "rbd"))
     return result("rbd", OK, "python3-rbd and python3-rados")
@@ -383,7 +388,7 @@ def _caps(result: t.Callable[..., Result], asked: Asked, state: HostState) -> Re
         lacking = " and ".join(action for action in wanted if may[action] is False)
         return result("ceph_caps", FAILED, f"{seen} may not {lacking} entries of the OSD blocklist", _caps_fix(state))
     if any(may[action] is None for action in wanted):
-        return result("ceph_caps", NOT_CHECKED, f"{seen} cannot be parsed, so the user's rights are not known")
+        return result("ceph_caps", NOT_CHECKED, f"{seen} cannot be parsed, so the user's permissions are not known")
     return result("ceph_caps", OK, f"{seen} may {' and '.join(wanted)} entries of the OSD blocklist")
 
 
@@ -441,7 +446,7 @@ def _directory_problem(found: Directory, least_mb: int) -> t.Tuple[str, str]:
     if found.exists and found.uid != found.own_uid:
         return f"{place} belongs to user id {found.uid}, not {found.own_uid}", f"chown -R {found.own_uid} {place}"
     if found.exists and found.mode & 0o077:
-        return f"others may read {place} (mode {found.mode:04o})", f"chmod 0700 {place}"
+        return f"other users may read {place} (mode {found.mode:04o})", f"chmod 0700 {place}"
     if found.free_mb < least_mb:
         return (
             f"{place} has {found.free_mb} MiB free, but {least_mb} MiB are needed",

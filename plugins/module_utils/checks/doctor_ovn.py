@@ -41,7 +41,7 @@ def judge(asked: Asked, state: t.Optional[OvnState], cloud: t.Optional[CloudStat
     if state.problem is not None:
         return [
             Result("databases", "ovn", REACHED, FAILED, state.problem, state.fix),
-            Result("databases", "ovn", RIGHTS, NOT_CHECKED, "the databases were not asked"),
+            Result("databases", "ovn", RIGHTS, NOT_CHECKED, "the run did not read the databases"),
         ]
     return [result for database in state.databases for result in _database(database)]
 
@@ -51,18 +51,21 @@ def _not_given(asked: Asked, cloud: t.Optional[CloudState]) -> Result:
         return Result("databases", "ovn", REACHED, state, seen, fix)
 
     if "rename_host" not in asked.operations:
-        return result(OK, "ovn_nb_connection is not set, and only a rename needs it")
+        return result(OK, "ovn_nb_connection is not set, and only a rename needs this connection")
     kinds = cloud.agents if cloud else None
     if not kinds:
         # Neutron's list is empty while its workers see no events of OVN, and for users that are no administrators.
         seen = (
-            "ovn_nb_connection is not set. A rename needs it if the network agents are OVN's, and neutron showed none"
+            "ovn_nb_connection is not set. A rename needs this connection if the network agents are OVN's, and neutron "
+            "showed no agents"
         )
         return result(NOT_CHECKED, seen)
     found = sorted(set(kinds) & set(OVN_AGENTS))
     if not found:
         return result(OK, "not needed: no host has an OVN agent")
-    return result(FAILED, f"ovn_nb_connection is not set, and a rename needs it for: {', '.join(found)}", _SET)
+    return result(
+        FAILED, f"ovn_nb_connection is not set, and a rename needs this connection for: {', '.join(found)}", _SET
+    )
 
 
 def _database(database: OvnDatabaseState) -> t.List[Result]:
@@ -72,7 +75,7 @@ def _database(database: OvnDatabaseState) -> t.List[Result]:
         return Result("databases", f"ovn {database.name}", part, state, seen, fix)
 
     if database.problem is not None:
-        fix = f"correct {option}, or let the controller reach {database.remote}; name every member of a cluster"
+        fix = f"correct {option}, or let the Ansible controller reach {database.remote}; list every member of a cluster"
         return [
             result(REACHED, FAILED, database.problem, fix),
             result(RIGHTS, NOT_CHECKED, "the database was not reached"),
@@ -82,14 +85,15 @@ def _database(database: OvnDatabaseState) -> t.List[Result]:
 
 def _reached(result: t.Callable[..., Result], database: OvnDatabaseState) -> Result:
     if database.lacking:
-        seen = f"this version of OVN has no {', '.join(database.lacking)}: it is older than those that were proven"
+        seen = f"this version of OVN has no {', '.join(database.lacking)}: it is older than the tested versions"
         return result(
             REACHED, FAILED, seen, "upgrade OVN to 22.03 or newer: apt-get install --only-upgrade ovn-central"
         )
     if database.silent:
         silent = "; ".join(f"{member}: {reason}" for member, reason in sorted(database.silent.items()))
         seen = (
-            f"the leader answers, and not every member does. A run fails if one of these is the leader then: {silent}"
+            "the leader answers, but some members do not. A run fails if one of these members is the leader "
+            f"at that time: {silent}"
         )
         return result(REACHED, NOT_CHECKED, seen)
     return result(REACHED, OK, database.remote)
@@ -100,5 +104,5 @@ def _rights(result: t.Callable[..., Result], database: OvnDatabaseState, option:
         return result(RIGHTS, NOT_CHECKED, database.reason or "it was not tried")
     if database.writable:
         return result(RIGHTS, OK, "a change was permitted; the transaction was aborted")
-    fix = f"set {option} to a port without a role that is not read-only, or to the unix socket. To list them: "
+    fix = f"set {option} to a port that has no role and is not read-only, or to the unix socket. To list them: "
     return result(RIGHTS, FAILED, database.reason, fix + _LIST[database.name])

@@ -24,7 +24,7 @@ else:
     NETADDR_ERROR = None
 
 #: What an action says where the library is not there.
-MISSING = "the Python library netaddr is not installed on the controller"
+MISSING = "the Python library netaddr is not installed on the Ansible controller"
 
 
 def plain(text: str) -> t.Optional[str]:

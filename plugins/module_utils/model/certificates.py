@@ -26,7 +26,7 @@ def names_of(pem: str) -> t.List[str]:
     Raises :class:`CertificateError`.
     """
     if not CRYPTOGRAPHY:
-        raise CertificateError("cryptography is not installed on the controller")
+        raise CertificateError("cryptography is not installed on the Ansible controller")
     try:
         made = x509.load_pem_x509_certificate(pem.encode())
         try:

@@ -123,7 +123,7 @@ def classify(found: Deployment) -> Classified:
 
 
 #: What a trace is called that fits no known deployment.
-_NAMES = {UNKNOWN: "a unit or container of no known deployment"}
+_NAMES = {UNKNOWN: "a systemd unit or container that belongs to no known deployment"}
 
 
 def _only_kind(kinds: t.Set[str]) -> str:
@@ -145,7 +145,7 @@ def _doubt(found: Deployment, kind: str, traced: t.Sequence[str]) -> t.Optional[
     if not traced or (traced == [CHARM]):
         return "no trace of nova-compute was found"
     if kind == UNKNOWN:
-        return "nova-compute runs in a unit or container of no known deployment"
+        return "nova-compute runs in a systemd unit or container that belongs to no known deployment"
     if kind not in (SNAP, PODS) or not found.compute:
         names = _UNITS.get(kind, _PACKAGED_UNITS)
         if not any(entry.name in names for entry in found.units):

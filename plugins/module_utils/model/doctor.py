@@ -118,7 +118,7 @@ class DatabasesState:
     problem: t.Optional[str] = None
     lock: t.Optional[DatabaseLock] = None
     lock_reason: str = ""
-    #: Operations of which no file says which rights they need.
+    #: Operations of which no file says which privileges they need.
     undeclared: t.Sequence[str] = ()
     #: Whether a URL was given for neutron's.
     neutron: bool = False

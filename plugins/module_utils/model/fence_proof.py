@@ -144,13 +144,13 @@ def refusal(
     if fence is None:
         return "the host is not fenced"
     if kind is not None and fence.kind != kind:
-        return f"the fence is of kind {fence.kind}, but this run requests {kind}"
+        return f"the proof is for a fence of kind {fence.kind}, but this run requests {kind}"
     if fence.host != host:
-        return f"the fence is of another host: {fence.host}"
+        return f"the proof is for a fence of another host: {fence.host}"
     if isinstance(fence, Attestation):
         return None
     if fence.operation_id != operation_id:
-        return f"the proof is of another operation: {fence.operation_id}"
+        return f"the proof belongs to another operation: {fence.operation_id}"
     seconds = age(fence, now)
     if seconds is None or seconds < -SKEW:
         return f"the time of the proof ({fence.at}) is not before now ({now})"

@@ -88,7 +88,11 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG103", "compute-id-conflict", BLOCKER, "Copies of the compute_id file on one host disagree.", from_hosts=True
     ),
     Code(
-        "SG104", "compute-id-unparsable", BLOCKER, "A compute_id file is unreadable or holds no uuid.", from_hosts=True
+        "SG104",
+        "compute-id-unparsable",
+        BLOCKER,
+        "A compute_id file cannot be read, or does not contain a uuid.",
+        from_hosts=True,
     ),
     Code(
         "SG105",
@@ -144,7 +148,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         absolute=True,
         from_hosts=True,
     ),
-    Code("SG114", "host-unreadable", BLOCKER, "The host did not answer, or some of its facts could not be read."),
+    Code("SG114", "host-unreadable", BLOCKER, "The host did not answer, or the run could not read some of its facts."),
     Code(
         "SG115",
         "unsupported-driver",
@@ -172,10 +176,12 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG124",
         "rehearsal-failed",
         BLOCKER,
-        "After the rename libvirt would use another host name than planned, or that name is not known.",
+        "After the rename libvirt would use another host name than planned, or the run could not find out which name.",
     ),
     Code("SG125", "guest-elsewhere", BLOCKER, "A rollback would return a guest that is now on another host."),
-    Code("SG126", "stale-container-name", BLOCKER, "A container has an earlier name of its host.", from_hosts=True),
+    Code(
+        "SG126", "stale-container-name", BLOCKER, "A container still has an earlier name of its host.", from_hosts=True
+    ),
     Code(
         "SG127",
         "guest-in-container",
@@ -298,8 +304,18 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG313", "name-bound-service", BLOCKER, "Another service on the host depends on the host's name."),
     Code("SG314", "certificate-name", WARNING, "A certificate has the host's old name but not the new name."),
     Code("SG315", "queue-of-new-name", BLOCKER, "The message queue of the new name holds requests, or has a consumer."),
-    Code("SG316", "broker-access", BLOCKER, "RabbitMQ was not read, or it is not the RabbitMQ of this host."),
-    Code("SG317", "ovn-access", BLOCKER, "OVN's databases were not read, or ovn-northd does not process changes."),
+    Code(
+        "SG316",
+        "broker-access",
+        BLOCKER,
+        "The run could not read RabbitMQ, or rename_rabbit_url is not the URL of the host's RabbitMQ.",
+    ),
+    Code(
+        "SG317",
+        "ovn-access",
+        BLOCKER,
+        "The run could not read OVN's databases, or ovn-northd does not process changes.",
+    ),
     Code("SG318", "ovn-chassis", BLOCKER, "The host has no OVN chassis, or its chassis is not unique."),
     Code(
         "SG319",
@@ -331,7 +347,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code(
         "SG326", "ovn-port-updated", WARNING, "A user updated a port during the rename, and the run corrected the port."
     ),
-    Code("SG327", "ovn-not-proven", BLOCKER, "A rename with OVN was not tested with this kind of port."),
+    Code("SG327", "ovn-not-proven", BLOCKER, "A rename with OVN has not been tested with this kind of port."),
     Code("SG328", "ovn-chassis-left-behind", WARNING, "The chassis of an evacuated host is still in OVN."),
     # SG4xx zones
     Code("SG401", "unpinned-server", WARNING, "The server is not pinned to an availability zone."),

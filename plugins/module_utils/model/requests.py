@@ -113,7 +113,7 @@ class EvacuationRequest:
     infrastructure: t.Tuple[str, ...] = ()
     #: Whether its addresses go on the OSD blocklist beside another fence.
     also_blocklist: bool = False
-    #: States that may be reset once the host is proven dead: some of :data:`RESETS`.
+    #: States that may be reset once the run has proof that the host is dead: some of :data:`RESETS`.
     resets: t.Tuple[str, ...] = ()
 
 

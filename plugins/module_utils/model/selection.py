@@ -120,13 +120,13 @@ class Selection:
 def compiled(expression: str) -> Selection:
     """Return an expression ready for use. Raises :class:`SelectionError`: it is none, or the library is missing."""
     if not JMESPATH:
-        raise SelectionError("the Python library jmespath is not installed on the controller")
+        raise SelectionError("the Python library jmespath is not installed on the Ansible controller")
     try:
         parsed = jmespath.compile(expression)
         tokens = list(jmespath.lexer.Lexer().tokenize(expression))
     except jmespath.exceptions.JMESPathError as error:
         place = getattr(error, "lex_position", None)
-        reason = f"it is not a JMESPath expression: {_reason(error)}"
+        reason = f"the expression is not valid JMESPath: {_reason(error)}"
         raise _error(expression, reason, None if place is None else int(place) + 1) from error
     return Selection(expression, parsed, _positions(parsed.parsed, tokens))
 
@@ -386,7 +386,7 @@ _RETURNS: t.Mapping[str, Shape] = {
     "keys": Listing(TEXT),
     "values": Listing(ANYTHING),
 }
-_WRITE = "write a text as 'TEXT', a number as `1` and a boolean as `true`"
+_WRITE = "write text as 'TEXT', a number as `1` and a boolean as `true`"
 
 
 def _of_function(name: str, found: t.Sequence[Shape], item: Shape) -> Shape:
@@ -422,7 +422,7 @@ def _no_field(name: str, shape: Fields) -> str:
         return f"no record has anything in {shape.what}, so {name!r} selects nothing"
     near = difflib.get_close_matches(name, names, 1)
     hint = f"did you mean {near[0]}? " if near else ""
-    quotes = f" A text is written in quotes: '{name}'." if name.isupper() else ""
+    quotes = f" Write text in quotes: '{name}'." if name.isupper() else ""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{shape.what} has no field {name!r}: {hint}It has {', '.join(names[:_SHOWN])}{more}.{quotes}"
 

@@ -140,7 +140,9 @@ class Approver:
         return os.path.abspath(os.path.expanduser(str(self.directory)))
 
     def _differs(self, decided: Json, value: str) -> str:
-        head = f"the current plan is not the approved plan, so nothing was changed: {self.variable} is {self.expected}"
+        head = (
+            f"the current plan is not the approved plan, so the run changed nothing: {self.variable} is {self.expected}"
+        )
         lines = [f"{head}, the current plan is {value}"]
         approved = self._approved()
         if approved is None:

@@ -788,8 +788,7 @@ class Evacuation:
         elif not self.scratch.act:
             remedy = (
                 "Find out why the host is no longer fenced. To fence the host again, use "
-                f"{self.run.variable('refence')}=true. "
-                f"To end the operation, use {self.run.variable('action')}=abort."
+                f"{self.run.variable('refence')}=true. To end the operation, use {self.run.variable('action')}=abort."
             )
         item = finding("SG506", Subject("host", self.host), evidence_, remedy)
         return Stopped(f"{self.host} is not fenced: {why}", Checked((item,)))
@@ -875,7 +874,7 @@ class Evacuation:
         service = compute_services.find_service(self.connection, self.host)
         held = (service.disabled_reason if service else None) or ""
         if held.startswith(OURS) and held != reason and held not in closed:
-            raise Stopped(f"SG707 lock-held: another operation holds {self.host}: {held}")
+            raise Stopped(f"SG707 lock-held: another operation has locked {self.host}: {held}")
         if service is not None and held != reason and "service" not in self.book.about:
             before = {"status": service.status, "reason": service.disabled_reason, "forced_down": service.forced_down}
             self.book.tell(service=before)
@@ -1016,7 +1015,7 @@ class Evacuation:
         self.scratch.last = records.plain_checked(Checked(tuple(problems)))
         count = sum(len(entry.images) for entry in servers if entry.uuid in self.scratch.guarded)
         self.book.mark(GUARD, journals.DONE, f"{count} images guarded")
-        self.run.say(f"{count} images are guarded by snapshot stackguard-{self.scratch.operation_id}")
+        self.run.say(f"{count} images are protected by guard snapshot stackguard-{self.scratch.operation_id}")
         return self._to_round()
 
     def _proven_if_read(self) -> None:
@@ -1065,7 +1064,7 @@ class Evacuation:
                     "said": self.scratch.warned[-3:],
                 },
                 "Make the server's pool reachable from a host that the run reads, then run the same command again. "
-                "Until then, the run does not send the server.",
+                "Until the run has protected its images with guard snapshots, the run does not send the server.",
             )
             for entry in lacking
         ]
@@ -1197,7 +1196,9 @@ class Evacuation:
         )
         uncounted = self.book.write(counted=[f"{entry.uuid} {entry.host}" for entry in others])
         if uncounted:
-            self.run.say("another operation has sent servers since the last reading. The run reads the hosts again")
+            self.run.say(
+                "another operation has sent servers since this run read the hosts. The run reads the hosts again"
+            )
             self.book.remember(write=False, intended=[])
         return bool(uncounted)
 

@@ -369,7 +369,7 @@ def _barred(
     _all, by_server = split(found, uuids)
     barred = {uuid: items[0].code for uuid, items in by_server.items()}
     for uuid, why in unguarded(bundle, staying, given.guarded, given.snapshot).items():
-        barred.setdefault(uuid, f"the server is not guarded: {why}")
+        barred.setdefault(uuid, f"the server has no verified guard snapshots: {why}")
     return barred, found
 
 

@@ -73,7 +73,7 @@ class PinRun(lifecycle.Run):
         if self.check_mode:
             if plan.changes:
                 self.say(Approver.of(self).hint(value))
-            msg = f"{count(len(plan.changes), 'pin')} would change, {len(plan.already)} are already right"
+            msg = f"{count(len(plan.changes), 'pin')} would change, {len(plan.already)} are already correct"
             return {**answer, "changed": bool(plan.changes), "msg": msg}
         book = self._book(opened, plan, {**asked, SHA256: value})
         result = self._change(answer, plan, book)
@@ -138,7 +138,7 @@ class PinRun(lifecycle.Run):
         done = zone_pins.carry_out(self.cloud, url, plan.changes, self.say, rows)
         changed = [entry for entry in done if entry.outcome == "changed"]
         failed = [entry for entry in done if entry.outcome == zone_pins.FAILED]
-        msg = f"{count(len(changed), 'pin')} changed, {len(plan.already)} were already right, {len(failed)} failed"
+        msg = f"{count(len(changed), 'pin')} changed, {len(plan.already)} were already correct, {len(failed)} failed"
         told: Result = {"changed": bool(changed), "failed": bool(failed), "msg": msg}
         if book is not None:
             told["operation_id"] = book.operation_id

@@ -122,8 +122,8 @@ class Rename(planned.Planned):
         run = (journal or {}).get("run") or {}
         if not run.get("token"):
             return (
-                "The last run of the operation is not known, because an earlier version of the collection began the "
-                "operation"
+                "The most recent run of the operation is not known, because an earlier version of the "
+                "collection began the operation"
             )
         ended = True if run.get("ended") else run_owner.has_ended(run)
         words = "this run has ended" if ended else "this run is active"

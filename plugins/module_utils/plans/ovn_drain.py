@@ -67,11 +67,10 @@ def _chassis(facts: OvnFacts, host: HostFacts, names: t.Tuple[Names, Names], tim
     if len(mine) != 1 or (host.ovs_external_ids is not None and mine[0].name != own):
         seen = ", ".join(entry.name for entry in mine) or "none"
         raise PlanError(
-            f"chassis with the hostname {old}: {seen}; Open vSwitch's system-id is {own}. An override does not change "
-            "that"
+            f"chassis with the hostname {old}: {seen}; Open vSwitch's system-id is {own}. An override does not help"
         )
     if any(new in (entry.hostname, entry.name) for entry in facts.chassis or [] if entry.uuid != mine[0].uuid):
-        raise PlanError(f"a chassis is called {new} already. An override does not change that")
+        raise PlanError(f"a chassis is called {new} already. An override does not help")
     params = {
         "old": old,
         "new": new,
@@ -82,5 +81,5 @@ def _chassis(facts: OvnFacts, host: HostFacts, names: t.Tuple[Names, Names], tim
         "timeout": timeout,
     }
     changes = [Change(f"OVN chassis {mine[0].name}", "hostname", old, new)]
-    title = "OVN: verify that the chassis has the new hostname and no port asks for the old one"
+    title = "OVN: verify that the chassis has the new hostname and no port requests the old hostname"
     return Step("ovn_chassis", title, CONTROLLER, "ovn_chassis", params, changes)

@@ -564,7 +564,7 @@ def _agents_register_anew(context: PlanContext) -> bool:
             + (
                 f"These agents of the host are not alive: {', '.join(dead)}"
                 if dead
-                else "The run knows no unit of an L2 agent on this host"
+                else "The run does not know the systemd unit of an L2 agent on this host"
             )
         )
     return True
@@ -742,8 +742,8 @@ def _notes(context: PlanContext) -> t.List[str]:
     elif _agents_register_anew(context):
         notes.append(
             f"The guests lose their network for some seconds ({count(len(_own_ports(context)), 'port')}). The "
-            "interruption starts when the L2 agent synchronises under the new name. It ends when the ports are bound "
-            "to the new name. A rollback interrupts the network again."
+            "interruption starts when the L2 agent synchronises under the new name. The interruption ends when the "
+            "ports are bound to the new name. A rollback interrupts the network again."
         )
     if context.after.os is None:
         notes.append(

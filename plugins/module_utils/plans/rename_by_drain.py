@@ -329,7 +329,7 @@ def _return(drain: _Drain) -> Step:
 def _notes(drain: _Drain) -> t.List[str]:
     notes = [
         *in_place.deployment_notes(drain.base),
-        "Running guests migrate live. Stopped guests migrate cold, and the run confirms each cold migration at once.",
+        "Running guests migrate live. The run cold-migrates stopped guests, and confirms each cold migration at once.",
         (
             "Update software outside Nova that uses the old uuids: the host gets a new compute service, compute node "
             "and resource provider."

@@ -81,8 +81,8 @@ def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union
             "the request spec of the server was not read"
         ]
         remedy = (
-            "Make the server's pin readable. The API shows the pin from microversion 2.96 on; for an older Nova, "
-            "set nova_api_db_url."
+            "Make sure that the run can read the server's availability zone pin. The API shows the pin from "
+            "microversion 2.96 on; for an older Nova, set nova_api_db_url."
         )
         return finding("SG709", subject, {"not read": reasons}, remedy)
     before = facts.pins[server.id]
@@ -114,8 +114,8 @@ def _wanted(
     evidence = {"pinned to": before, "host": server.host, "zone of its host": zone}
     if zone is None:
         remedy = (
-            "Put the server's host into exactly one zone, and make the aggregates readable: the run pins a server to "
-            "the one zone of its host."
+            "Put the server's host into exactly one zone, and make sure that the run can read the aggregates: the run "
+            "pins a server to the one zone of its host."
         )
         return finding("SG709", subject, evidence, remedy)
     if zone not in zones.carried(known):

@@ -133,7 +133,7 @@ def save_texts(directory: str, texts: t.Mapping[str, str]) -> None:
     """Keep texts under their own SHA-256: what is there already is the same. Raises FactsError for one that is not."""
     for digest, text in sorted(texts.items()):
         if hashlib.sha256(text.encode()).hexdigest() != digest:
-            raise FactsError(f"{DEFINITIONS}: a text does not match its SHA-256 {digest}")
+            raise FactsError(f"{DEFINITIONS}: a definition does not match its SHA-256 {digest}")
         path = os.path.join(directory, DEFINITIONS, f"{digest}.xml")
         if not os.path.exists(path):
             _write(path, text, directory)

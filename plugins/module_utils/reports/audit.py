@@ -54,9 +54,9 @@ FAIL_ON: t.Mapping[str, t.Tuple[str, ...]] = {
     "warning": ("block", "warn"),
 }
 VERDICTS = {
-    "pass": "Everything was read, and there are no findings.",
+    "pass": "The audit read everything that you requested, and there are no findings.",
     "warn": "There is no blocker. Check the warnings and the undecided checks.",
-    "block": "Resolve these blockers before you begin a maintenance.",
+    "block": "Resolve these blockers before you begin maintenance.",
 }
 #: Entries of "what to do now", and objects that one names.
 TO_DO, NAMED = 12, 5

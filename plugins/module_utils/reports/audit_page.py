@@ -384,7 +384,10 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
             "the blocklist."
         ),
     ),
-    (r"journals", "Make the journal directory readable: stackguard_state_dir on stackguard_state_host."),
+    (
+        r"journals",
+        "Make sure that the audit can read the journal directory: stackguard_state_dir on stackguard_state_host.",
+    ),
     (r"listed|counted", "Repair the listed links and run the audit again, or raise audit_links_listed."),
     (
         r"link|cell|database|migrations|instances|mapping",

@@ -65,7 +65,9 @@ STATES: t.Mapping[str, Ended] = {
     journals.FINISHED: Ended("done", None, "The operation is finished, and its journal is closed."),
     "evacuated": Ended("done", None, "The evacuation is finished, and its journal is closed."),
     journals.ROLLED_BACK: Ended("rolled back", WARN, "The operation was undone, and its journal is closed."),
-    "aborted": Ended("aborted", WARN, "The operation was ended before everything was done, and its journal is closed."),
+    "aborted": Ended(
+        "aborted", WARN, "The operation was ended before all its steps were done, and its journal is closed."
+    ),
     journals.OPEN: Ended(
         "open", BLOCK, "The operation is not finished. Its journal is open: resume the operation, or end it."
     ),
@@ -361,7 +363,10 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
         "OVN",
         "The chassis is the same, its ports are bound as before, and ovn-controller processes changes.",
     ),
-    "ovn_chassis": ("OVN chassis", "The chassis was read back with the new hostname; no port asks for the old one."),
+    "ovn_chassis": (
+        "OVN chassis",
+        "The chassis was read back with the new hostname; no port requests the old hostname.",
+    ),
     "host_names": ("canonical name", "The host's names and files were read back; libvirt reports the new name."),
     "guests": ("guests unharmed", "The QEMU process, uuid and definition of each guest are as in the plan."),
     "compute_up": ("service up", "nova-compute started under the new name, with the same node and ids."),

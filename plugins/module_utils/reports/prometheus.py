@@ -56,7 +56,7 @@ def _whole(metrics: _Metrics, found: AuditResult) -> None:
             "duration_seconds", "Seconds from the first reading to the last reading.", [({}, found.scope.seconds)]
         )
     verdicts = [({"verdict": name}, int(found.verdict == name)) for name in VERDICTS]
-    metrics.gauge("verdict", "Verdict of the last audit.", verdicts)
+    metrics.gauge("verdict", "Verdict of the most recent audit.", verdicts)
     metrics.gauge("hosts", "Compute hosts, including hosts that did not answer.", [({}, found.report["hosts"])])
     metrics.gauge("hosts_unread", "Compute hosts that did not answer.", [({}, len(found.scope.unread_hosts))])
     metrics.gauge("servers", "Servers.", [({}, found.report["servers"])])

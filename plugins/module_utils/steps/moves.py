@@ -131,7 +131,7 @@ class RoundHistory:
         self.failures[host] = self.failures.get(host, 0) + 1
         if self.failures[host] >= FAILURES:
             self.closed.setdefault(
-                host, f"{count(self.failures[host], 'server')} failed on this host, the last one with: {why}"
+                host, f"{count(self.failures[host], 'server')} failed on this host, the most recent one with: {why}"
             )
 
 
@@ -170,7 +170,7 @@ class Hold(ServiceStatus):
             service = compute_services.find_service(self.systems.cloud, params["host"])
         found = (service.disabled_reason if service is not None else None) or ""
         if found.startswith(OURS) and found != params["after"]["reason"]:
-            raise StepError(f"SG707 lock-held: another operation holds {params['host']}: {found}")
+            raise StepError(f"SG707 lock-held: another operation has locked {params['host']}: {found}")
         return super().apply(params, memory)
 
 
@@ -600,7 +600,7 @@ class MoveServers:
         except ApiError as error:
             return str(error)
         if now is None or now.status != "ACTIVE":
-            return "Nova did not make it ACTIVE"
+            return "Nova did not set the server to ACTIVE"
         self.systems.remark(
             f"{server.name} was in ERROR, but its QEMU runs on {server.host}. The run has set the server to ACTIVE "
             "again"

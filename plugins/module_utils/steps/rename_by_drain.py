@@ -300,8 +300,8 @@ class GuestsAtHome:
             _come_home(self.systems, params)
         except StepError as error:
             raise StepError(
-                f"{error}. Everything else is rolled back. To end the rollback without these guests, run the same "
-                "command with -e rename_drain_return=false"
+                f"{error}. The other changes are rolled back. To finish the rollback and leave these guests where they "
+                "are now, run the same command with -e rename_drain_return=false"
             ) from error
 
 
@@ -319,8 +319,8 @@ class ReturnGuests:
             mover = _come_home(self.systems, params)
         except StepError as error:
             raise StepError(
-                f"{error}. The rename itself is complete. To end the operation without these guests, run the same "
-                "command with -e rename_drain_return=false"
+                f"{error}. The rename itself is complete. To finish the operation and leave these guests where they "
+                "are now, run the same command with -e rename_drain_return=false"
             ) from error
         gone = f", {len(mover.gone)} deleted during the run" if mover.gone else ""
         return Done(f"{count(len(mover.moved), 'guest')} on {params['host']}{gone}")
@@ -348,8 +348,7 @@ def _come_home(systems: Systems, params: Params) -> Mover:
     if mover.left:
         raise StepError(
             f"{count(len(mover.moved), 'guest')} on {host}. These guests stay on other hosts, because Nova cannot move "
-            "them in their state: "
-            f"{', '.join(mover.left)}"
+            f"them in their state: {', '.join(mover.left)}"
         )
     return mover
 
@@ -634,8 +633,8 @@ class Register:
             )
         except TimedOutError as error:
             raise DiscoveryError(
-                f"{error}. Run nova-manage cell_v2 discover_hosts on a controller, then run the same command "
-                "again. With rename_discover_command and rename_discover_host, the run does this itself"
+                f"{error}. Run nova-manage cell_v2 discover_hosts on a controller node of the cloud, then run the same "
+                "command again. With rename_discover_command and rename_discover_host, the run does this itself"
             ) from error
 
 

@@ -119,7 +119,10 @@ def _give_back(systems: Systems, params: Params) -> str:
     except Conflict as error:
         # Somebody else has pinned it since: theirs is the last word.
         systems.remark(f"the run does not change the pin of the server: {error}")
-        return "another user changed the pin of the server during the run, so the run does not change it"
+        return (
+            "another user changed the availability zone pin of the server during the run, so the run leaves the pin "
+            "as it is"
+        )
     except ApiError as error:
         raise StepError(str(error)) from error
     if outcome == zone_pin.GONE:

@@ -46,9 +46,9 @@ def test_a_proof_of_just_now_is_good():
         ({"now": "2026-11-21T06:02:01+00:00"}, "121 s old; the limit is 120 s"),
         ({"now": "2026-11-21T05:59:00+00:00"}, "not before now"),
         ({"now": "yesterday"}, "not before now"),
-        ({"host": "compute2"}, "the fence is of another host: compute1"),
+        ({"host": "compute2"}, "the proof is for a fence of another host: compute1"),
         ({"operation": "another"}, "is of another operation: 0123456789ab"),
-        ({"kind": "blocklist"}, "the fence is of kind power, but this run requests blocklist"),
+        ({"kind": "blocklist"}, "the proof is for a fence of kind power, but this run requests blocklist"),
         ({"proof": None}, "not fenced"),
     ],
 )
@@ -117,8 +117,8 @@ def test_a_command_that_did_not_end_with_0_is_no_proof(code):
 def test_an_attestation_is_good_for_the_host_that_it_names():
     word = Attestation("compute1", "Ada", "I have pulled its plugs")
     assert judged(word, kind="attested") is None
-    assert judged(word, kind="attested", host="compute2") == "the fence is of another host: compute1"
-    assert "the fence is of kind attested, but this run requests power" in judged(word, kind="power")
+    assert judged(word, kind="attested", host="compute2") == "the proof is for a fence of another host: compute1"
+    assert "the proof is for a fence of kind attested, but this run requests power" in judged(word, kind="power")
 
 
 @pytest.mark.parametrize(("person", "reason"), [("", "because"), ("Ada", ""), (" ", "because"), ("Ada", "  ")])

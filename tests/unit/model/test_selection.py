@@ -79,7 +79,7 @@ def test_an_expression_selects_what_it_says(expression, uuids):
     [
         # The field is misspelt, at the top, below and in each construct.
         ("[?nam=='web1']", 3, "a server has no field 'nam': did you mean name? It has availability_zone, config_drive"),
-        ("[?status==ACTIVE]", 11, "A text is written in quotes: 'ACTIVE'"),
+        ("[?status==ACTIVE]", 11, "Write text in quotes: 'ACTIVE'"),
         ("[?flavor.rm > `1`]", 10, "flavor has no field 'rm'"),
         ("[?name=='a' && nam=='b']", 16, "no field 'nam'"),
         ("[?!lockd]", 4, "no field 'lockd'"),
@@ -91,7 +91,7 @@ def test_an_expression_selects_what_it_says(expression, uuids):
         ("metadata.tier", 1, "a list has no field 'metadata'"),
         ("[?name.first=='a']", 8, "a text has no field 'first'"),
         # A comparison that is never true.
-        ("[?power_state=='4']", 3, "a number never equals a text: write a text as 'TEXT', a number as `1`"),
+        ("[?power_state=='4']", 3, "a number never equals a text: write text as 'TEXT', a number as `1`"),
         ("[?locked=='true']", 3, "a boolean never equals a text"),
         ("[?name > 'a']", 3, "a text has no order"),
         ("[?metadata=='gold']", 3, "metadata never equals a text"),

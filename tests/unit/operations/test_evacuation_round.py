@@ -434,9 +434,9 @@ def test_servers_that_can_not_be_read_are_not_taken_for_gone():
     [
         ({"at": "2026-11-21T05:50:00+00:00"}, "s old"),
         ({"at": "2026-11-21T06:30:00+00:00"}, "not before now"),
-        ({"host": "compute2"}, "the fence is of another host: compute2"),
+        ({"host": "compute2"}, "the proof is for a fence of another host: compute2"),
         ({"operation_id": "another"}, "of another operation: another"),
-        ({"kind": "command"}, "the fence is of kind command"),
+        ({"kind": "command"}, "the proof is for a fence of kind command"),
     ],
 )
 def test_no_server_is_sent_by_a_proof_that_is_old_or_of_another_fence(change, said):

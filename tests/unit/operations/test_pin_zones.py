@@ -144,7 +144,7 @@ def test_where_a_pin_failed_the_others_can_still_be_taken_back(cloud, state, act
     result = cloud.run(state)
     assert result["failed"]
     assert (
-        "11 pins changed, 0 were already right, 1 failed. The operation is open: resume it with action=resume"
+        "11 pins changed, 0 were already correct, 1 failed. The operation is open: resume it with action=resume"
         in result["msg"]
     )
     assert state.open

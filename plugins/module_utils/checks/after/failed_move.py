@@ -122,8 +122,8 @@ def _remedy(state: FailedServer) -> str:
     if state.unread:
         hosts = ", ".join(state.unread)
         return (
-            f"Do not reboot the server: its QEMU may run on a host that was not read. Make {hosts} readable, then "
-            "run the same command again."
+            "Do not reboot the server: its QEMU may run on a host that the run could not read. Make sure that the run "
+            f"can read {hosts}, then run the same command again."
         )
     if not state.runs:
         return f"Start the server again, because no host runs its QEMU: openstack server reboot --hard {uuid}"

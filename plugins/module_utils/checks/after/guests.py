@@ -39,7 +39,7 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
     if facts.domains is None or facts.qemu_processes is None:
         part = "domains" if facts.domains is None else "qemu_processes"
         reason = next((entry.reason for entry in facts.unread if entry.part == part), "no reason was given")
-        remedy = "Make libvirt readable." if part == "domains" else "Make /proc readable: the module needs root."
+        remedy = "Make libvirt answer." if part == "domains" else "Run the module as root: it must read /proc."
         yield finding("SG709", Subject("host", facts.inventory_name), {"not read": part, "reason": reason}, remedy)
         return
     rebooted = bool(boot_id and facts.boot_id and boot_id != facts.boot_id)
@@ -77,7 +77,10 @@ def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, stri
         return
     if runs and there.pid is None:
         evidence = {"not read": "process", "state": there.state}
-        remedy = "Make the guest's pid file below /run/libvirt/qemu readable, then run the same command again."
+        remedy = (
+            "Make sure that the run can read the guest's pid file below /run/libvirt/qemu, then run "
+            "the same command again."
+        )
         yield finding("SG709", subject, evidence, remedy)
         return
     same_process = (there.pid, there.pid_start) == (old["pid"], old["pid_start"])

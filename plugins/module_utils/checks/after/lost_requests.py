@@ -85,8 +85,8 @@ def evacuated(databases: DatabaseFacts, hosts: t.Sequence[str]) -> t.Iterator[Fi
 
 def _unread(host: str, part: str, why: str) -> Finding:
     remedy = (
-        "Make the cell readable, then run the same command again. If the cell has an evacuation record of this "
-        "host, nova-compute would destroy guests at its start."
+        "Make sure that the run can read the cell, then run the same command again. If the cell has an evacuation "
+        "record of this host, nova-compute would destroy guests at its start."
     )
     return finding("SG709", Subject("host", host), {"not read": part, "reason": why}, remedy)
 

@@ -207,7 +207,10 @@ def _known(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest
     for uuid in request.servers or ():
         if uuid not in there:
             yield finding(
-                "SG710", Subject("instance", uuid), {"host": request.host}, "Leave the server out: it does not exist."
+                "SG710",
+                Subject("instance", uuid),
+                {"host": request.host},
+                "Leave the server out: the server does not exist.",
             )
 
 
@@ -244,8 +247,8 @@ def _not_down(about: EvacuationFacts, request: EvacuationRequest) -> Items:
         if target.host == request.host and target.state == "up" and not target.forced_down:
             evidence = {"state": target.state, "status": target.status, "forced_down": target.forced_down}
             remedy = (
-                "Wait until the service is down (service_down_time, usually 60 s), and verify that you named the "
-                "right host."
+                "Wait until the service is down (service_down_time, usually 60 s), and verify that the "
+                "host name is correct."
             )
             yield finding("SG510", Subject("host", request.host), evidence, remedy)
 
@@ -350,10 +353,9 @@ def _way_out(row: MigrationRow) -> str:
         f"Wait until the migration ends. The migration never ends if nova-compute on {row.dest_compute} died or "
         f"restarted after the migration began. In that case, if {row.dest_compute} does not answer, fence "
         f"{row.dest_compute}; if {row.dest_compute} answers, destroy the server's domain on it (virsh list --all, "
-        f"virsh destroy). Remove the server's allocation on {row.dest_compute} (openstack resource provider "
-        f"allocation unset --provider PROVIDER_UUID {row.instance_uuid}). Reset the server's state (openstack "
-        f"server set --state active {row.instance_uuid}). Then run the same command again and override this "
-        "finding."
+        f"virsh destroy). Remove the server's allocation on {row.dest_compute} (openstack resource provider allocation "
+        f"unset --provider PROVIDER_UUID {row.instance_uuid}). Reset the server's state (openstack server set --state "
+        f"active {row.instance_uuid}). Then run the same command again and override this finding."
     )
 
 
@@ -403,7 +405,7 @@ def _looked(bundle: Bundle, leaving: t.Sequence[Guest]) -> Items:
     for guest in leaving:
         if guest.images and not everything and guest.uuid not in asked:
             evidence = {"images": list(guest.images)}
-            remedy = "Make at least one host with Ceph access readable."
+            remedy = "Make sure that the run can read at least one host with access to Ceph."
             yield finding("SG709", Subject("instance", guest.uuid, guest.name), evidence, remedy)
 
 

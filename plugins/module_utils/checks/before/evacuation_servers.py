@@ -127,12 +127,12 @@ def _losses(
     if not lost:
         return
     evidence: t.Dict[str, t.Any] = {"lost": lost, "power state before": guest.power or "not known"}
-    remedy = "Inform the owner, or leave the server out (evacuate_servers)."
+    remedy = "Inform the server's owner, or leave the server out (evacuate_servers)."
     if reset is not None:
         evidence["reset"] = list(reset.needed)
         remedy = (
-            "Remove the state from evacuate_reset_states to leave the server out. Otherwise the run resets the "
-            "server's state as soon as the host is proven dead."
+            "Remove the state from evacuate_reset_states to leave the server out. If you do not remove the state, the "
+            "run resets the server's state as soon as the run has proof that the host is dead."
         )
     yield finding("SG519", Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
@@ -188,7 +188,7 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
     elif MASAKARI in cloud.catalog:
         remedy = (
             "Pause Masakari, or Masakari evacuates the same servers: openstack segment host update "
-            "--on_maintenance true SEGMENT HOST. Afterwards run the same command with --on_maintenance false."
+            "--on_maintenance true SEGMENT HOST. After the operation, run the same command with --on_maintenance false."
         )
         yield finding("SG708", subject, {"catalogue": MASAKARI}, remedy)
     for target in about.targets or []:
@@ -204,7 +204,7 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
             )
             if ended:
                 remedy = (
-                    "Verify that Masakari does not start another recovery of this host: its last recovery has "
+                    "Verify that Masakari does not start another recovery of this host: its most recent recovery has "
                     "ended, and servers are still on the host."
                 )
             evidence = {"disabled_reason": reason}

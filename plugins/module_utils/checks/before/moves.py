@@ -81,7 +81,9 @@ NO_SERVER = "SG710"
 #: Hosts that a reason names.
 SHOWN = 10
 
-_MAKE_READABLE = "Make the unread items of the evidence readable, then run the same command again."
+_MAKE_READABLE = (
+    "Make sure that the run can read the items that the evidence lists as not read, then run the same command again."
+)
 
 
 def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
@@ -271,9 +273,9 @@ def _of_servers(
     facts = evidence.zones
     for uuid in evidence.missing:
         remedy = (
-            "Leave the server out: it does not exist."
+            "Leave the server out: the server does not exist."
             if request.drain_host is None
-            else "Leave the server out: it is not on this host."
+            else "Leave the server out: the server is not on this host."
         )
         yield finding(NO_SERVER, Subject("instance", uuid), {"server": "not found"}, remedy)
     movable = statuses(request)
@@ -291,7 +293,7 @@ def _of_servers(
                 "SG709",
                 zones.subject_of(server),
                 seen,
-                "Put the server's host into exactly one zone, and make the aggregates readable.",
+                "Put the server's host into exactly one zone, and make sure that the run can read the aggregates.",
             )
     waiting = {server.id for server in servers if server.id not in ours}
     yield from evacuation.migrations(evidence.bundle, waiting)
@@ -307,7 +309,7 @@ def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], requ
             "SG710",
             zones.subject_of(server),
             {"host": None},
-            "Leave the server out: it is on no host, so there is nothing to move.",
+            "Leave the server out: the server is on no host, so the run cannot move it.",
         )
         return
     if server.status == "ERROR":
@@ -373,10 +375,15 @@ def _coming(bundle: Bundle, host: str) -> Items:
     """SG702: what is on its way to the host. SG703: what may still come back to it."""
     for place, row in Index(bundle).migrations:
         if in_progress(row) and row.dest_compute == host:
-            remedy = "Wait until the migration ends. Otherwise the server would arrive while the run empties the host."
+            remedy = (
+                "Wait until the migration ends. If you do not wait, the server arrives while the run empties the host."
+            )
             yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
         elif not row.deleted and row.status == "finished" and row.source_compute == host:
-            remedy = "Ask the owner to confirm or revert the resize. A revert would bring the server back to this host."
+            remedy = (
+                "Ask the owner to confirm or revert the resize. If the owner reverts the resize, the server comes "
+                "back to this host."
+            )
             yield finding("SG703", migration_subject(row), migration_evidence(row, place), remedy, WARNING)
 
 

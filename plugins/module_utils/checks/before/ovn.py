@@ -148,7 +148,7 @@ def _unread_emptied(about: OvnHost) -> Items:
             if getattr(ovn, part) is None:
                 yield _gap(about, part, reason)
         if ovn.northd_ms is None:
-            yield _gap(about, "ovn-northd", f"it did not carry out a change: {reason}")
+            yield _gap(about, "ovn-northd", f"ovn-northd did not process a change: {reason}")
     if about.host.ovs_external_ids is None:
         reasons = [entry.reason for entry in about.host.unread if entry.part == "ovs_external_ids"]
         yield _gap(about, "external_ids of Open vSwitch", "; ".join(reasons) or "not read")
@@ -235,10 +235,9 @@ def _system_id(about: OvnHost) -> Items:
     if own and any(same_name(own, name) or same_name(own, name.partition(".")[0]) for name in names if name):
         evidence = {"system-id": own, "host": about.old}
         remedy = (
-            "Set the system-id in the deployment tool's variables for this host (kolla-ansible: "
-            f"openvswitch_system_id: {own}, openvswitch_hostname: {about.new}), then override this finding. "
-            "Otherwise the next run of the tool writes another system-id, and the chassis fails after the next "
-            "restart of ovn-controller."
+            "Set the system-id in the deployment tool's variables for this host (kolla-ansible: openvswitch_system_id: "
+            f"{own}, openvswitch_hostname: {about.new}), then override this finding. Otherwise the next run of the "
+            "tool writes another system-id, and the chassis fails after the next restart of ovn-controller."
         )
         yield finding("SG319", about.subject, evidence, remedy)
 

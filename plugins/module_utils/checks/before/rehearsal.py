@@ -63,7 +63,7 @@ def _otherwise(case: Case, tried: Rehearsal, undecided: t.List[str]) -> Item:
     planned = case.after.hypervisor_hostname if case.after else None
     evidence = {"planned": planned, "resolver": tried.unresolved or "answered", "undecided": undecided}
     remedy = (
-        f"Set rename_hypervisor_hostname={tried.hostname} if that name is right. Otherwise make {planned} the "
+        f"Set rename_hypervisor_hostname={tried.hostname} if that name is correct. Otherwise make {planned} the "
         f"canonical name of {tried.name}: the first name of its line in /etc/hosts, or its name in DNS."
     )
     return _told(case, tried, evidence, remedy)

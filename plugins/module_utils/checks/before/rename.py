@@ -401,8 +401,8 @@ def _host_itself(case: Case) -> Items:
     if own is not None and own != case.old:
         evidence = {"CONF.host": own, "rename_from": case.old, "differ only in case": same_name(own, case.old)}
         remedy = (
-            "Set rename_from to the name that nova-compute on this host uses, or run the rename for the right "
-            "inventory host."
+            "Set rename_from to the host name that nova-compute on this host uses, or run the rename for "
+            "the correct inventory host."
         )
         yield finding("SG106", case.subject, evidence, remedy)
     for item in identity.duplicates(case.index):
@@ -424,10 +424,9 @@ def _name_spaces(case: Case) -> Items:
         if entry.own:
             evidence = {"service": entry.service, "seen": entry.what, "its host name": entry.hostname}
             remedy = (
-                "Keep the host's name, or let the service use the host's UTS namespace "
-                "(docs/guides/deployments.md). This service keeps the old name until its container is created "
-                "again, or until its unit starts without ProtectHostname=. The collection cannot rename such a "
-                "host yet."
+                "Keep the host's name, or let the service use the host's UTS namespace (docs/guides/deployments.md). "
+                "This service keeps the old name until its container is created again, or until its unit starts "
+                "without ProtectHostname=. The collection cannot rename such a host yet."
             )
             yield finding("SG123", subject, evidence, remedy)
         elif entry.own is None and not _no_agent(case, entry):
@@ -538,7 +537,9 @@ def _home(case: Case) -> Items:
 
 
 def _too_many(case: Case) -> Items:
-    remedy = "Keep the node that the host's compute_id file names. Remove the other nodes before the rename."
+    remedy = (
+        "Keep the compute node whose uuid is in the host's compute_id file. Remove the other nodes before the rename."
+    )
     if len(case.nodes) > 1 or len(case.services) > 1:
         evidence = {
             "compute nodes": [[cell.name, row.uuid, row.hypervisor_hostname] for cell, row in case.nodes],
@@ -666,7 +667,7 @@ def _ovn(case: Case) -> Items:
     for agent in case.agents:
         if agent.agent_type in L2_AGENTS:
             evidence = {"type": agent.agent_type, "alive": agent.alive}
-            remedy = "Use rename_strategy=drain: a host with OVN and another L2 agent was not tested."
+            remedy = "Use rename_strategy=drain: a host with OVN and another L2 agent has not been tested."
             yield finding("SG327", Subject("host", agent.id, agent.agent_type, agent.host), evidence, remedy)
     ports = case.bundle.cloud.ports if case.bundle.cloud else None
     about = ovn.OvnHost(
@@ -705,8 +706,9 @@ def agent_item(agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str]
 
 #: neutron db/dvr_mac_db.py, db/models/l3ha and ml2 models.py: rows by host name that no API shows.
 DISTRIBUTED = (
-    "distributed routing stores the host's name with the MAC address of the host's routers (dvr_host_macs) and "
-    "with the bindings of their ports (ml2_distributed_port_bindings): a rename does not change these rows"
+    "distributed routing stores the host's name with the MAC address of the host's routers (dvr_host_macs) and with "
+    "the bindings of their ports (ml2_distributed_port_bindings): a rename does not change the "
+    "rows of distributed routing"
 )
 DRAIN_DISTRIBUTED = (
     "Empty the host first (playbook drain_host), stop its L3 agent and delete the agent's record. Then use "
@@ -758,7 +760,7 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
         evidence = {"host= of the agent": None, "name it would use": after.os or host.kernel_hostname}
         yield finding("SG305", subject, evidence, f"Set host={case.old} in the agent's configuration first.")
     if host.units is not None and not _loaded(host.units, case.request.agent_units):
-        reason = "this host has a registered L2 agent, and no systemd unit of it was found"
+        reason = "this host has a registered L2 agent, and the run found no systemd unit of this agent"
         remedy = "Set rename_agent_units to the agent's unit: otherwise the agent keeps running under the old name."
         yield missing(case, "agent unit", reason, remedy)
 
@@ -880,7 +882,8 @@ def _derived_providers(case: Case, children: t.Sequence[ResourceProvider]) -> It
         evidence = {"child": child.name, "made by": "neutron, with a uuid of the host's name"}
         remedy = (
             "Use rename_strategy=drain, or remove resource_provider_bandwidths from the agent's configuration and "
-            "delete the provider. Otherwise ports with guaranteed bandwidth or packet rates fail under the new name."
+            "delete the resource provider. Otherwise ports with guaranteed bandwidth or packet rates fail "
+            "under the new name."
         )
         yield finding(
             "SG304", Subject("resource_provider", child.uuid, child.name, case.old), evidence, remedy, BLOCKER

@@ -157,7 +157,7 @@ def _state(server: ApiServer) -> t.Iterator[Finding]:
     elif server.task_state is not None:
         yield finding("SG701", subject, evidence, "Wait until the server's task ends.")
     elif server.status not in placement.METHODS:
-        remedy = "Bring the server to ACTIVE, PAUSED or SHUTOFF, shelve and offload it, or delete it."
+        remedy = "Bring the server to ACTIVE, PAUSED or SHUTOFF, shelve and offload the server, or delete the server."
         yield finding("SG710", subject, evidence, remedy)
 
 

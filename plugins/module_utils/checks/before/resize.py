@@ -98,7 +98,11 @@ def preflight(facts: ZoneFacts, request: ResizeRequest) -> ResizeDecision:
     server = next((entry for entry in facts.servers or [] if entry.id == request.server), None)
     if server is None:
         read = facts.servers is not None
-        code, remedy = ("SG710", "Name a server that exists.") if read else ("SG709", "Make the APIs answer.")
+        code, remedy = (
+            ("SG710", "Give the name or the uuid of an existing server.")
+            if read
+            else ("SG709", "Make the APIs answer.")
+        )
         evidence = {"server": "not found" if read else "not read"}
         return ResizeDecision(gather([finding(code, Subject("instance", request.server), evidence, remedy)]))
     items = [*zones.state(server, STATUSES, "resizes"), *zones.volumes(facts, server)]
@@ -133,8 +137,8 @@ def _unread(facts: ZoneFacts, server: ApiServer) -> Finding:
         missing.append("pins")
     evidence = {"not read": missing, "reasons": [f"{entry.part}: {entry.reason}" for entry in facts.unread]}
     remedy = (
-        "Make the server's pin readable. The API shows the pin from microversion 2.96 on; for an older Nova, set "
-        "nova_api_db_url."
+        "Make sure that the run can read the server's availability zone pin. The API shows the pin from microversion "
+        "2.96 on; for an older Nova, set nova_api_db_url."
     )
     return finding("SG709", zones.subject_of(server), evidence, remedy)
 
@@ -146,5 +150,5 @@ def _no_zone(facts: ZoneFacts, server: ApiServer) -> Finding:
         "SG709",
         zones.subject_of(server),
         evidence,
-        "Put the server's host into exactly one zone, and make the aggregates readable.",
+        "Put the server's host into exactly one zone, and make sure that the run can read the aggregates.",
     )

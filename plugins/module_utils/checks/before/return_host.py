@@ -83,7 +83,7 @@ DONE = "done"
 #: The code that is no reason against clearing, and never clear.
 DEAD_DISK = "SG517"
 _STOPPED = ("inactive", "failed")
-_AGAIN = "Make the source readable, then run return_host again."
+_AGAIN = "Make sure that the run can read what the evidence lists, then run return_host again."
 
 #: A Ceph cluster's fsid and a pool.
 Home = t.Tuple[str, str]
@@ -278,8 +278,9 @@ def _another_machine(index: Index, facts: HostFacts, request: ReturnRequest) -> 
         if host is None:
             evidence["why"] = refused_host(facts) or "the host name in nova-compute's container was not read"
         remedy = (
-            "Keep nova-compute stopped. Correct ansible_host or stackguard_nova_host in the inventory. If this is the "
-            f"host, set host={request.host} in its nova.conf, or finish the rename first. Then run return_host again."
+            "Keep nova-compute stopped. Correct ansible_host or stackguard_nova_host in the inventory. If the machine "
+            f"is the correct host, set host={request.host} in its nova.conf, or finish the rename first. "
+            "Then run return_host again."
         )
         yield finding("SG106", host_subject(facts), evidence, remedy)
     nodes = {uuid_key(node.uuid): node.uuid for node in index.nodes_by_host.get(request.host, []) if node.uuid}
@@ -289,9 +290,9 @@ def _another_machine(index: Index, facts: HostFacts, request: ReturnRequest) -> 
             "SG102",
             host_subject(facts),
             {"files": sorted(files.values()), "node of this host": sorted(nodes.values()), "host": request.host},
-            "Keep nova-compute stopped. Verify that this machine is the host that was evacuated. If this machine "
-            "is the host, write the uuid of the host's compute node into the compute_id file. If this machine is "
-            "another one, correct the inventory.",
+            "Keep nova-compute stopped. Verify that this machine is the evacuated host. If this machine is the host, "
+            "write the uuid of the host's compute node into the compute_id file. If this machine is a different host, "
+            "correct the inventory.",
         )
 
 
@@ -552,7 +553,7 @@ def _services(bundle: Bundle, request: ReturnRequest) -> Items:
         # It may be open elsewhere, and need every entry that a run here would remove.
         remedy = (
             "If the journal is lost, verify that the operation has ended, and override SG707 for this host with your "
-            "reason. Otherwise run return_host with the journals of the controller that evacuated the host: "
+            "reason. Otherwise run return_host with the journals of the Ansible controller that evacuated the host: "
             f"return_host -e return_host={request.host} -e stackguard_state_host=NAME -e "
             "stackguard_state_dir=DIRECTORY"
         )
@@ -623,7 +624,10 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
         yield finding("SG510", subject, {"runs": running}, remedy, BLOCKER)
     elif not _compute_units(facts):
         evidence = {"runs": [], "units": None if facts.units is None else [unit.name for unit in facts.units]}
-        remedy = "Verify that nova-compute is stopped (no unit of it was found), then override SG510 for this host."
+        remedy = (
+            "Verify that nova-compute is stopped (the run found no systemd unit of nova-compute), then override "
+            "SG510 for this host."
+        )
         yield finding("SG510", host_subject(facts), evidence, remedy, BLOCKER)
 
 
@@ -746,7 +750,7 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
         if dead:
             evidence = {"domain": [domain.name, domain.state], "watchers": dead}
             remedy = (
-                "Run a hard reboot of the server once nova-compute runs on this host. Until then the server's "
+                "Run a hard reboot of the server once nova-compute runs on this host. Until the reboot the server's "
                 f"disk does not work. Command: openstack server reboot --hard {domain.uuid}"
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)

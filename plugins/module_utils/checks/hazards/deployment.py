@@ -77,9 +77,9 @@ def _stale(facts: HostFacts, entry: ServiceProcess) -> t.Any:
         "the host's name": facts.kernel_hostname,
     }
     remedy = (
-        f"Do not recreate the container before the name is right: {entry.program} would start with the name "
+        f"Do not recreate the container before the name is correct: {entry.program} would start with the name "
         f"{facts.kernel_hostname}. If that name is wrong, restore the host's name {entry.hostname} (hostnamectl). "
-        "If that name is right, see docs/guides/deployments.md."
+        "If that name is correct, see docs/guides/deployments.md."
     )
     subject = Subject("host", f"{facts.inventory_name}:{entry.program}", entry.program, host)
     return finding("SG126", subject, evidence, remedy, _severity(facts, entry))
@@ -110,7 +110,7 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
                 "container": guest.container_id,
             }
             remedy = (
-                "Do not stop, restart or recreate the container of libvirt: the guest would end at once. Migrate "
+                "Do not stop, restart or recreate the libvirt container: the guest would end at once. Migrate "
                 "the guest to another host first. Give the container the control groups of the host (--cgroupns "
                 "host and /sys/fs/cgroup): libvirt then creates a separate group for each guest."
             )
@@ -153,7 +153,7 @@ def restart_pending(facts: HostFacts) -> Items:
     elif found.pending:
         evidence = {entry.path: entry.reason for entry in found.pending}
         remedy = (
-            "Find out what changed in the file, and restart nova-compute if the change is right. Until the "
+            "Find out what changed in the file, and restart nova-compute if the new values are correct. Until the "
             "restart, nova-compute runs with the old values, and the collection reads the new values."
         )
         yield finding("SG128", host_subject(facts), evidence, remedy)
@@ -169,7 +169,7 @@ def immutable(index: Index, facts: HostFacts) -> Items:
         evidence = {"path": path, "uuid": uuid, "compute node": node.uuid if node else None}
         remedy = (
             f"Run chattr -i {path} before you change or remove the file. The kolla container cannot start while "
-            "the copy in the container is immutable. No action is needed if the uuid is right and a deployment "
+            "the copy in the container is immutable. No action is needed if the uuid is correct and a deployment "
             "tool protects the file."
         )
         subject = Subject("host", f"{facts.inventory_name}:{path}", path, conf_host(facts) or facts.inventory_name)

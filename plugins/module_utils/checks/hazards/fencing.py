@@ -411,8 +411,8 @@ def rights(bundle: Bundle, fsids: t.Iterable[str], fence_kind: t.Optional[str]) 
             facts, rbd = able[0]
             evidence = {"cluster": fsid, "may add": True, "may remove": rbd.rights.remove if rbd.rights else None}
             remedy = (
-                "Give the Ceph user the right to remove entries, or return_host will need another user: "
-                f"{_caps(facts, rbd)}"
+                "Give the Ceph user the permission to remove blocklist entries, or return_host will need "
+                f"another user: {_caps(facts, rbd)}"
             )
             yield finding("SG518", _reader(facts), evidence, remedy, WARNING)
 
@@ -432,7 +432,10 @@ def _lacking(fsid: str, views: t.Sequence[t.Tuple[HostFacts, RbdFacts]]) -> Find
     if not asked:
         evidence: t.Dict[str, t.Any] = {"cluster": fsid, "readers": []}
         return finding(
-            "SG518", Subject("host", f"cluster {fsid}"), evidence, "Make a host with access to this cluster readable."
+            "SG518",
+            Subject("host", f"cluster {fsid}"),
+            evidence,
+            "Make sure that the run can read a host with access to this Ceph cluster.",
         )
     facts, rbd = asked[0]
     evidence = {
@@ -442,7 +445,9 @@ def _lacking(fsid: str, views: t.Sequence[t.Tuple[HostFacts, RbdFacts]]) -> Find
         "command": rbd.blocklist_word or "not read",
         "reason": rbd.rights.reason if rbd.rights else "not read",
     }
-    return finding("SG518", _reader(facts), evidence, f"Give the Ceph user this right: {_caps(facts, rbd)}", BLOCKER)
+    return finding(
+        "SG518", _reader(facts), evidence, f"Give the Ceph user this permission: {_caps(facts, rbd)}", BLOCKER
+    )
 
 
 def _reader(facts: HostFacts) -> Subject:

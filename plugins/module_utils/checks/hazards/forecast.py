@@ -187,7 +187,7 @@ def restart(index: Index, facts: HostFacts) -> Items:
             "SG709",
             Subject("host", facts.inventory_name, host=host),
             evidence,
-            f"{_STOPPED} Make the missing facts readable.",
+            f"{_STOPPED} Make sure that the run can read the facts that the evidence lists as missing.",
         )
         return
     for fate in found:
@@ -245,7 +245,7 @@ def _records(index: Index, host: str, domains: t.Container[str]) -> Items:
         finds = open_evacuation(row) and index.evacuated_from(place, row, host) is not False
         if finds and row.instance_uuid not in domains:
             evidence = {"read from": place, "migration": row.uuid or row.id, "status": row.status}
-            remedy = "Start nova-compute once. Until then, do not move the server back to this host."
+            remedy = "Start nova-compute once before you move the server back to this host."
             yield finding("SG509", Subject("instance", row.instance_uuid or "", host=host), evidence, remedy, INFO)
 
 

@@ -60,7 +60,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names
 IDENTITY_PARTS = ("compute_id_files", "nova_conf", "libvirt", "domains")
 #: vm_states in which an instance has no domain on its host, or perhaps none yet (nova/compute/vm_states.py).
 _NO_DOMAIN = ("building", "shelved_offloaded", "deleted")
-_LEAVE_STOPPED = "Keep nova-compute stopped (systemctl mask nova-compute) until you know which host or record is right."
+_LEAVE_STOPPED = (
+    "Keep nova-compute stopped (systemctl mask nova-compute) until you know which host or record is correct."
+)
 
 
 def check(
@@ -123,8 +125,8 @@ def unread_parts(facts: HostFacts, elsewhere: t.Container[str] = ()) -> Items:
             host_subject(facts),
             {"unread": missing},
             (
-                "Fix the causes that the evidence shows (rights, python3-libvirt, paths), then run the same command "
-                "again."
+                "Fix the causes that the evidence shows (permissions, python3-libvirt, paths), then run "
+                "the same command again."
             ),
         )
     # An audit asks each host which Ceph it sees; one with local disks sees none.
@@ -260,7 +262,10 @@ def duplicates(index: Index) -> Items:
                 "SG107",
                 host_subject(facts),
                 {"identity": kind, "value": value, "also on": others},
-                f"Give all but one of these hosts their own {kind} before nova-compute starts on them.",
+                (
+                    f"Leave one of these hosts as it is, and give each of the others a separate {kind} before "
+                    "nova-compute starts on them."
+                ),
             )
 
 
@@ -514,7 +519,7 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
     made = (
         "by Nova"
         if domain.nova_name or domain.nova_flavor
-        else "Nova did not create it: the domain has no nova metadata"
+        else "Nova did not create the domain: the domain has no Nova metadata"
     )
     yield finding(
         "SG110",

@@ -169,7 +169,9 @@ def service_status(service: ApiService, severity: str) -> Items:
         remedy = "Start nova-compute first, and wait until it is up."
         yield finding("SG704", subject, evidence, remedy, severity)
     elif service.status != "enabled" and not reason.startswith(OURS):
-        remedy = "Ask who disabled the service and why. The run restores the status of the service at the end."
+        remedy = (
+            "Find out who disabled the compute service, and why. The run restores the status of the service at the end."
+        )
         yield finding("SG704", subject, evidence, remedy, WARNING)
 
 
@@ -214,8 +216,8 @@ def release(index: Index) -> Items:
                 "SG705",
                 Subject("service", place),
                 {"found": sign, "releases known": list(releases.KNOWN)},
-                "Use a version of this collection that knows this release before you change anything. This "
-                "version only reads from such a Nova.",
+                "Use a version of this collection that knows this release before you change anything. This version of "
+                "the collection only reads from a Nova release that it does not know.",
             )
     yield from _contradiction(signs)
 
@@ -274,7 +276,7 @@ def ha_automation(index: Index, facts: HostFacts) -> Items:
     elif MASAKARI in cloud.catalog:
         remedy = (
             "Pause Masakari for this host: openstack segment host update --on_maintenance true SEGMENT HOST. "
-            "Afterwards run the same command with --on_maintenance false."
+            "After the operation, run the same command with --on_maintenance false."
         )
         yield finding("SG708", host_subject(facts), {"catalogue": MASAKARI}, remedy)
     remedy = (

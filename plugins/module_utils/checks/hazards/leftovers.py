@@ -200,12 +200,12 @@ def holds(index: Index) -> Items:
             "journal": "none was found" if record is None else f"closed, {record.state}",
         }
         remedy = (
-            "Run return_host for the host once it is back. If the host never comes back, delete its service. To "
+            "Run return_host for the host once the host is back. If the host never comes back, delete its service. To "
             f"find the service: openstack compute service list --host {host}"
             if kind == EVACUATE
             else (
-                "Verify that no run of this operation is active on another controller, then run openstack compute "
-                f"service set --enable {host} nova-compute"
+                "Verify that no run of this operation is active on another Ansible controller, then run openstack "
+                f"compute service set --enable {host} nova-compute"
             )
         )
         yield finding("SG516", Subject("host", host), evidence, remedy)

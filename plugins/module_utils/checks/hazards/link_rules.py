@@ -454,8 +454,8 @@ class Links:
             return self._no_host(wrong)
         if row.vm_state == SHELVED:
             return uncertain(
-                "the instance is offloaded but still has a host (SG217): find out first whether the instance is "
-                "still on that host"
+                "the instance is offloaded but still has a host (SG217): find out first whether the instance's domain "
+                "is still on that host"
             )
         key = (id(cell), row.host, row.node)
         verdict = self._by_names.get(key)
@@ -514,10 +514,10 @@ class Links:
     def _by_place(self, row: LinkInstance, linked: ComputeNodeRow, named: ComputeNodeRow, place: HostFacts) -> Verdict:
         seen = f"the instance's domain runs on {place.inventory_name}, not on"
         if place is self.witness(named):
-            why = f"{seen} {linked.host}: the host and node names are right, and the id is wrong"
+            why = f"{seen} {linked.host}: the host and node names are correct, and the id is wrong"
             return Verdict({"compute_id": named.id}, why, _node_premise(named))
         if place is self.witness(linked):
-            why = f"{seen} {named.host}: the id is right, and the host and node names are wrong"
+            why = f"{seen} {named.host}: the id is correct, and the host and node names are wrong"
             after = {"host": linked.host, "node": linked.hypervisor_hostname}
             return Verdict(after, why, _node_premise(linked))
         return uncertain(

@@ -63,7 +63,7 @@ HEALS: t.Mapping[str, str] = {
     "SG212": _ID_HEALS,
     "SG213": _ID_HEALS + ", and only if a live node has the instance's host and node names",
     "SG214": (
-        "nova-compute on the host that instances.host names overwrites the id at its next periodic pass, even if "
+        "nova-compute on the host in instances.host overwrites the id at its next periodic pass, even if "
         "that name is wrong, and logs 'Correcting compute_id'"
     ),
     "SG215": "never",
@@ -88,13 +88,13 @@ REMEDIES: t.Mapping[str, str] = {
         "devices from the other node to this node; then delete the other node."
     ),
     "SG206": "Follow SG102 for the file and SG112 for the provider.",
-    "SG207": "Repair the links of the instances that name this node (SG213).",
+    "SG207": "Repair the links of the instances that point to this node (SG213).",
     "SG211": "Start nova-compute on the instance's host and wait for a periodic pass, or repair the link.",
     "SG212": "Start nova-compute on the instance's host and wait for a periodic pass, or repair the link.",
     "SG213": "Start nova-compute on the instance's host and wait for a periodic pass, or repair the link.",
     "SG214": (
-        "Find out where the instance's domain runs. Keep nova-compute on the host that instances.host names "
-        "stopped until the link is repaired."
+        "Find out where the instance's domain runs. Keep nova-compute stopped on the host in instances.host "
+        "until the link is repaired."
     ),
     "SG215": "Repair the link: an instance without a host belongs to no node.",
     "SG216": (
@@ -102,7 +102,7 @@ REMEDIES: t.Mapping[str, str] = {
         "compute node of the instance."
     ),
     "SG217": (
-        "Look for the instance's domain on the host that its row names. If there is no domain, remove the host "
+        "Look for the instance's domain on the host in the instance's row. If there is no domain, remove the host "
         "from the row. If there is a domain, the instance was not offloaded."
     ),
     "SG221": "Wait until the migration ends, or confirm or revert the migration. Then repair the link.",

@@ -53,15 +53,18 @@ _REMEDIES = {
         "rebuilds the server from its image, and all its data is lost."
     ),
     "SG701": (
-        "Set evacuate_reset_states=[task]: the run then resets such tasks once the host is proven dead. On a "
-        "dead host most tasks never end. The run never resets the task of an evacuation, migration or "
+        "Set evacuate_reset_states=[task]: the run then resets such tasks once the run has proof that the host is "
+        "dead. On a dead host most tasks never end. The run never resets the task of an evacuation, migration or "
         "deletion: see SG702."
     ),
-    "SG709": "Make the unread items of the evidence readable, then run the same command again.",
+    "SG709": (
+        "Make sure that the run can read the items that the evidence lists as not read, then run "
+        "the same command again."
+    ),
     "SG702": "See docs/codes/SG702.md for the remedy: a migration of the server is open.",
     "SG703": (
-        "Start the dead host again to revert the resize. Until the owner reverts or confirms the resize, the "
-        "server stays on the dead host."
+        "Start the dead host again to revert the resize. Until the owner reverts or confirms the resize, the server "
+        "stays on the dead host."
     ),
     "SG710": (
         "Nova evacuates ACTIVE, SHUTOFF and ERROR servers. Set evacuate_reset_states for PAUSED, SUSPENDED and "
@@ -113,10 +116,10 @@ def _remedy(entry: Unassigned, guest: Guest, hosts: t.Sequence[Destination]) -> 
     alone = guest.zone is not None and all(host.zone != guest.zone for host in hosts)
     if entry.code == "SG512" and alone:
         return (
-            f"Add a host to zone {guest.zone}, or decide to unpin the server. The zone has no other host: Nova would "
-            "accept the request and set the server to ERROR. To unpin the server, use the API in Nova 34 and later "
-            f'(microversion 2.104, PUT /servers/ID {{"server": {{"pinned_availability_zone": null}}}}), or the '
-            "server's request spec in earlier releases."
+            f"Add a host to zone {guest.zone}, or decide to unpin the server. The zone has no other host, so Nova "
+            "would accept the evacuation request and set the server to ERROR. To unpin the server, use the API in "
+            'Nova 34 and later (microversion 2.104, PUT /servers/ID {"server": {"pinned_availability_zone": null}}), '
+            "or the server's request spec in earlier releases."
         )
     return _REMEDIES.get(entry.code, _REMEDIES["SG512"])
 
@@ -160,8 +163,8 @@ def _overcommitted(
     if running + coming + request.headroom_mib <= facts.memory.total_mib and request.overcommit <= 1.0:
         return None
     remedy = (
-        "Spread the guests afterwards: the host may swap, or the OOM killer may end guests, once the guests use "
-        "their full memory."
+        "Move some guests to other hosts afterwards: the host may swap, or the OOM killer may end guests, once the "
+        "guests use their full memory."
     )
     return finding("SG502", Subject("host", host), evidence, remedy)
 

@@ -575,7 +575,7 @@ def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool) -> Ite
             "SG709",
             subject,
             {"not read": "the server's disks and domains on the destination"},
-            "Make the destination readable, then run the same command again.",
+            "Make sure that the run can read the destination, then run the same command again.",
         )
         return
     for name, identity in sorted(before.ids.items()):
@@ -636,7 +636,7 @@ def _elsewhere(bundle: Bundle, name: str, found: RbdImage, host: str, facts: Hos
             "SG709",
             Subject("image", name, host=host),
             evidence,
-            "Make the destination readable, then run the same command again.",
+            "Make sure that the run can read the destination, then run the same command again.",
         )
     elif at != host:
         hosts = [at] if at is not None else []
@@ -660,7 +660,7 @@ def _landed_image(
             "SG709",
             subject,
             {"not read": f"watchers of {name}"},
-            "Make the destination readable, then run the same command again.",
+            "Make sure that the run can read the destination, then run the same command again.",
         )
         return
     addresses = [watcher.address for watcher in found.watchers]

@@ -165,7 +165,7 @@ def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
         remedy = f"Bring the server into another state: Nova {does} only servers that are {' or '.join(statuses)}."
         yield finding("SG710", subject, {"status": server.status}, remedy)
     if server.locked:
-        remedy = "Ask who locked the server. An override allows the move."
+        remedy = "Find out who locked the server. An override allows the move."
         yield finding("SG710", subject, {"locked": True}, remedy)
 
 

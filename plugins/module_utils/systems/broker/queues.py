@@ -33,7 +33,7 @@ except ImportError:
 else:
     AMQP = True
 
-MISSING = "rename_rabbit_url needs the Python library amqp on the controller: pip install 'amqp>=5.0'"
+MISSING = "rename_rabbit_url needs the Python library amqp on the Ansible controller: pip install 'amqp>=5.0'"
 #: Seconds.
 CONNECT_TIMEOUT = 10
 ANSWER_TIMEOUT = 30

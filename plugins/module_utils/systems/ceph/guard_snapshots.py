@@ -452,7 +452,7 @@ def _refuse_infrastructure(
         told = "; ".join(f"{entry.part}: {entry.reason}" for entry in unread)
         raise CephError(
             "the run puts nothing on the blocklist, because it cannot read all addresses of the Ceph cluster itself "
-            f"({told}). Give the Ceph user these rights, or name the addresses of managers and MDS: ceph auth caps "
+            f"({told}). Give the Ceph user these permissions, or set the addresses of managers and MDS: ceph auth caps "
             f"client.USER mon '{CAPS}' osd '...'"
         )
 
@@ -533,9 +533,8 @@ def _unblock(ceph: Ceph, entry: BlocklistEntry) -> None:
         word = "blacklist" if "blacklist" in str(error) else "blocklist"
         raise CephError(
             f"{error}. This Ceph user may not remove addresses from the blocklist (profile rbd may only add them). "
-            f"Name a user with the mon caps 'profile rbd, allow command \"osd {word}\"', or have an "
-            f"administrator run ceph osd {word} {'range ' if entry.range else ''}rm {text}. Then run the same command "
-            "again."
+            f"Name a user with the mon caps 'profile rbd, allow command \"osd {word}\"', or have an administrator run "
+            f"ceph osd {word} {'range ' if entry.range else ''}rm {text}. Then run the same command again."
         ) from error
 
 

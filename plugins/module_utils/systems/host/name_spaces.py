@@ -131,7 +131,7 @@ def _stopped(
         yield NameSpace(role.name, "not running", None, reason="; ".join(engines.failures))
     elif role.name == "nova-compute" and os.path.isdir(KOLLA):
         yield NameSpace(
-            role.name, "not running", None, reason=f"{KOLLA} exists, but there is no container of nova-compute"
+            role.name, "not running", None, reason=f"{KOLLA} exists, but there is no nova-compute container"
         )
     elif role.needed:
         yield _of_unit(role, names, systemctl)

@@ -54,7 +54,8 @@ def read_ovn_state(options: t.Mapping[str, t.Any]) -> OvnState:
     unusable = _unusable_file(options)
     if unusable is not None:
         return OvnState(
-            problem=unusable, fix=f"copy the file to the controller, and name it: {unusable.split(':')[0]}: FILE"
+            problem=unusable,
+            fix=f"copy the file to the Ansible controller, and set its path: {unusable.split(':')[0]}: FILE",
         )
     access = OvnAccess.of(options)
     return OvnState([_northbound(access), _southbound(access)])
@@ -69,7 +70,7 @@ def _unusable_file(options: t.Mapping[str, t.Any]) -> t.Optional[str]:
         if not path:
             return f"{name}: not set, and an ssl: connection needs it"
         if not os.path.isfile(path):
-            return f"{name}: {path} is no file on the controller"
+            return f"{name}: {path} is not a file on the Ansible controller"
         if not os.access(path, os.R_OK):
             return f"{name}: {path} cannot be read by this user"
     return None
@@ -89,7 +90,7 @@ def _southbound(access: OvnAccess) -> OvnDatabaseState:
         select = {"op": "select", "table": "Chassis", "where": [], "columns": ["_uuid", "hostname"]}
         (found,) = ask([select])
         if not found.get("rows"):
-            raise OvnError("there is no chassis to try it with")
+            raise OvnError("there is no chassis to test with")
         row = found["rows"][0]
         where = [["_uuid", "==", row["_uuid"]]]
         return [{"op": "update", "table": "Chassis", "where": where, "row": {"hostname": row["hostname"]}}]

@@ -140,7 +140,7 @@ def test_a_certificate_that_cannot_be_understood_is_not_a_good_one(monkeypatch):
     assert (where, why.startswith("the certificate cannot be parsed: ")) == (path, True)
     monkeypatch.setattr(certificates, "CRYPTOGRAPHY", False)
     assert undecided(with_certificate(certificate("compute1")), "SG314") == [
-        (path, "cryptography is not installed on the controller")
+        (path, "cryptography is not installed on the Ansible controller")
     ]
 
 

@@ -162,7 +162,9 @@ def test_a_container_that_no_known_tool_has_made_is_unknown(tmp_path):
     inside = tree.root / "merged"
     inside.mkdir()
     tree.process(900, "nova-compute", cgroup=deployed.SCOPES["docker"], root=inside)
-    assert classified(tree).why == "nova-compute runs in a unit or container of no known deployment"
+    assert (
+        classified(tree).why == "nova-compute runs in a systemd unit or container that belongs to no known deployment"
+    )
     tree.unit("nova-compute", "/usr/bin/docker start -a nova")
     assert classified(tree).kind == "unknown"
 
