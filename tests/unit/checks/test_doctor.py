@@ -245,7 +245,7 @@ def test_missing_rights_come_with_the_statement_that_grants_them():
     ]
     found = judged(databases=dataclasses.replace(DATABASES, databases=[database(grants=missing)]))
     result = found["api", "database_rights"]
-    assert (result.state, "4 of 5 rights are missing" in result.seen) == (FAILED, True)
+    assert (result.state, "4 of 5 privileges are missing" in result.seen) == (FAILED, True)
     assert result.fix.splitlines() == [
         "GRANT SELECT (id, `key`) ON nova_api.aggregate_metadata TO 'stackguard'@'10.0.0.%';",
         "GRANT SELECT (id, `binary`), UPDATE (host) ON nova_api.services TO 'stackguard'@'10.0.0.%';",

@@ -124,7 +124,7 @@ def test_an_expression_selects_what_it_says(expression, uuids):
         ("[?name=='a'].{n: name}", None, "the expression does not select records"),
         # No expression.
         ("[?name=='a'", 12, "Incomplete expression"),
-        ("[?name 'a']", 8, "it is not a JMESPath expression"),
+        ("[?name 'a']", 8, "the expression is not valid JMESPath"),
         ("[?name==`a]", 9, "Unclosed ` delimiter"),
         ("", None, "cannot be empty"),
     ],

@@ -158,7 +158,7 @@ def test_the_machine_is_named_by_a_jmespath_expression():
     [
         ("nothing.here", "0 power states"),
         ("redfish_facts.system.entries[*][1].PowerState", "2 power states"),
-        ("][", "not a JMESPath expression"),
+        ("][", "not valid JMESPath"),
     ],
 )
 def test_an_expression_that_does_not_name_one_machine_is_no_proof(query, said):

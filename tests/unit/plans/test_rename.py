@@ -223,7 +223,7 @@ def test_agents_that_would_not_register_anew_need_neutrons_database_whatever_was
     request = dataclasses.replace(some.request, has_neutron_db=False)
     with pytest.raises(PlanError, match=reason):
         rename.plan(cloud.bundle, request)
-    with pytest.raises(PlanError, match="knows no unit of an L2 agent"):
+    with pytest.raises(PlanError, match="does not know the systemd unit of an L2 agent"):
         without_database(some, agent_units=("none",))
 
 
