@@ -123,8 +123,8 @@ def _stale_member(index: Index, host: t.Optional[str], key: str, name: t.Optiona
         "SG303",
         Subject("aggregate", key, name, host),
         {"member": host, "similar service names": alike},
-        "Remove the stale name from the aggregate. If the host was renamed, the zone and the filters "
-        "of the aggregate no longer apply to it.",
+        "Remove the stale name from the aggregate. If the host was renamed, the zone and the filters of the aggregate "
+        "no longer apply to the host.",
     )
 
 

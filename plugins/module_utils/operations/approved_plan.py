@@ -150,7 +150,7 @@ class Approver:
             lines.append(f"No {PLAN_FILE} of the approved plan is in {where}: run with --check to see the new plan")
         else:
             lines += ["Differences (- approved, + now):", *approval.differences(approved, decided)]
-        return "\n".join([*lines, "Run with --check again, and approve the plan that it shows"])
+        return "\n".join([*lines, "Run with --check again, and approve the plan that the run shows"])
 
     def _approved(self) -> t.Optional[Json]:
         """Return what was decided by the approved plan, where its file is still there and is what it says."""

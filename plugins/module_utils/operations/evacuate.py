@@ -1011,7 +1011,10 @@ class Evacuation:
         lacking = [entry for entry in servers if entry.uuid not in self.scratch.guarded]
         problems = self._guard_problems(lacking)
         if lacking and not self.scratch.guarded:
-            raise Stopped("the run could not guard any server, so it sent no server", Checked(tuple(problems)))
+            raise Stopped(
+                "the run could not make guard snapshots for any server, so the run evacuated no server",
+                Checked(tuple(problems)),
+            )
         self.scratch.last = records.plain_checked(Checked(tuple(problems)))
         count = sum(len(entry.images) for entry in servers if entry.uuid in self.scratch.guarded)
         self.book.mark(GUARD, journals.DONE, f"{count} images guarded")

@@ -216,7 +216,7 @@ def _to_probe(bundle: Bundle, missing: t.Sequence[reachability.Probe]) -> Result
     for probe in missing:
         wanted.setdefault(names[probe.source], []).append(dataclasses.asdict(probe))
     hosts = ", ".join(sorted({probe.dest for probe in missing}))
-    msg = f"before the run sends a server, it tests whether the source can reach {hosts}"
+    msg = f"before the run sends a server, the run tests whether the source can reach {hosts}"
     return {"changed": False, "state": "none", "again": True, "probe": wanted, "msg": msg}
 
 

@@ -151,7 +151,7 @@ class Rename(planned.Planned):
         """Raise Refused (SG706) where a rename of other names is open, whatever is asked for."""
         if self.is_another(journal):
             head = lifecycle.unfinished(journal, self.goal(journal), " on this host")
-            raise Refused(f"{head}. First resume or roll back this rename, with its own names")
+            raise Refused(f"{head}. First resume or roll back this rename, with the host names that it began with")
         if action != lifecycle.ROLLBACK and lifecycle.goes_back(journal):
             raise Refused(f"operation {journal['operation_id']} is {journal['state']}: only a rollback can end it")
 

@@ -732,7 +732,7 @@ def _notes(context: PlanContext) -> t.List[str]:
     if not _looks_into_queues(context):
         notes.append(
             f"RabbitMQ keeps the queue compute.{context.before.host} until an operator deletes the queue. With "
-            "rename_rabbit_url, the run deletes it."
+            "rename_rabbit_url, the run deletes the queue."
         )
     notes += [
         "The run does not change DNS, certificates, ssh known hosts, monitoring or /etc/hosts of other hosts.",

@@ -80,8 +80,8 @@ STATES: t.Mapping[str, Ended] = {
     "disks-not-open": Ended(
         "disks not open",
         BLOCK,
-        "Nothing is left to clear, but running domains cannot use their disks, or the run does not know whether they "
-        "can.",
+        "Nothing is left to clear, but running domains cannot use their disks, or the run does not know whether the "
+        "domains can use them.",
     ),
     "incomplete": Ended("incomplete", BLOCK, "The operation has ended, and some servers did not move."),
     "none": Ended("nothing to do", None, "Nothing was changed."),

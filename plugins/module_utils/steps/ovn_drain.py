@@ -40,7 +40,7 @@ class ChassisRenamed:
         if found.unchecked or standing(found.findings, []):
             raise StepError(f"OVN after the drain:\n{findings_text(found)}", checked=found)
         ports = count(len(facts.switch_ports or []), "port")
-        told = f"chassis {name}: hostname {new}, same tunnel endpoints; {ports} read, none asks for {old}"
+        told = f"chassis {name}: hostname {new}, same tunnel endpoints; {ports} read, none requests {old}"
         return Done(told, noted(found, systems.overrides))
 
     def _wait_for_hostname(self, params: Params) -> None:

@@ -484,13 +484,13 @@ def _left(systems: Systems, params: Params) -> t.List[str]:
         databases = nova.read_databases(systems.options, sorted({params["host"], params["node"]}))
     left = [f"server {server.name} ({server.id})" for server in servers]
     if databases.cells is None or any(cell.instances is None for cell in databases.cells):
-        raise StepError("the run cannot read the cell databases, so it does not know whether the host is empty")
+        raise StepError("the run cannot read the cell databases, so the run does not know whether the host is empty")
     for cell in databases.cells:
         rows = [row for row in cell.instances or [] if row.host == params["host"] and not row.deleted]
         left += [f"instance row {row.uuid} in cell {cell.name}" for row in rows]
     domains = systems.host.facts(systems.info_arguments).domains
     if domains is None:
-        raise StepError("the run cannot read libvirt, so it does not know whether the host is empty")
+        raise StepError("the run cannot read libvirt, so the run does not know whether the host is empty")
     return left + [f"domain {domain.name} ({domain.uuid}, {domain.state})" for domain in domains]
 
 

@@ -25,7 +25,9 @@ ENTRY = Entry(
     hosts={"findings_hosts": ("main", {})},
     ends={NAME: ("failed", NOTHING)},
     refusals={
-        "no expression": Refusal(NAME, "the expression is not valid JMESPath", {**ANSWERS, "findings_query": "findings[?"}),
+        "no expression": Refusal(
+            NAME, "the expression is not valid JMESPath", {**ANSWERS, "findings_query": "findings[?"}
+        ),
         "no field": Refusal(
             NAME, "a finding has no field 'sverity'", {**ANSWERS, "findings_query": "findings[].sverity"}
         ),

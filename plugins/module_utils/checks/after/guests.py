@@ -112,7 +112,7 @@ def _lost(uuid: str, pid: int, there: t.Optional[Domain], facts: HostFacts) -> t
     evidence = {"libvirt": there.state if there else "no such domain", "QEMU process": pid}
     remedy = (
         f"Find out why libvirt lost QEMU process {pid}. The process still runs and writes the guest's disks; Nova "
-        "would start a second QEMU. End the process only if the guest may be off."
+        "would start a second QEMU. End the QEMU process only if the guest may be off."
     )
     return finding(CODE, subject, evidence, remedy, BLOCKER)
 

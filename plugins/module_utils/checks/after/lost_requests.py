@@ -99,8 +99,9 @@ def _evacuation(row: MigrationRow) -> Finding:
         "destination": row.dest_compute,
     }
     remedy = (
-        "Do not start nova-compute: it would destroy this domain. Find out where the guest runs and which client "
-        "writes its disks; then override this finding for the migration and run the same command again."
+        "Do not start nova-compute: at its start nova-compute would destroy this domain. Find out where the guest runs "
+        "and which client writes its disks; then override this finding for the migration and run "
+        "the same command again."
     )
     subject = Subject("migration", row.uuid or str(row.id), row.instance_uuid, row.source_compute)
     return finding("SG509", subject, evidence, remedy)

@@ -237,7 +237,10 @@ def held(about: EvacuationFacts, host: str, mine: t.Container[str] = ()) -> Item
     for target in about.targets or []:
         reason = target.disabled_reason or ""
         if target.host == host and reason.startswith(OURS) and reason not in mine:
-            remedy = "Wait until that operation ends, or resume it with its journal (stackguard_state_host)."
+            remedy = (
+                "Wait until the other operation ends, or resume the other operation with its journal "
+                "(the journal is on stackguard_state_host)."
+            )
             yield finding("SG707", Subject("host", host), {"disabled_reason": reason}, remedy)
 
 
@@ -351,11 +354,11 @@ def _way_out(row: MigrationRow) -> str:
         )
     return (
         f"Wait until the migration ends. The migration never ends if nova-compute on {row.dest_compute} died or "
-        f"restarted after the migration began. In that case, if {row.dest_compute} does not answer, fence "
-        f"{row.dest_compute}; if {row.dest_compute} answers, destroy the server's domain on it (virsh list --all, "
-        f"virsh destroy). Remove the server's allocation on {row.dest_compute} (openstack resource provider allocation "
-        f"unset --provider PROVIDER_UUID {row.instance_uuid}). Reset the server's state (openstack server set --state "
-        f"active {row.instance_uuid}). Then run the same command again and override this finding."
+        f"restarted after the migration began. For a migration that never ends: if {row.dest_compute} does not answer, "
+        f"fence {row.dest_compute}; if {row.dest_compute} answers, destroy the server's domain on this host (virsh "
+        f"list --all, virsh destroy). Remove the server's allocation on {row.dest_compute} (openstack resource "
+        f"provider allocation unset --provider PROVIDER_UUID {row.instance_uuid}). Reset the server's state (openstack "
+        f"server set --state active {row.instance_uuid}). Then run the same command again and override this finding."
     )
 
 

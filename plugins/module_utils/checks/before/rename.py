@@ -426,7 +426,7 @@ def _name_spaces(case: Case) -> Items:
             remedy = (
                 "Keep the host's name, or let the service use the host's UTS namespace (docs/guides/deployments.md). "
                 "This service keeps the old name until its container is created again, or until its unit starts "
-                "without ProtectHostname=. The collection cannot rename such a host yet."
+                "without ProtectHostname=. The collection cannot rename a host with this service yet."
             )
             yield finding("SG123", subject, evidence, remedy)
         elif entry.own is None and not _no_agent(case, entry):
@@ -599,7 +599,7 @@ def _release(case: Case) -> Items:
             "nova package": case.host.nova_version,
             "service": case.service.version if case.service else None,
         }
-        remedy = "Find out which Nova release runs on this host: the rename depends on it."
+        remedy = "Find out which Nova release runs on this host: the rename depends on the release."
         yield finding("SG705", Subject("host", case.request.inventory_name, host=case.old), evidence, remedy)
     elif case.in_place and not set(known) & set(releases.RENAME_IN_PLACE):
         evidence = {"release": list(known), "in place from": min(releases.RENAME_IN_PLACE)}
@@ -899,8 +899,8 @@ def _child_providers(case: Case) -> Items:
         subject = Subject("resource_provider", children[0].root_provider_uuid or "", host=case.old)
         evidence = {"children": sorted(child.name for child in children)}
         remedy = (
-            "Compare these providers after the rename, because Nova looks up PCI and vGPU devices by name. The "
-            "rename also renames these providers."
+            "Compare these providers after the rename, because Nova looks up PCI and vGPU devices by name. The rename "
+            "also renames these resource providers."
         )
         yield finding("SG304", subject, evidence, remedy)
 

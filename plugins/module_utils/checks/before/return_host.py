@@ -290,9 +290,9 @@ def _another_machine(index: Index, facts: HostFacts, request: ReturnRequest) -> 
             "SG102",
             host_subject(facts),
             {"files": sorted(files.values()), "node of this host": sorted(nodes.values()), "host": request.host},
-            "Keep nova-compute stopped. Verify that this machine is the evacuated host. If this machine is the host, "
-            "write the uuid of the host's compute node into the compute_id file. If this machine is a different host, "
-            "correct the inventory.",
+            "Keep nova-compute stopped. Verify that this machine is the evacuated host. If this machine is the "
+            "evacuated host, write the uuid of the host's compute node into the compute_id file. If this machine is a "
+            "different host, correct the inventory.",
         )
 
 

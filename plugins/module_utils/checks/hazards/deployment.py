@@ -78,8 +78,8 @@ def _stale(facts: HostFacts, entry: ServiceProcess) -> t.Any:
     }
     remedy = (
         f"Do not recreate the container before the name is correct: {entry.program} would start with the name "
-        f"{facts.kernel_hostname}. If that name is wrong, restore the host's name {entry.hostname} (hostnamectl). "
-        "If that name is correct, see docs/guides/deployments.md."
+        f"{facts.kernel_hostname}. If {facts.kernel_hostname} is wrong, restore the host's name {entry.hostname} "
+        f"(hostnamectl). If {facts.kernel_hostname} is correct, see docs/guides/deployments.md."
     )
     subject = Subject("host", f"{facts.inventory_name}:{entry.program}", entry.program, host)
     return finding("SG126", subject, evidence, remedy, _severity(facts, entry))

@@ -181,7 +181,7 @@ def _wrong(request: EvacuationRequest, given: t.Sequence[str], known: KnownAddre
             yield finding("SG506", host, evidence, "Correct the address: it is not an IP address.")
         elif ip in known.others:
             remedy = (
-                "Name only addresses of the dead host: another machine has this address and would lose all its disks."
+                "List only addresses of the dead host: another machine has this address and would lose all its disks."
             )
             yield finding("SG506", host, {**evidence, "belongs to": known.others[ip]}, remedy)
 
@@ -196,7 +196,7 @@ def _hyperconverged(
             "belongs to": f"a monitor, manager, OSD or MDS of cluster {daemons[address]}",
             "would stop": "the daemons on this machine and every other Ceph client there, such as radosgw",
         }
-        remedy = f"Remove the address: the run never puts it on the blocklist. {_OTHER_FENCE}"
+        remedy = f"Remove the address: the run never puts this address on the blocklist. {_OTHER_FENCE}"
         yield finding("SG506", Subject("host", request.host), evidence, remedy)
 
 
@@ -292,7 +292,7 @@ def _not_covered(
             lacking = f"no listed address belongs to a client of this host in cluster {entry.fsid}"
             seen = candidates(known, entry.fsid)
             return (
-                f"{lacking}; addresses seen: {', '.join(seen)}; name the address that belongs to the host"
+                f"{lacking}; addresses seen: {', '.join(seen)}; set the address that belongs to the host"
                 if seen
                 else lacking
             )

@@ -410,8 +410,8 @@ def service_without_node(cell: CellFacts, row: ServiceRow) -> Item:
         "SG116",
         Subject("service", row.uuid or str(row.id), host=row.host),
         {"read from": f"cell {cell.name}", "service id": row.id, "host": row.host},
-        "Look for a compute node with another name of this host (an unfinished rename). If no such node exists, "
-        "start nova-compute on this service's host.",
+        "Look for a compute node with another name of this host (an unfinished rename). If there is no other compute "
+        "node, start nova-compute on the host of this service.",
     )
 
 

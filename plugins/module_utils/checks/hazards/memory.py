@@ -43,8 +43,8 @@ _REMEDIES = {
         "server out (evacuate_partial=true)."
     ),
     "SG504": (
-        "Find the missing image first (another pool, or the trash: rbd trash ls). Without this image, one failed "
-        "start of the server deletes all images of the server."
+        "Find the missing image first (another pool, or the trash: rbd trash ls). Without the missing image, one "
+        "failed start of the server deletes all images of the server."
     ),
     "SG505": "Give the destination the pool and the Ceph configuration that the source has.",
     "SG512": "Start and enable another compute host of the server's zone, or free resources on such a host.",

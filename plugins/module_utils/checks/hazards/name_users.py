@@ -97,7 +97,10 @@ CONSEQUENCES = {
     ),
     "ceilometer": Consequence(
         WARNING,
-        "the agent asks Nova for the instances of its own host name: until the agent restarts, the agent finds none",
+        (
+            "the agent asks Nova for the instances of its own host name: until the agent restarts, the "
+            "agent finds no instances"
+        ),
         "Restart the service after the rename; correct host= if its configuration sets it.",
     ),
     "cyborg": Consequence(

@@ -411,8 +411,8 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
         if found and view not in found:
             known = {"cluster and pool": list(view), "the disks are in": sorted(map(list, found))}
             remedy = (
-                "Give the host the pool and the Ceph configuration of the other hosts to use it as a "
-                "destination. The run leaves the host out."
+                "To use the host as a destination, give it the pool and the Ceph configuration of the other "
+                "hosts. The run leaves the host out."
             )
             yield finding("SG505", Subject("host", name), known, remedy, WARNING if others else BLOCKER)
 

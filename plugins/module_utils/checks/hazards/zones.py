@@ -181,7 +181,8 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
     evidence = {"pinned to": pin, "read from": facts.pins_from, "host": server.host, "zone of its host": zone}
     if pin is None:
         remedy = (
-            "Pin the server to its zone (module server_zone_pin), or use only this collection to resize and move it."
+            "Pin the server to its zone (module server_zone_pin), or use only this collection to resize "
+            "and move the server."
         )
         yield finding("SG401", subject_of(server), evidence, remedy)
     elif pin not in places.carried:

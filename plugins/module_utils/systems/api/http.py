@@ -207,7 +207,7 @@ def max_microversion(connection: t.Any, service: str) -> str:
     except (sdk_exceptions.SDKException, auth_exceptions.ClientException) as error:
         raise ApiError(f"{service}: {_plain(str(error))}", service=service) from None
     if data is None or not data.max_microversion:
-        raise ApiError(f"{service}: no endpoint, or it offers no microversion", service=service)
+        raise ApiError(f"{service}: no endpoint, or the endpoint offers no microversion", service=service)
     return ".".join(str(number) for number in data.max_microversion)
 
 
