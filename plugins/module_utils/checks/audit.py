@@ -174,5 +174,7 @@ def _strangers(index: Index) -> Items:
     # A host that did not answer may be any of them under another name; its own name at least is told already.
     for host in sorted(index.compute_hosts - read - set(index.bundle.unreachable)):
         yield Unchecked(
-            "SG114", host, f"Nova has a {COMPUTE} service of this name, but no host that was read reports the name"
+            "SG114",
+            host,
+            f"Nova has a {COMPUTE} service of this name, but no host that the audit has read reports the name",
         )

@@ -221,7 +221,7 @@ def _clusters(bundle: Bundle) -> Items:
     opened = {(rbd.fsid, rbd.pool) for rbd in views if rbd.opened}
     for fsid, pool in sorted({(rbd.fsid or "unknown", rbd.pool) for rbd in views}):
         if (fsid, pool) not in opened:
-            reason = "no host read this pool"
+            reason = "the run read this pool on no host"
             yield finding("SG709", Subject("service", f"{CEPH}:{fsid}:{pool}"), {"reason": reason}, _REMEDY)
     with_ceph = [facts for facts in bundle.hosts.values() if facts.nova_conf and facts.nova_conf.images_type == "rbd"]
     if with_ceph and not views:

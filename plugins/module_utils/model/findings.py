@@ -437,7 +437,12 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     ),
     Code("SG518", "ceph-rights", BLOCKER, "The Ceph user may not change the OSD blocklist."),
     Code("SG519", "state-lost", WARNING, "An evacuation loses some of the server's state."),
-    Code("SG520", "server-of-a-service", WARNING, "A cloud service created this server and replaces it on its own."),
+    Code(
+        "SG520",
+        "server-of-a-service",
+        WARNING,
+        "A cloud service created this server and replaces the server by itself.",
+    ),
     # SG6xx definition
     Code("SG601", "address-drift", WARNING, "Device addresses changed."),
     Code("SG602", "disk-order-drift", WARNING, "The order of disks changed."),

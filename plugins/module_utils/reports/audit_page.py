@@ -371,7 +371,7 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
     ),
     (r"definitions", "Run with audit_definitions: true, and let Ansible become root on the hosts."),
     (
-        r"the host was not read|not compared with the other hosts|compute host was read|no host that was read",
+        r"the host was not read|not compared with the other hosts|compute host was read|no host that the audit",
         (
             "Make these hosts reachable for Ansible (SG114 has the reason for each host), and name all of them in "
             "audit_hosts."
@@ -403,12 +403,12 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
     (
         r"nova\.conf|compute_id|memory|domains|release",
         (
-            "Install python3-libvirt on these hosts, and let Ansible become root there. SG114 names the facts "
+            "Install python3-libvirt on these hosts, and let Ansible become root there. SG114 lists the facts "
             "that were not read."
         ),
     ),
 )
-_LOOK = "Read the page of the code, which names the sources that the check needs."
+_LOOK = "Read the page of the code, which shows the sources that the check needs."
 
 
 def _coverage(found: audit.AuditResult) -> t.List[t.Dict[str, t.Any]]:

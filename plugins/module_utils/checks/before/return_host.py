@@ -252,7 +252,7 @@ def _unread_ceph(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.
         return [f"the Ceph cluster of {request.inventory_name}: {why}"]
     view = _views(bundle, request).get(place)
     if view is None:
-        return [f"Ceph cluster {place[0]}, pool {place[1]}: no other host that was read has access"]
+        return [f"Ceph cluster {place[0]}, pool {place[1]}: no other host that the run has read has access"]
     reasons = {entry.part: entry.reason for entry in view.rbd.unread}
     return [
         f"Ceph's {part}, as {view.name} sees it: {reasons.get(part, 'not read')}"
@@ -805,7 +805,7 @@ def _look(
         return None, f"the image is in several Ceph clusters: {', '.join(sorted(map(str, seen)))}"
     for images in seen.values():
         return next((image for image in images if image.watchers is not None), images[0]), None
-    return None, "no host read the image: it is not in Nova's pool"
+    return None, "the run read the image on no host: the image is not in Nova's pool"
 
 
 def _client(facts: HostFacts, ceph: str) -> bool:

@@ -284,7 +284,7 @@ def _not_covered(
     own: t.Mapping[str, t.Collection[str]],
 ) -> t.Optional[str]:
     if not entries:
-        return "no Ceph cluster that was read has this disk"
+        return "no Ceph cluster that the run has read has this disk"
     for entry in entries:
         if entry.fsid is None:
             return "the id of the disk's cluster was not read"

@@ -72,7 +72,7 @@ def parsed(url: str) -> Address:
     files = Tls(options.get("ssl_ca_file"), options.get("ssl_cert_file"), options.get("ssl_key_file"))
     nodes = tuple(_node(part, TLS_PORT if tls else PORT) for part in netloc.split(",") if part)
     if not nodes:
-        raise BrokerError("the URL of RabbitMQ names no host")
+        raise BrokerError("the URL of RabbitMQ contains no host")
     return Address(nodes, parse.unquote(path) or "/", files if tls else None)
 
 

@@ -374,7 +374,7 @@ def advisory_lock(url: str, name: str) -> t.Iterator[AdvisoryLock]:
                     raise DatabaseError(text, lock_refused=True) from None
                 raise
             if not taken:
-                raise Conflict(f"another operation holds the lock {name}", lock=name)
+                raise Conflict(f"another operation has the lock {name}", lock=name)
             try:
                 yield AdvisoryLock(connection, key, local)
             finally:

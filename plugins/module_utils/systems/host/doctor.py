@@ -101,7 +101,7 @@ def _nova_conf(options: StateOptions) -> NovaConf:
 
 def _caps(options: StateOptions, conf: NovaConf, user: t.Optional[str]) -> CephCaps:
     if not user:
-        raise ReadError("nova.conf names no Ceph user ([libvirt] rbd_user)")
+        raise ReadError("nova.conf contains no Ceph user ([libvirt] rbd_user)")
     where = rbd.RbdOptions(
         pool=conf.images_rbd_pool or "",
         user=options.ceph_reader or user,
