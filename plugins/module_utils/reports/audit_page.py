@@ -378,7 +378,7 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
         ),
     ),
     (
-        r"OSD blocklist|looked into Ceph|watchers|snapshots",
+        r"OSD blocklist|Ceph was not read|watchers|snapshots",
         (
             "Set audit_ceph: true, and let one host of each Ceph cluster read Ceph as a user that may list images and "
             "the blocklist."
