@@ -122,7 +122,7 @@ STEPS = (
     "resize the server to micro",
     f"verify that the server is in {ZONE}",
     "confirm the resize",
-    "restore the server's old pin",
+    "restore the server's old availability zone pin",
 )
 
 

@@ -145,7 +145,7 @@ def test_the_head_says_what_changed(shown):
     # compute3 was not read in either of them: what is missing may only be unread.
     assert "0 new" in text
     assert "1 not seen" in text
-    assert "did not read everything" in text
+    assert "did not read all sources" in text
     assert shown.run("document.querySelectorAll('.trend polyline').length") == 2
 
 

@@ -279,7 +279,10 @@ class Evacuation:
         proof = memory.get("proof") or {}
         moving_ = [f"{entry.name} -> {entry.target}" for entry in records.in_transit(journal)]
         more = [
-            f"fence: {journal['about'].get('fence')}; last proof: {proof.get('read', 'none')} ({proof.get('at', '-')})",
+            (
+                f"fence: {journal['about'].get('fence')}; most recent proof: {proof.get('read', 'none')} "
+                f"({proof.get('at', '-')})"
+            ),
             f"servers: {len(journal['about']['servers'])}, arrived: {len(memory.get('arrived') or [])}",
             f"in transit: {', '.join(moving_) or 'none'}",
             f"guarded: {len(records.guarded(journal))} servers; on a blocklist: {records.blocklisted(journal)}",

@@ -537,7 +537,7 @@ def _dead_text(host: str, dead: t.Sequence[Finding], notes: str, shown: str) -> 
     closed = [item for item in dead if item.code == checks.DEAD_DISK]
     reasons = []
     if closed:
-        wanted = "Reboot each of these servers hard, when nova-compute runs"
+        wanted = "When nova-compute runs, hard-reboot each of these servers"
         reasons.append(f"{count(len(closed), 'running domain')} cannot use the disks of the server. {wanted}")
     if len(closed) < len(dead):
         unread = count(len(dead) - len(closed), "disk")

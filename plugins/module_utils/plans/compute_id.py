@@ -156,7 +156,7 @@ def _own_files(facts: HostFacts, target: str, identity: str) -> t.Iterator[str]:
         if not item.exists:
             continue
         if item.error is not None:
-            yield f"{item.path} exists, but holds no readable uuid: {item.error}"
+            yield f"{item.path} exists, but contains no valid uuid: {item.error}"
         elif item.uuid != identity:
             yield f"{item.path} holds {item.uuid}, but the compute node of this host is {identity}"
 

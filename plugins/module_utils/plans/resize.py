@@ -59,7 +59,7 @@ def plan(
         steps.append(Step("confirm", "confirm the resize", CONTROLLER, "confirm", move))
     if pins and not request.keep_pin:
         told = [Change(where, "pinned availability zone", zone, str(pin))]
-        steps.append(Step("unpin", "restore the server's old pin", CONTROLLER, "unpin", change, told))
+        steps.append(Step("unpin", "restore the server's old availability zone pin", CONTROLLER, "unpin", change, told))
     notes = [f"{method} keeps the server in {zone}: {why}"]
     if not request.confirm:
         notes.append("The server stays in VERIFY_RESIZE (resize_confirm=false): confirm or revert the resize")

@@ -119,13 +119,13 @@ def _wanted(
         )
         return finding("SG709", subject, evidence, remedy)
     if zone not in zones.carried(known):
-        remedy = "Give the zone an aggregate first: without an aggregate, a pin to the zone has no effect."
+        remedy = "Create an aggregate for the zone first: without an aggregate, an availability zone pin has no effect."
         return finding("SG402", subject, evidence, remedy)
     held = zones.constraint(before, known)
     if held not in (None, zone) or request.zone not in (None, zone):
         remedy = (
-            "Move the server into the zone first, or unpin the server first: a pin only keeps a server in its "
-            "current zone."
+            "Move the server into the zone first, or unpin the server first: an availability zone pin only keeps a "
+            "server in its current zone."
         )
         return finding("SG404", subject, {**evidence, "wanted": request.zone or zone}, remedy)
     return zone

@@ -254,7 +254,7 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
         reasons.append("the cloud is not known: the evidence has neither its name nor its databases")
     for entry, which in ((now, "this audit"), (then, "the earlier audit")):
         if _gaps(entry):
-            reasons.append(f"{which} did not read everything")
+            reasons.append(f"{which} did not read all sources")
     undecided = _undecided(now) - _undecided(then)
     if undecided:
         codes = sorted({code for code, _object in undecided})

@@ -299,7 +299,8 @@ def message(found: Answer, report: Json) -> str:
     if found.unread:
         number = count(len(found.unread), "finding")
         parts.append(
-            f"The report has {number} about unread facts ({_listed(found.unread)}), so checks may be undecided."
+            f"The report has {number} about facts that the audit could not read ({_listed(found.unread)}), so checks "
+            "may be undecided."
         )
     if found.unnamed:
         parts.append(

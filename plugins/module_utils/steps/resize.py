@@ -118,7 +118,7 @@ def _give_back(systems: Systems, params: Params) -> str:
         outcome = _swap(systems, params, params["zone"], params["before"])
     except Conflict as error:
         # Somebody else has pinned it since: theirs is the last word.
-        systems.remark(f"the run does not change the pin of the server: {error}")
+        systems.remark(f"the run does not change the availability zone pin of the server: {error}")
         return (
             "another user changed the availability zone pin of the server during the run, so the run leaves the pin "
             "as it is"
@@ -127,7 +127,7 @@ def _give_back(systems: Systems, params: Params) -> str:
         raise StepError(str(error)) from error
     if outcome == zone_pin.GONE:
         return "the owner deleted the server during the run"
-    return f"the pin of the server is {params['before'] or 'none'}, as before"
+    return f"the availability zone pin of the server is {params['before'] or 'none'}, as before"
 
 
 # --- the resize -----------------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ MINE = {"uuid": make.node(1)}
             ["/etc/nova/compute_id holds", OTHER],
         ),
         (lambda c: c.put("compute_id_files", [here(PATH, OTHER)]), [f"{PATH} holds {OTHER}", make.node(1)]),
-        (lambda c: c.put("compute_id_files", [here(PATH, None)]), ["holds no readable uuid: not a UUID"]),
+        (lambda c: c.put("compute_id_files", [here(PATH, None)]), ["contains no valid uuid: not a UUID"]),
         (
             lambda c: c.put("compute_id_files", [here(PATH, make.node(1))], "compute2"),
             ["on host compute2", "same uuid"],

@@ -85,25 +85,25 @@ def other_database():
     [
         (judged(lost(1), None, "other"), judged(lost(1), LATER), "another cloud"),
         (judged(other_database()), judged(lost(1), LATER), "databases or Ceph pools are not the same"),
-        (judged(lost(1).unreachable("compute3")), judged(lost(1), LATER), "the earlier audit did not read everything"),
-        (judged(lost(1)), judged(lost(1).unreachable("compute3"), LATER), "this audit did not read everything"),
+        (judged(lost(1).unreachable("compute3")), judged(lost(1), LATER), "the earlier audit did not read all sources"),
+        (judged(lost(1)), judged(lost(1).unreachable("compute3"), LATER), "this audit did not read all sources"),
         (
             judged(lost(1).unreachable("compute3")),
             judged(lost(1).unreachable("compute3"), LATER),
-            "did not read everything",
+            "did not read all sources",
         ),
         (judged(lost(1).without("cloud")), judged(lost(1), LATER), "sources that were read are not the same"),
         (
             judged(lost(1).without("cloud")),
             judged(lost(1).without("cloud"), LATER),
-            "did not read everything",
+            "did not read all sources",
         ),
         (
             judged(lost(1), None, "prod", requested=["hosts"]),
             judged(lost(1), LATER, "prod", requested=["hosts", "api"]),
             "sources that were requested are not the same",
         ),
-        (judged(lost(1)), judged(lost(1).host("compute2", memory=None), LATER), "this audit did not read everything"),
+        (judged(lost(1)), judged(lost(1).host("compute2", memory=None), LATER), "this audit did not read all sources"),
         (judged(lost(1), LATER), judged(lost(1)), "no earlier report"),
         (judged(lost(1)), judged(lost(1)), "no earlier report"),
     ],
@@ -162,7 +162,7 @@ def test_what_was_only_counted_is_doubt():
     whole = [judged(lost(1)), judged(lost(1), LATER)]
     then, now = (dataclasses.replace(one, checked=one.checked + findings.Checked((), (item,))) for one in whole)
     found = compared(now, then)
-    assert found.because == ("this audit did not read everything", "the earlier audit did not read everything")
+    assert found.because == ("this audit did not read all sources", "the earlier audit did not read all sources")
     assert compared(whole[1], whole[0]).comparable
 
 

@@ -123,7 +123,7 @@ def test_a_finding_that_something_was_not_read_keeps_every_gate_red(code):
     for query in ({"codes": ["SG113"]}, {"severities": ["info"]}, {"hosts": ["compute1"], "codes": ["SG113"]}):
         found = asked(left, **query)
         assert not found.found and found.fails(queries.FOUND) and not found.fails(queries.NEVER), query
-        assert f"1 finding about unread facts ({code})" in queries.message(found, left)
+        assert f"1 finding about facts that the audit could not read ({code})" in queries.message(found, left)
 
 
 def test_what_another_code_leaves_undecided_is_still_out_of_the_expression():

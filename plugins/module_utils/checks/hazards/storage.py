@@ -62,7 +62,7 @@ GUARD = "stackguard-"
 ALIVE, SILENT, NO_PROOF = "alive", "the source answers, not read", "no proof"
 
 _FENCE = (
-    f"Use a fence with proof: evacuate_fence={either(PROVABLE)}; or attest that the host is dead "
+    f"Use a fence that the run can read back: evacuate_fence={either(PROVABLE)}; or attest that the host is dead "
     "(evacuate_fence=attested, with an override of SG506 for this host and your reason)."
 )
 _LIVES = (
@@ -183,8 +183,8 @@ def _refused_addresses(
             yield finding("SG506", subject, evidence, _LIVES if alive else _UNCOVERED)
         elif signs:
             remedy = (
-                "Wait 30 seconds, then run the same command again: Ceph ends the watch of a refused client "
-                "within that time."
+                "Wait 30 seconds, then run the same command again: Ceph ends the watch of a refused client within "
+                "these 30 seconds."
             )
             yield finding("SG506", subject, {ALIVE: signs, "contradicts": proof.read}, remedy)
     if uncovered:

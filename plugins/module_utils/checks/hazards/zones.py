@@ -190,8 +190,8 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
         yield finding("SG402", subject_of(server), evidence, remedy)
     elif server.host is not None and pin not in places.by_host.get(server.host, []):
         remedy = (
-            "Move the server back into its zone, or change its pin. The next move takes the server to the zone of "
-            "the pin."
+            "Move the server back into its zone, or change its availability zone pin. The next move takes the server "
+            "to the zone of the pin."
         )
         yield finding("SG404", subject_of(server), evidence, remedy)
 

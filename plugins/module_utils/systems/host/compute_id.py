@@ -212,7 +212,7 @@ def missing(path: str, uuid: str) -> bool:
     if not found.exists:
         return True
     if found.error is not None:
-        raise IdentityFileError(f"{path} exists, but holds no readable uuid: {found.error}")
+        raise IdentityFileError(f"{path} exists, but contains no valid uuid: {found.error}")
     if found.uuid != uuid:
         raise IdentityFileError(f"{path} holds {found.uuid}, not {uuid}. The run does not change the file")
     return False
