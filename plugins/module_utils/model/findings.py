@@ -441,7 +441,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG520",
         "server-of-a-service",
         WARNING,
-        "A cloud service created this server and replaces the server by itself.",
+        "A cloud service created this server and replaces the server automatically.",
     ),
     # SG6xx definition
     Code("SG601", "address-drift", WARNING, "Device addresses changed."),
