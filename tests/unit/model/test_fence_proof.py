@@ -47,7 +47,7 @@ def test_a_proof_of_just_now_is_good():
         ({"now": "2026-11-21T05:59:00+00:00"}, "not before now"),
         ({"now": "yesterday"}, "not before now"),
         ({"host": "compute2"}, "the proof is for a fence of another host: compute1"),
-        ({"operation": "another"}, "is of another operation: 0123456789ab"),
+        ({"operation": "another"}, "belongs to another operation: 0123456789ab"),
         ({"kind": "blocklist"}, "the proof is for a fence of kind power, but this run requests blocklist"),
         ({"proof": None}, "not fenced"),
     ],

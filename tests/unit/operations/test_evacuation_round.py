@@ -435,7 +435,7 @@ def test_servers_that_can_not_be_read_are_not_taken_for_gone():
         ({"at": "2026-11-21T05:50:00+00:00"}, "s old"),
         ({"at": "2026-11-21T06:30:00+00:00"}, "not before now"),
         ({"host": "compute2"}, "the proof is for a fence of another host: compute2"),
-        ({"operation_id": "another"}, "of another operation: another"),
+        ({"operation_id": "another"}, "belongs to another operation: another"),
         ({"kind": "command"}, "the proof is for a fence of kind command"),
     ],
 )
