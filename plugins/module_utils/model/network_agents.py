@@ -13,6 +13,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import O
 
 #: Agents that wire ports on a compute host: renamed with it.
 L2_AGENTS = ("Open vSwitch agent", "Linux bridge agent", "NIC Switch agent", "Macvtap agent")
+#: Agents that bind the ports of their host themselves: where one is alive, OVN does not. A NIC Switch agent runs beside
+#: OVN, and binds ports of its own kind only.
+_BINDING_AGENTS = ("Open vSwitch agent", "Linux bridge agent", "Macvtap agent")
 #: Shown by neutron for each Chassis of OVN's southbound database, and named by its hostname, which comes from Open
 #: vSwitch's external_ids. None of them is a row of neutron's own database (facts of nova, 3.1).
 OVN_AGENTS = ("OVN Controller agent", "OVN Controller Gateway agent", "OVN Metadata agent", "OVN Neutron agent")
@@ -25,6 +28,11 @@ OVN_CONTROLLER = "ovn-controller"
 def has_ovn(agents: t.Iterable[ApiAgent]) -> bool:
     """Whether the ports of the host with these agents are OVN's."""
     return any(agent.agent_type in OVN_AGENTS for agent in agents)
+
+
+def binds_without_ovn(agent: ApiAgent) -> bool:
+    """Whether an agent proves that OVN does not bind the ports of its host; one that is dead may be a leftover."""
+    return agent.agent_type in _BINDING_AGENTS and agent.alive
 
 
 def signs_of_ovn(host: str, facts: t.Optional[HostFacts], ovn: t.Optional[OvnFacts]) -> t.List[str]:

@@ -19,7 +19,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
-    L2_AGENTS,
+    OVN_CONTROLLERS,
+    binds_without_ovn,
     has_ovn,
     is_without_ovn,
     signs_of_ovn,
@@ -56,6 +57,7 @@ def check(index: Index) -> Items:
         return
     yield from _chassis(index, ovn)
     yield from _hosts(index, ovn)
+    yield from _without_chassis(index, ovn)
     yield from half_renames(ovn)
     if ovn.port_bindings is None:
         reason = "; ".join(entry.reason for entry in ovn.unread) or "not read"
@@ -76,15 +78,81 @@ def _why_it_matters(index: Index) -> t.Optional[str]:
     if shown:
         named = "; ".join(f"{name}: {', '.join(shown[name])}" for name in sorted(shown)[:_NAMED])
         return f"{count(len(shown), 'host')} with signs of OVN: {named}"
-    if any(agent.agent_type in L2_AGENTS for agent in agents or []):
+    unknown = _undecided(index)
+    if not unknown and index.compute_hosts and _services_read(index):
         return None
-    unknown = sorted(name for name, facts in bundle.hosts.items() if not is_without_ovn(facts))
-    unknown = sorted({*unknown, *bundle.unreachable})
-    if bundle.hosts and not unknown:
-        return None
-    what = "neutron's agents were not read" if agents is None else "neutron shows no agent that binds ports"
+    what = "neutron's agents were not read" if agents is None else "no agent that is alive shows who binds the ports"
     whose = f"it is not known whether these hosts have OVN: {', '.join(unknown[:_NAMED])}"
-    return f"{what}, and {whose if unknown else 'no host was read'}"
+    return f"{what}, and {whose if unknown else 'the compute hosts were not read from Nova'}"
+
+
+def _services_read(index: Index) -> bool:
+    """Whether Nova's compute hosts are known, all of them."""
+    return index.api_services is not None or index.cells_read("services")
+
+
+def _undecided(index: Index) -> t.List[str]:
+    """Return the compute hosts of which nothing proves that they are without OVN, also those that no one read.
+
+    A host is decided by an agent of another kind that is alive, or by its own facts.
+    """
+    bundle = index.bundle
+    decided = {
+        agent.host for agent in (bundle.cloud.agents if bundle.cloud else None) or [] if binds_without_ovn(agent)
+    }
+    hosts = _ports_hosts(index)
+    # The inventory's name of a host that was not reached is not Nova's: it counts unless agents decide for all.
+    unreached = set() if hosts and hosts <= decided else set(bundle.unreachable)
+    for facts in bundle.hosts.values():
+        name = conf_host(facts) or facts.kernel_hostname
+        hosts.add(name)
+        if is_without_ovn(facts):
+            decided.add(name)
+    return sorted((hosts | unreached) - decided)
+
+
+def _ports_hosts(index: Index) -> t.Set[str]:
+    """Return Nova's compute hosts, without those of ironic alone: their ports are bound elsewhere."""
+    kinds: t.Dict[str, t.Set[str]] = collections.defaultdict(set)
+    for node in index.nodes or []:
+        kinds[str(node.host)].add(str(node.hypervisor_type).casefold())
+    return {name for name in index.compute_hosts if kinds.get(name) != {"ironic"}}
+
+
+def _without_chassis(index: Index, ovn: OvnFacts) -> Items:
+    """Say of which hosts nothing was compared: the southbound database has no chassis of theirs, or is another cloud's.
+
+    What a host's own Open vSwitch says of a chassis that is missing is SG318.
+    """
+    rows, cloud = ovn.chassis or [], index.bundle.cloud
+    known, judged = {row.name for row in rows}, set(_with_system_id(index.bundle.hosts.values()))
+    told: t.Set[str] = set(judged)
+    for agent in (cloud.agents if cloud else None) or []:
+        if agent.agent_type in OVN_CONTROLLERS and agent.id not in known and agent.host not in told:
+            told.add(agent.host)
+            yield from _not_compared(agent.host, ovn, f"neutron shows {agent.agent_type} {agent.id}")
+    short = {row.hostname.partition(".")[0].casefold() for row in rows}
+    for name in _undecided(index):
+        if name not in told and name.partition(".")[0].casefold() not in short:
+            yield from _not_compared(name, ovn, "it is not known whether the host has OVN")
+
+
+def _not_compared(host: str, ovn: OvnFacts, why: str) -> Items:
+    where = f"the southbound database at {ovn.southbound or 'ovn_sb_connection'}"
+    for code in _OF_HOST:
+        yield Unchecked(code, host, f"{why}, and {where} has no chassis of it")
+
+
+def _with_system_id(hosts: t.Iterable[HostFacts]) -> t.Iterator[str]:
+    """Return the hosts that :func:`host_items` compares by what their own Open vSwitch says."""
+    for facts in hosts:
+        external = facts.ovs_external_ids or {}
+        if _remote(external):
+            yield conf_host(facts) or facts.kernel_hostname
+
+
+def _remote(external: t.Mapping[str, str]) -> bool:
+    return any(key.startswith("ovn-remote") for key in external)
 
 
 def _chassis(index: Index, ovn: OvnFacts) -> Items:
@@ -134,7 +202,12 @@ def host_items(name: str, facts: HostFacts, ovn: OvnFacts) -> Items:
         reasons = "; ".join(entry.reason for entry in facts.unread if entry.part == "ovs_external_ids")
         for code in _OF_HOST:
             yield Unchecked(code, name, f"external_ids of Open vSwitch were not read: {reasons or 'no reason'}")
-    if not own or not any(key.startswith("ovn-remote") for key in external):
+    if not _remote(external):
+        return
+    if not own:
+        # ovn-controller takes its name from a file then, which no one reads here.
+        for code in _OF_HOST:
+            yield Unchecked(code, name, "external_ids of Open vSwitch have ovn-remote and no system-id")
         return
     subject = Subject("host", name, host=host)
     mine = [entry for entry in ovn.chassis or [] if entry.name == own]

@@ -198,3 +198,96 @@ def test_a_database_that_does_not_answer_is_told_and_nothing_else_is_taken_for_d
 
 def test_a_host_without_ovn_is_not_asked():
     assert told(with_host(healthy(), ovs_external_ids={"system-id": "x"})) == []
+
+
+def agents_of(some, kind, **changes):
+    """Each host has an agent of this kind."""
+    rows = [dataclasses.replace(row, agent_type=kind, **changes) for row in builders.healthy().bundle.cloud.agents]
+    return without_databases(each_host(some, ovs_external_ids=None, deployment=None), agents=rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "alive", "silent"),
+    [
+        ("Open vSwitch agent", True, True),
+        ("Linux bridge agent", True, True),
+        ("Macvtap agent", True, True),
+        ("Open vSwitch agent", False, False),
+        ("NIC Switch agent", True, False),
+        ("DHCP agent", True, False),
+    ],
+)
+def test_only_an_agent_that_binds_ports_and_is_alive_shows_that_a_host_has_no_ovn(kind, alive, silent):
+    """A NIC Switch agent runs beside OVN, and a dead Open vSwitch agent is what a change to OVN leaves behind."""
+    found = told(agents_of(healthy(), kind, alive=alive))
+    assert {item.code for item in found} == (set() if silent else set(ovn.AUDITED))
+
+
+def test_an_agent_decides_for_its_own_host_only():
+    some = agents_of(healthy(), "Open vSwitch agent")
+    others = [row for row in some.cloud.bundle.cloud.agents if row.host != "compute2"]
+    found = told(without_databases(some, agents=others))
+    assert {item.code for item in found} == set(ovn.AUDITED)
+    assert all("have OVN: compute2" in item.reason for item in found)
+
+
+def test_a_compute_host_that_no_one_read_counts():
+    """It was in neither list of the audit: the inventory has one host, Nova has three."""
+    some = without_databases(each_host(healthy(), ovs_external_ids={}), agents=[])
+    one = dataclasses.replace(some.cloud.bundle, hosts={"compute1": some.cloud.bundle.hosts["compute1"]})
+    found = list(ovn.check(Index(one)))
+    assert {item.code for item in found} == set(ovn.AUDITED)
+    assert all("compute2, compute3" in item.reason for item in found)
+
+
+def test_compute_hosts_that_were_not_read_from_nova_prove_nothing():
+    some = without_databases(each_host(healthy(), ovs_external_ids={}), agents=[], services=None)
+    silent = dataclasses.replace(some.cloud.bundle, databases=None)
+    assert {item.code for item in ovn.check(Index(silent))} == set(ovn.AUDITED)
+
+
+def test_a_host_of_ironic_alone_has_no_ports_of_its_own():
+    some = agents_of(healthy(), "Open vSwitch agent")
+    cloud = some.cloud.change("compute_nodes", {"host": "compute3"}, "compute3", 1, hypervisor_type="ironic")
+    cloud = cloud.change("hypervisors", {"service_host": "compute3"}, hypervisor_type="ironic")
+    rows = [row for row in cloud.bundle.cloud.agents if row.host != "compute3"]
+    bundle = cloud.cloud(agents=rows).bundle
+    bundle = dataclasses.replace(bundle, hosts={name: bundle.hosts[name] for name in ("compute1", "compute2")})
+    assert list(ovn.check(Index(bundle))) == []
+
+
+def unread_hosts(some):
+    return dataclasses.replace(some.cloud.bundle, hosts={})
+
+
+def test_the_southbound_database_of_another_cloud_proves_nothing():
+    """It has no chassis of this cloud: nothing of its hosts was compared, and the audit had nothing to tell."""
+    found = list(ovn.check(Index(unread_hosts(with_ovn(healthy(), chassis=[])))))
+    assert {(item.code, item.object) for item in found} == {
+        (code, host) for code in ("SG318", "SG319", "SG321", "SG323") for host in ("compute1", "compute2", "compute3")
+    }
+    assert all(isinstance(item, Unchecked) and "OVN Controller agent" in item.reason for item in found)
+    assert all("tcp:192.0.2.100:6642" in item.reason for item in found)
+    assert list(ovn.check(Index(unread_hosts(healthy())))) == []
+
+
+def test_a_compute_host_without_chassis_and_without_agents_is_undecided():
+    some = healthy()
+    rows = [row for row in ovn_of(some).chassis if row.hostname != "compute3"]
+    some = with_ovn(dataclasses.replace(some, cloud=some.cloud.cloud(agents=[])), chassis=rows)
+    found = list(ovn.check(Index(unread_hosts(some))))
+    assert {(item.code, item.object) for item in found} == {
+        (code, "compute3") for code in ("SG318", "SG319", "SG321", "SG323")
+    }
+    other = dataclasses.replace(builders.agent(3, "compute3"), agent_type="Linux bridge agent")
+    some = dataclasses.replace(some, cloud=some.cloud.cloud(agents=[other]))
+    assert list(ovn.check(Index(unread_hosts(some)))) == [], "another agent binds its ports"
+
+
+def test_a_chassis_without_system_id_in_open_vswitch_is_undecided():
+    """ovn-controller takes its name from a file: which chassis is the host's own is not known."""
+    found = told(with_ids(healthy(), **{"system-id": None}))
+    assert {(item.code, item.object) for item in found} == {
+        (code, "compute1") for code in ("SG318", "SG319", "SG321", "SG323")
+    }
+    assert all(isinstance(item, Unchecked) and "no system-id" in item.reason for item in found)
