@@ -16,6 +16,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import ovn as hazards
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiPort, Bundle, HostFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
     WARNING,
     Finding,
     Subject,
@@ -23,7 +24,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     finding,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import signs_of_ovn
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
+    binds_without_ovn,
+    has_ovn,
+    signs_of_ovn,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import NOT_BOUND, OvnFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
 
@@ -33,8 +38,15 @@ _PARTS = ("chassis", "switch_ports")
 def check(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> Items:
     """SG511: ports of guests elsewhere that name this host; SG318, SG321, SG323: its chassis; SG317: not read."""
     ovn = bundle.databases.ovn if bundle.databases else None
+    agents = [agent for agent in (bundle.cloud.agents if bundle.cloud else None) or [] if agent.host == request.host]
     signs = signs_of_ovn(request.host, facts, ovn)
+    signs += sorted(f"{agent.agent_type} {agent.id}" for agent in agents if has_ovn([agent]))
     if not signs:
+        if facts.ovs_external_ids is None and not any(binds_without_ovn(agent) for agent in agents):
+            # A stopped ovn-controller leaves no process, and after a clean stop no chassis and no agent either.
+            reasons = "; ".join(entry.reason for entry in facts.unread if entry.part == "ovs_external_ids")
+            why = f"external_ids of Open vSwitch were not read ({reasons or 'no reason'})"
+            yield Unchecked("SG317", request.host, f"it is not known whether the host has OVN: {why}")
         return
     if ovn is None:
         yield Unchecked("SG317", request.host, f"OVN's databases were not read, and the host has OVN: {signs[0]}")
@@ -82,4 +94,4 @@ def _ports(bundle: Bundle, facts: HostFacts, ovn: OvnFacts, request: ReturnReque
             f"Bind the port to the server's host in Nova (openstack port set --host HOST {port.name}) before this host "
             "starts: its chassis would claim the port."
         )
-        yield finding("SG511", Subject("port", port.name, "OVN", request.host), evidence, remedy, WARNING)
+        yield finding("SG511", Subject("port", port.name, "OVN", request.host), evidence, remedy, BLOCKER)

@@ -15,7 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Unchecked
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnEncap
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
-from ansible_collections.stackguard.nova.tests.unit.builders import guest, uid
+from ansible_collections.stackguard.nova.tests.unit.builders import agent, guest, uid
 from ansible_collections.stackguard.nova.tests.unit.checks.before.test_return_host import REQUEST as EVACUATED
 from ansible_collections.stackguard.nova.tests.unit.checks.before.test_return_host import back as evacuated
 from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import (
@@ -59,12 +59,12 @@ def test_a_port_of_a_guest_elsewhere_that_names_the_host_is_reported(word):
     """By hostname, in a list, or by the chassis' name: each is enough for its chassis to claim it."""
     some = back()
     (item,) = found(with_ovn(some, switch_ports=[switch_port(port_of(some), word)]))
-    assert (item.code, item.object.id, item.severity) == ("SG511", port_of(some), "warning")
+    assert (item.code, item.object.id, item.severity) == ("SG511", port_of(some), "blocker")
     assert "openstack port set --host" in item.remedy
 
 
 def test_a_port_that_nobody_knows_is_reported():
-    assert codes(with_ovn(back(), switch_ports=[switch_port("stray", "compute1")])) == [("SG511", "warning")]
+    assert codes(with_ovn(back(), switch_ports=[switch_port("stray", "compute1")])) == [("SG511", "blocker")]
 
 
 def test_ports_of_servers_that_are_still_here_and_of_routers_are_none():
@@ -96,9 +96,47 @@ def test_without_connections_a_host_with_ovn_is_undecided_and_one_without_is_not
     some = dataclasses.replace(some, cloud=some.cloud.databases(ovn=None))
     (item,) = found(some)
     assert isinstance(item, Unchecked) and item.code == "SG317"
-    assert found(with_host(some, ovs_external_ids={"system-id": "x"})) == []
+    other = dataclasses.replace(some, cloud=some.cloud.cloud(agents=[]))
+    assert found(with_host(other, ovs_external_ids={"system-id": "x"})) == []
     without_ports = dataclasses.replace(back(), cloud=back().cloud.cloud(ports=None))
     assert [item.code for item in found(without_ports)] == ["SG511"]
+
+
+def silent(agents, **changes):
+    """The host's Open vSwitch was not read, its ovn-controller is stopped, and there is no connection."""
+    some = dataclasses.replace(back(), cloud=back().cloud.databases(ovn=None).cloud(agents=agents))
+    unread = [Unread("ovs_external_ids", "ovs-vsctl: no answer")]
+    return with_host(some, **{"ovs_external_ids": None, "unread": unread, **changes})
+
+
+def test_neutrons_agents_show_that_a_stopped_host_has_ovn():
+    """Neither Open vSwitch nor a process nor a chassis said so: nothing was asked, and the return was clear."""
+    (item,) = found(silent(back().cloud.bundle.cloud.agents))
+    assert isinstance(item, Unchecked) and item.code == "SG317"
+    assert "the host has OVN: OVN Controller agent" in item.reason
+
+
+@pytest.mark.parametrize(
+    "agents",
+    [
+        [],
+        None,
+        [agent(1, "compute1", alive=False)],
+        [agent(1, "compute1", "NIC Switch agent", "neutron-sriov-nic-agent")],
+        [agent(2, "compute2")],
+    ],
+    ids=["none", "not read", "a dead leftover", "of another kind of port", "of another host"],
+)
+def test_a_host_of_which_nothing_decides_is_undecided(agents):
+    """After a clean stop of ovn-controller neither a chassis nor an agent is left."""
+    (item,) = found(silent(agents))
+    assert isinstance(item, Unchecked) and item.code == "SG317"
+    assert "not known whether the host has OVN" in item.reason and "no answer" in item.reason
+
+
+def test_an_agent_that_binds_the_ports_or_open_vswitch_itself_decides():
+    assert found(silent([agent(1, "compute1", "Linux bridge agent", "neutron-linuxbridge-agent")])) == []
+    assert found(silent([], ovs_external_ids={"system-id": "x"}, unread=[])) == []
 
 
 def test_the_gate_asks_it():
