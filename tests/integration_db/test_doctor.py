@@ -17,11 +17,12 @@ from ansible_collections.stackguard.nova.plugins.plugin_utils import playbooks
 from ansible_collections.stackguard.nova.tests.unit.systems import grant_statements
 
 ASKED = doctor.Asked(sources=["databases"], operations=playbooks.operations(), tolerance=3600)
+KINDS = ["DHCP agent", "Open vSwitch agent"]
 
 
 def judged(world: World, user: str) -> tuple[doctor.DatabasesState, dict[tuple[str, str], doctor.Result]]:
     state = read_databases_state(world.options(user), ASKED.operations, planned.rights())
-    found = checks.judge(ASKED, doctor.CloudState(agents=["DHCP agent"]), state, [], None)
+    found = checks.judge(ASKED, doctor.CloudState(agents=KINDS, alive_agents=KINDS), state, [], None)
     return state, {(result.subject, result.part): result for result in found}
 
 

@@ -21,9 +21,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_ovn i
     OvnDatabaseState,
     OvnState,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import OVN_AGENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import BINDING_AGENTS, OVN_AGENTS
 
 REACHED, RIGHTS = "ovn_database", "ovn_rights"
+#: Operations that do not begin with OVN without the databases, and those that leave something unchecked or undone.
+_REFUSE = ("rename_host",)
+_USE = ("audit", "evacuate_host", "return_host")
 _OPTIONS = {NORTHBOUND: "ovn_nb_connection"}
 _SET = "put both connections into the variables, as neutron's [ovn] section has them: ovn_nb_connection: tcp:HOST:6641"
 _LIST = {
@@ -50,22 +53,30 @@ def _not_given(asked: Asked, cloud: t.Optional[CloudState]) -> Result:
     def result(state: str, seen: str, fix: str = "") -> Result:
         return Result("databases", "ovn", REACHED, state, seen, fix)
 
-    if "rename_host" not in asked.operations:
-        return result(OK, "ovn_nb_connection is not set, and only a rename needs this connection")
+    users = [name for name in asked.operations if name in (*_REFUSE, *_USE)]
+    if not users:
+        return result(OK, "ovn_nb_connection is not set, and no requested operation uses it")
     kinds = cloud.agents if cloud else None
     if not kinds:
         # Neutron's list is empty while its workers see no events of OVN, and for users that are no administrators.
         seen = (
-            "ovn_nb_connection is not set. A rename needs this connection if the network agents are OVN's, and neutron "
-            "showed no agents"
+            f"ovn_nb_connection is not set. {', '.join(users)} use it if the network agents are OVN's, and neutron "
+            "showed none"
         )
         return result(NOT_CHECKED, seen)
     found = sorted(set(kinds) & set(OVN_AGENTS))
-    if not found:
-        return result(OK, "not needed: no host has an OVN agent")
-    return result(
-        FAILED, f"ovn_nb_connection is not set, and a rename needs this connection for: {', '.join(found)}", _SET
-    )
+    needing = [name for name in users if name in _REFUSE]
+    if found and needing:
+        seen = f"ovn_nb_connection is not set, and {', '.join(needing)} needs it for: {', '.join(found)}"
+        return result(FAILED, seen, _SET)
+    if found:
+        seen = f"ovn_nb_connection is not set, and {', '.join(users)} check nothing of: {', '.join(found)}"
+        return result(NOT_CHECKED, seen, _SET)
+    binding = sorted(set(cloud.alive_agents if cloud else []) & set(BINDING_AGENTS))
+    if not binding:
+        seen = "ovn_nb_connection is not set, and no agent that binds ports is alive: the cloud may have OVN"
+        return result(NOT_CHECKED, seen, _SET)
+    return result(OK, f"not needed: neutron shows no OVN agent, and these are alive: {', '.join(binding)}")
 
 
 def _database(database: OvnDatabaseState) -> t.List[Result]:

@@ -92,6 +92,8 @@ class CloudState:
     agents: t.Optional[t.List[str]] = None
     clock: t.Optional[ClockOffset] = None
     clock_reason: str = ""
+    #: Kinds of which an agent is alive.
+    alive_agents: t.List[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import O
 L2_AGENTS = ("Open vSwitch agent", "Linux bridge agent", "NIC Switch agent", "Macvtap agent")
 #: Agents that bind the ports of their host themselves: where one is alive, OVN does not. A NIC Switch agent runs beside
 #: OVN, and binds ports of its own kind only.
-_BINDING_AGENTS = ("Open vSwitch agent", "Linux bridge agent", "Macvtap agent")
+BINDING_AGENTS = ("Open vSwitch agent", "Linux bridge agent", "Macvtap agent")
 #: Shown by neutron for each Chassis of OVN's southbound database, and named by its hostname, which comes from Open
 #: vSwitch's external_ids. None of them is a row of neutron's own database (facts of nova, 3.1).
 OVN_AGENTS = ("OVN Controller agent", "OVN Controller Gateway agent", "OVN Metadata agent", "OVN Neutron agent")
@@ -32,7 +32,7 @@ def has_ovn(agents: t.Iterable[ApiAgent]) -> bool:
 
 def binds_without_ovn(agent: ApiAgent) -> bool:
     """Whether an agent proves that OVN does not bind the ports of its host; one that is dead may be a leftover."""
-    return agent.agent_type in _BINDING_AGENTS and agent.alive
+    return agent.agent_type in BINDING_AGENTS and agent.alive
 
 
 def signs_of_ovn(host: str, facts: t.Optional[HostFacts], ovn: t.Optional[OvnFacts]) -> t.List[str]:
@@ -70,6 +70,14 @@ def _running(facts: HostFacts) -> t.List[str]:
 def is_without_ovn(facts: HostFacts) -> bool:
     """Whether it is known of a host that no ovn-controller works there: no sign of it, where one would be seen."""
     return not signs_of_ovn("", facts, None) and (facts.ovs_external_ids is not None or facts.deployment is not None)
+
+
+def is_undecided(agents: t.Iterable[ApiAgent], facts: HostFacts) -> bool:
+    """Whether a host without a sign of OVN may have it all the same: a stopped ovn-controller leaves no process.
+
+    ``agents``: those of the host. After a clean stop neither a chassis nor an agent of OVN is left.
+    """
+    return facts.ovs_external_ids is None and not any(binds_without_ovn(agent) for agent in agents)
 
 
 def ports_are_ovns(

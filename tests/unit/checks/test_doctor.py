@@ -59,7 +59,8 @@ CLOUD = CloudState(
         RightsProbe("placement_api", "GET placement /resource_providers", 0),
         RightsProbe("network_api", "GET network /agents", 3),
     ],
-    agents=["DHCP agent"],
+    agents=["DHCP agent", "Open vSwitch agent"],
+    alive_agents=["DHCP agent", "Open vSwitch agent"],
     clock=NOW,
 )
 

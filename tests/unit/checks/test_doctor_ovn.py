@@ -26,10 +26,12 @@ ASKED = Asked(operations=["rename_host"])
 NB = OvnDatabaseState("northbound", "tcp:192.0.2.1:6641", writable=True)
 SB = OvnDatabaseState("southbound", "tcp:192.0.2.1:6642", writable=True)
 OVN, OVS = ["OVN Controller agent"], ["Open vSwitch agent"]
+OTHERS = ["DHCP agent", "NIC Switch agent"]
 
 
-def judged(state, asked=ASKED, agents=None):
-    found = checks.judge(asked, state, CloudState(agents=agents))
+def judged(state, asked=ASKED, agents=None, alive=None):
+    cloud = CloudState(agents=agents, alive_agents=list(agents or []) if alive is None else alive)
+    found = checks.judge(asked, state, cloud)
     assert all(result.seen for result in found)
     assert all(result.fix for result in found if result.state == FAILED), "what failed has its command"
     return {(result.subject, result.part): result for result in found}
@@ -81,7 +83,15 @@ def test_an_option_that_is_missing_is_a_failure():
         (["rename_host"], OVS, OK),
         (["rename_host"], [], NOT_CHECKED),
         (["rename_host"], None, NOT_CHECKED),
-        (["audit"], OVN, OK),
+        (["rename_host"], OTHERS, NOT_CHECKED),
+        (["rename_host", "audit"], OVN, FAILED),
+        (["audit"], OVN, NOT_CHECKED),
+        (["return_host"], OVN, NOT_CHECKED),
+        (["evacuate_host"], OVN, NOT_CHECKED),
+        (["return_host", "evacuate_host", "audit"], [], NOT_CHECKED),
+        (["return_host", "evacuate_host", "audit"], OTHERS, NOT_CHECKED),
+        (["return_host", "evacuate_host", "audit"], [*OTHERS, "Linux bridge agent"], OK),
+        (["repair_links"], OVN, OK),
     ],
 )
 def test_without_connections_it_depends_on_operation_and_agents(operations, agents, state):
@@ -89,6 +99,11 @@ def test_without_connections_it_depends_on_operation_and_agents(operations, agen
     found = judged(None, Asked(operations=operations), agents)
     assert found["ovn", "ovn_database"].state == state
     assert (found["ovn", "ovn_rights"].state == OK) == (state == OK)
+
+
+def test_a_dead_agent_proves_nothing():
+    """It is what a change from Open vSwitch to OVN leaves behind."""
+    assert judged(None, agents=OVS, alive=[])["ovn", "ovn_database"].state == NOT_CHECKED
 
 
 def test_a_rename_with_ovn_needs_neutrons_database():

@@ -50,10 +50,10 @@ def read_cloud_state(options: t.Mapping[str, t.Any]) -> CloudState:
     except ApiError as error:
         return CloudState(problem=error.message)
     probes = [_probe(cloud, *row) for row in PROBES]
-    agents, about = _agents(cloud)
+    agents, alive, about = _agents(cloud)
     clock, reason = _clock(cloud)
     user, project = _names(cloud)
-    return CloudState(None, user, project, [*probes, about], agents, clock, reason)
+    return CloudState(None, user, project, [*probes, about], agents, clock, reason, alive)
 
 
 def _probe(
@@ -72,15 +72,18 @@ def _probe(
         return RightsProbe(part, request, None, error.data.get("status"), error.message)
 
 
-def _agents(cloud: t.Any) -> t.Tuple[t.Optional[t.List[str]], RightsProbe]:
+def _agents(cloud: t.Any) -> t.Tuple[t.Optional[t.List[str]], t.List[str], RightsProbe]:
     request = f"GET {http.NETWORK} {_AGENTS}"
     try:
-        found = list(http.pages(cloud, http.NETWORK, _AGENTS, "agents", None, {"fields": ["id", "agent_type"]}))
+        found = list(
+            http.pages(cloud, http.NETWORK, _AGENTS, "agents", None, {"fields": ["id", "agent_type", "alive"]})
+        )
     except ApiError as error:
-        return None, RightsProbe("network_api", request, None, error.data.get("status"), error.message)
+        return None, [], RightsProbe("network_api", request, None, error.data.get("status"), error.message)
     kinds = sorted({str(item.get("agent_type")) for item in found})
+    alive = sorted({str(item.get("agent_type")) for item in found if item.get("alive") is True})
     # Neutron hides what a user may not see: an empty list proves nothing.
-    return kinds or None, RightsProbe("network_api", request, len(found))
+    return kinds or None, alive, RightsProbe("network_api", request, len(found))
 
 
 def _clock(cloud: t.Any) -> t.Tuple[t.Optional[ClockOffset], str]:
