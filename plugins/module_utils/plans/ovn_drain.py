@@ -23,6 +23,10 @@ NOT_VERIFIED = (
     "OVN: the run does not verify the chassis, since OVN's databases were not read (SG317). Compare ovn-sbctl list "
     "Chassis with the new name before the host gets servers."
 )
+NOT_KNOWN = (
+    "OVN: it is not known whether the host has OVN (SG317), and the run verifies no chassis. Compare ovn-sbctl list "
+    "Chassis with the new name before the host gets servers."
+)
 ROUTED = (
     "OVN with routed provider networks: restart neutron's API after the run. Neutron maps the segments to the new "
     "hostname when it starts."

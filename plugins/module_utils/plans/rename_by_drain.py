@@ -31,7 +31,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     TargetHost,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import ports_are_ovns
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import is_undecided, ports_are_ovns
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
     CONTROLLER,
     HOST,
@@ -345,6 +345,8 @@ def _notes(drain: _Drain) -> t.List[str]:
         )
     if drain.has_ovn:
         notes += [ovn_drain.ROUTED] if ovn_drain.is_verifiable(base.databases.ovn) else [ovn_drain.NOT_VERIFIED]
+    elif is_undecided(drain.old_agents, base.host):
+        notes.append(ovn_drain.NOT_KNOWN)
     if not drain.options.bring_back and drain.guests:
         notes.append("The guests stay on their new hosts (rename_drain_return=true moves them back).")
     return notes

@@ -122,6 +122,32 @@ def test_signs_of_ovn_count_where_neutron_shows_no_agent(some):
     assert found(silent) == {("SG317", "blocker")}
 
 
+def unknown(some, agents):
+    """Open vSwitch was not read, ovn-controller does not run, and there is no connection."""
+    hidden = with_host(some, ovs_external_ids=None, unread=[Unread("ovs_external_ids", "no answer")])
+    return dataclasses.replace(hidden, cloud=hidden.cloud.cloud(agents=agents).databases(ovn=None))
+
+
+@pytest.mark.parametrize(
+    "agents",
+    [[], [builders.agent(1, "compute1", alive=False)], [builders.agent(1, "compute1", "NIC Switch agent", "sriov")]],
+    ids=["none", "a dead leftover", "of another kind of port"],
+)
+def test_a_host_of_which_nothing_decides_is_refused(some, agents):
+    """It counted as one without OVN: no step verified the chassis, and no note said so."""
+    hidden = unknown(some, agents)
+    assert found(hidden) == {("SG317", "blocker")}
+    plan = plan_of(hidden)
+    assert "ovn_chassis" not in {step.name for step in plan.steps}
+    assert ovn_drain.NOT_KNOWN in plan.notes, "an override passes the finding, and the plan says what that means"
+
+
+def test_a_host_with_another_agent_that_binds_ports_is_decided(some):
+    hidden = unknown(some, [builders.agent(1, "compute1", "Linux bridge agent", "neutron-linuxbridge-agent")])
+    assert found(hidden) == set()
+    assert ovn_drain.NOT_KNOWN not in plan_of(hidden).notes
+
+
 def test_a_host_without_ovn_needs_none_of_it():
     from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 

@@ -25,8 +25,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
-    binds_without_ovn,
     has_ovn,
+    is_undecided,
     signs_of_ovn,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import NOT_BOUND, OvnFacts
@@ -42,8 +42,7 @@ def check(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> Items:
     signs = signs_of_ovn(request.host, facts, ovn)
     signs += sorted(f"{agent.agent_type} {agent.id}" for agent in agents if has_ovn([agent]))
     if not signs:
-        if facts.ovs_external_ids is None and not any(binds_without_ovn(agent) for agent in agents):
-            # A stopped ovn-controller leaves no process, and after a clean stop no chassis and no agent either.
+        if is_undecided(agents, facts):
             reasons = "; ".join(entry.reason for entry in facts.unread if entry.part == "ovs_external_ids")
             why = f"external_ids of Open vSwitch were not read ({reasons or 'no reason'})"
             yield Unchecked("SG317", request.host, f"it is not known whether the host has OVN: {why}")

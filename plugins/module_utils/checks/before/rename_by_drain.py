@@ -31,6 +31,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
     L2_AGENTS,
     OVN_AGENTS,
+    is_undecided,
     ports_are_ovns,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
@@ -106,6 +107,18 @@ def _ovn(case: rename.Case) -> Items:
             has_neutron_db=case.request.has_neutron_db,
         )
         yield from ovn.check_emptied(about)
+    elif is_undecided(case.agents, case.host):
+        reasons = [entry.reason for entry in case.host.unread if entry.part == "ovs_external_ids"]
+        evidence = {"external_ids of Open vSwitch": "; ".join(reasons) or "not read", "network agents": _kinds(case)}
+        remedy = (
+            "Make external_ids of Open vSwitch readable on the host, then run the same command again. If the host has "
+            "no Open vSwitch and no OVN, override this finding."
+        )
+        yield finding("SG317", Subject("host", case.request.inventory_name, host=case.old), evidence, remedy)
+
+
+def _kinds(case: rename.Case) -> t.List[str]:
+    return sorted({agent.agent_type for agent in case.agents})
 
 
 def can_drain(
