@@ -19,7 +19,7 @@ from ovn_servers import Controller, OvnServers
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn_drain as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import ovn_drain as steps
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename, runner
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename, rename_by_drain, runner
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import reading, southbound
 
 OLD, NEW, OTHER = "compute1", "renamed1", "compute2"
@@ -45,13 +45,15 @@ class Scene:
         """What the step host_names does to Open vSwitch."""
         self.external_ids["hostname"] = self.controller.hostname = NEW
 
-    def verify(self, timeout=5):
+    def systems(self):
         host = types.SimpleNamespace(
             facts=lambda _arguments: types.SimpleNamespace(ovs_external_ids=dict(self.external_ids), unread=[])
         )
-        systems = rename.Systems(self.servers.options, host, {}, time.sleep, time.monotonic, at_end=self.at_end)
+        return rename.Systems(self.servers.options, host, {}, time.sleep, time.monotonic, at_end=self.at_end)
+
+    def verify(self, timeout=5):
         params = {**self.step.params, "timeout": timeout}
-        return steps.actions(systems)["ovn_chassis"].apply(params, {})
+        return steps.actions(self.systems())["ovn_chassis"].apply(params, {})
 
     def hostname(self):
         return {row.name: row.hostname for row in southbound.read_chassis(self.stranger._database)}[self.name]
@@ -152,3 +154,35 @@ def test_a_database_that_does_not_answer_is_no_proof(scene):
 def test_it_can_be_carried_out_again(scene):
     scene.rename()
     assert scene.verify().remark == scene.verify().remark
+
+
+@pytest.mark.parametrize("action", ["drain_audit", "new_service_status"])
+def test_a_resume_at_a_later_step_reads_the_chassis_again(scene, action, monkeypatch):
+    """The chassis was verified, the run was killed, and a deployment tool took the hostname back."""
+    done = []
+    monkeypatch.setattr(rename_by_drain.compute_services, "set_service_status", lambda *_arguments: done.append(1))
+    monkeypatch.setattr(rename.Systems, "cloud", None)
+    later = rename_by_drain.actions(scene.systems())[action]
+    params = {"ovn": dict(scene.step.params), "status": "enabled", "reason": None}
+    memory = {"register": {"service_id": "service", "provider": "node"}}
+    scene.rename()
+    scene.verify()
+    scene.external_ids["hostname"] = scene.controller.hostname = OLD
+    scene.until(lambda: scene.hostname() == OLD)
+    with pytest.raises(runner.StepError, match="SG318"):
+        later.apply(params, memory)
+    assert done == []
+
+
+def test_with_the_chassis_proven_again_the_service_is_enabled(scene, monkeypatch):
+    done = []
+    monkeypatch.setattr(rename_by_drain.compute_services, "set_service_status", lambda *_arguments: done.append(1))
+    monkeypatch.setattr(rename.Systems, "cloud", None)
+    later = rename_by_drain.actions(scene.systems())["new_service_status"]
+    memory = {"register": {"service_id": "service", "provider": "node"}}
+    scene.rename()
+    scene.verify()
+    later.apply({"ovn": dict(scene.step.params), "status": "enabled", "reason": None}, memory)
+    assert done == [1]
+    later.apply({"status": "enabled", "reason": None}, memory)
+    assert done == [1, 1], "a journal of an earlier version, and a host without OVN"

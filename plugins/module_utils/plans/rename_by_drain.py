@@ -51,6 +51,10 @@ KIND = in_place.KIND
 POINT_OF_NO_RETURN = "delete_service"
 
 
+#: The params of the step that verifies OVN's chassis; None: the plan has none.
+_Proof = t.Optional[t.Mapping[str, t.Any]]
+
+
 class _Drain:
     """What the steps of a drain look up, found once; the host's own part is that of a rename in place."""
 
@@ -133,7 +137,9 @@ def plan(
         if drain.agents:
             steps.append(in_place.new_agents(drain.new, drain.agents, drain.request.agent_timeout))
     steps += [in_place.start(base, "start_compute", "nova-compute", compute_units, True), _register(drain)]
-    steps += [_aggregates(drain), *_ovn(drain), _audit(drain), _enable(drain)]
+    chassis = _ovn(drain)
+    proof = next((step.params for step in chassis if step.action == "ovn_chassis"), None)
+    steps += [_aggregates(drain), *chassis, _audit(drain, proof), _enable(drain, proof)]
     if drain.options.bring_back and drain.guests:
         steps.append(_return(drain))
     return Plan(KIND, request.operation_id, f"{drain.old} -> {drain.new}", steps, _notes(drain))
@@ -284,7 +290,7 @@ def _ovn(drain: _Drain) -> t.List[Step]:
     return ovn_drain.steps(base.databases.ovn, base.host, names, drain.old_agents, drain.request.agent_timeout)
 
 
-def _audit(drain: _Drain) -> Step:
+def _audit(drain: _Drain, ovn: _Proof) -> Step:
     base = drain.base
     params = {
         "inventory_name": drain.request.inventory_name,
@@ -295,14 +301,16 @@ def _audit(drain: _Drain) -> Step:
         "old_node": base.node.uuid,
         "aggregates": [entry["id"] for entry in _memberships(drain)],
         "guests": [guest.uuid for guest in drain.guests],
+        "ovn": ovn,
     }
     return Step("audit", "verify that the old name is gone everywhere", CONTROLLER, "drain_audit", params)
 
 
-def _enable(drain: _Drain) -> Step:
+def _enable(drain: _Drain, ovn: _Proof) -> Step:
     service = drain.base.api_service
     held = in_place.reason_of(drain.request.operation_id)
     params = {"host": drain.new, "status": service.status, "reason": service.disabled_reason, "held": held}
+    params["ovn"] = ovn
     changes = [Change(f"compute service of {drain.new}", "status", "disabled", service.status)]
     title = (
         "enable the new compute service"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import ovn_drain as after
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import standing
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, standing
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.ovn import OvnSession
@@ -36,9 +37,7 @@ class ChassisRenamed:
             self._wait_for_controller(params)
             facts = reading.read_ovn(systems.options, [old, new, name])
             session.close()
-        found = after.check(params, facts, systems.host.facts(systems.info_arguments))
-        if found.unchecked or standing(found.findings, []):
-            raise StepError(f"OVN after the drain:\n{findings_text(found)}", checked=found)
+        found = _compared(systems, params, facts)
         ports = count(len(facts.switch_ports or []), "port")
         told = f"chassis {name}: hostname {new}, same tunnel endpoints; {ports} read, none requests {old}"
         return Done(told, noted(found, systems.overrides))
@@ -72,6 +71,23 @@ class ChassisRenamed:
 
     def undo(self, params: Params) -> None:
         """Never reached: the old host is gone."""
+
+
+def read_again(systems: Systems, params: t.Optional[Params]) -> None:
+    """Prove the chassis once more: a run that resumes does not carry out again what was verified before.
+
+    ``params``: those of the step that verified it; None: the plan has none. Raises :class:`StepError`.
+    """
+    if params is not None:
+        names = [params["old"], params["new"], params["chassis"]["name"]]
+        _compared(systems, params, reading.read_ovn(systems.options, names))
+
+
+def _compared(systems: Systems, params: Params, facts: OvnFacts) -> Checked:
+    found = after.check(params, facts, systems.host.facts(systems.info_arguments))
+    if found.unchecked or standing(found.findings, []):
+        raise StepError(f"OVN after the drain:\n{findings_text(found)}", checked=found)
+    return found
 
 
 def actions(systems: Systems) -> t.Dict[str, Action]:

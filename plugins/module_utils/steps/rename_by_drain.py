@@ -22,6 +22,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.wording impo
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.rename_by_drain import POINT_OF_NO_RETURN
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import ovn_drain
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import (
     ComputeUp,
     Memory,
@@ -693,7 +694,9 @@ class NewServiceStatus:
         self.systems = systems
 
     def apply(self, params: Params, memory: Memory) -> Done:
-        """Set it."""
+        """Set it, once OVN's chassis is proven in this very run."""
+        # Journals of earlier versions do not have it.
+        ovn_drain.read_again(self.systems, params.get("ovn"))
         with as_step_error():
             service_id = memory["register"]["service_id"]
             # Journals of earlier versions do not say under which reason the service waits.
@@ -715,6 +718,7 @@ class DrainAudit:
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Read, check, and refuse on any blocker, and where a place of the name was not read."""
+        ovn_drain.read_again(self.systems, params.get("ovn"))
         registered = memory["register"]
         expected = checks.ReplacedHost(
             inventory_name=params["inventory_name"],

@@ -171,6 +171,14 @@ def test_the_chassis_is_verified_before_the_new_service_is_enabled(some):
     )
 
 
+def test_the_last_steps_prove_the_chassis_again(some):
+    """A run that resumes at one of them does not carry out the step before it."""
+    proof = step_of(some).params
+    assert [step_of(some, name).params["ovn"] for name in ("audit", "enable_service")] == [proof, proof]
+    other = dataclasses.replace(some, cloud=some.cloud.databases(ovn=None))
+    assert [step_of(other, name).params["ovn"] for name in ("audit", "enable_service")] == [None, None]
+
+
 def test_an_override_of_sg317_leaves_the_agents_and_says_what_is_not_verified(some):
     plan = plan_of(dataclasses.replace(some, cloud=some.cloud.databases(ovn=None)))
     names = [step.name for step in plan.steps]
