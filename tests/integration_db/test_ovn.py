@@ -629,6 +629,32 @@ def test_only_the_ports_of_the_host_are_copied(scene):
         assert [port.name for port in northbound.read_ports(database)] == scene.ports
 
 
+@pytest.mark.parametrize("word", ["compute2,compute1", "compute1,compute2"])
+def test_a_list_of_hosts_is_read_for_each_of_them(ovn, word):
+    """A condition compares the whole value: a port in transit was in the facts of no host."""
+    ovn.chassis(OLD, 1)
+    ovn.chassis(OTHER, 2)
+    ovn.ports(word, ["moving"])
+    ovn.ports("compute3", ["stranger"])
+    ovn.label("moving", "compute3")
+    for host in (OLD, OTHER):
+        facts = reading.read_ovn(ovn.options, [host])
+        assert [port.requested for port in facts.switch_ports] == [word]
+        assert [binding.logical_port for binding in facts.port_bindings] == ["moving"]
+    assert reading.read_ovn(ovn.options, ["compute9"]).switch_ports == []
+
+
+def test_a_column_that_this_version_does_not_have_is_no_condition(ovn, monkeypatch):
+    """The additional chassis came with OVN 22.09: with an older one the whole connection would fail."""
+    monkeypatch.setattr(southbound, "CHASSIS_COLUMNS", (*southbound.CHASSIS_COLUMNS, "of_tomorrow"))
+    tables = {**southbound._TABLES, southbound.BINDINGS: (*southbound._TABLES[southbound.BINDINGS], "of_tomorrow")}
+    monkeypatch.setattr(southbound, "_TABLES", tables)
+    ovn.chassis(OLD, 1)
+    ovn.ports(OLD, ["port"])
+    facts = reading.read_ovn(ovn.options, [OLD])
+    assert [binding.logical_port for binding in facts.port_bindings] == ["port"], facts.unread
+
+
 def test_an_audit_reads_the_chassis_and_the_ports_that_name_none(scene):
     scene.servers.update("stranger", "nobody")
     scene.servers.nb("--wait=sb", "sync")

@@ -170,7 +170,9 @@ class OvnDatabase:
         replica.listeners = self._listeners
         for table, clauses in self._conditions.items():
             if table not in self.absent:
-                replica.cond_change(table, [list(clause) for clause in clauses])
+                # A clause over a column that this version does not have is an error of the whole connection.
+                there = [list(clause) for clause in clauses if f"{table}.{clause[0]}" not in self.absent]
+                replica.cond_change(table, there)
         made = connection.Connection(replica, self.timeout)
         made.start()
         self.idl, self._connection = replica, made

@@ -35,11 +35,15 @@ _TABLES = {
 BATCH = 1000
 
 
-def of_hosts(access: OvnAccess, names: t.Sequence[str]) -> OvnDatabase:
-    """Return the database with the ports that name one of these hosts or chassis; no names: no ports."""
+def of_hosts(access: OvnAccess, names: t.Sequence[str], ports: t.Sequence[str] = ()) -> OvnDatabase:
+    """Return the database with the ports that name one of these hosts or chassis; no names: no ports.
+
+    A condition compares the whole value, so that a list of hosts matches none: ``ports`` are added by their name.
+    """
     clauses = [["options", "includes", ["map", [[REQUESTED, name]]]] for name in names]
     for key in (HOST_ID, PARENT_HOSTNAME):
         clauses += [["external_ids", "includes", ["map", [[key, name]]]] for name in names]
+    clauses += [["name", "==", port] for port in ports]
     conditions: Conditions = {PORTS: clauses}
     return OvnDatabase(access, SCHEMA, _TABLES, conditions)
 

@@ -70,7 +70,8 @@ def _known(database: OvnDatabase) -> None:
 
 
 def _northbound(access: OvnAccess, names: t.Sequence[str], parts: Parts, probe: bool) -> None:
-    with northbound.of_hosts(access, names) as database:
+    lists = [entry.logical_port for entry in parts["port_bindings"] if "," in (entry.option or "")]
+    with northbound.of_hosts(access, names, lists) as database:
         parts["switch_ports"] = northbound.read_ports(database)
         parts["gateways"] = northbound.read_gateways(database)
         if probe:

@@ -38,10 +38,14 @@ _TABLES = {
 NEEDED = (f"{BINDINGS}.requested_chassis", f"{BINDINGS}.up", "Chassis_Private")
 
 
+#: Columns that name a chassis: all but the first of a list in C(requested-chassis) are additional ones.
+CHASSIS_COLUMNS = ("chassis", "requested_chassis", "additional_chassis", "requested_additional_chassis")
+
+
 def of_chassis(access: OvnAccess, uuids: t.Sequence[str] = (), names: t.Sequence[str] = ()) -> OvnDatabase:
     """Return the database with the bindings of these chassis (by uuid), and of ports that name one of ``names``."""
     clauses: t.List[t.List[t.Any]] = [
-        [column, "includes", ["uuid", uuid]] for uuid in uuids for column in ("chassis", "requested_chassis")
+        [column, "includes", ["uuid", uuid]] for uuid in uuids for column in CHASSIS_COLUMNS
     ]
     clauses += [["options", "includes", ["map", [[REQUESTED, name]]]] for name in names]
     conditions: Conditions = {BINDINGS: clauses}
