@@ -309,8 +309,7 @@ def _audit(drain: _Drain, ovn: _Proof) -> Step:
 def _enable(drain: _Drain, ovn: _Proof) -> Step:
     service = drain.base.api_service
     held = in_place.reason_of(drain.request.operation_id)
-    params = {"host": drain.new, "status": service.status, "reason": service.disabled_reason, "held": held}
-    params["ovn"] = ovn
+    params = {"host": drain.new, "status": service.status, "reason": service.disabled_reason, "held": held, "ovn": ovn}
     changes = [Change(f"compute service of {drain.new}", "status", "disabled", service.status)]
     title = (
         "enable the new compute service"

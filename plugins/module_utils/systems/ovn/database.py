@@ -171,8 +171,8 @@ class OvnDatabase:
         for table, clauses in self._conditions.items():
             if table not in self.absent:
                 # A clause over a column that this version does not have is an error of the whole connection.
-                there = [list(clause) for clause in clauses if f"{table}.{clause[0]}" not in self.absent]
-                replica.cond_change(table, there)
+                chosen = [list(clause) for clause in clauses if f"{table}.{clause[0]}" not in self.absent]
+                replica.cond_change(table, chosen)
         made = connection.Connection(replica, self.timeout)
         made.start()
         self.idl, self._connection = replica, made
