@@ -399,6 +399,14 @@ def packages():
     )
 
 
+def with_open_vswitch(deployment=None):
+    """A deployment on which Open vSwitch runs, too."""
+    made = deployment or packages()
+    return dataclasses.replace(
+        made, processes=[*made.processes, process("ovs-vswitchd", "/usr/sbin/ovs-vswitchd", None, pid=4713)]
+    )
+
+
 def process(program, command, unit=None, engine=None, hostname=None, pid=4711):
     """A process of a service. ``hostname``: it has a UTS namespace of its own, with that name."""
     number = "5" * 64 if engine else None

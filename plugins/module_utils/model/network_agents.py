@@ -23,6 +23,8 @@ OVN_AGENTS = ("OVN Controller agent", "OVN Controller Gateway agent", "OVN Metad
 OVN_CONTROLLERS = ("OVN Controller agent", "OVN Controller Gateway agent")
 #: The program that binds the ports of a host with OVN.
 OVN_CONTROLLER = "ovn-controller"
+#: The program that has the ports of a host with Open vSwitch.
+VSWITCHD = "ovs-vswitchd"
 
 
 def has_ovn(agents: t.Iterable[ApiAgent]) -> bool:
@@ -75,9 +77,12 @@ def is_without_ovn(facts: HostFacts) -> bool:
 def is_undecided(agents: t.Iterable[ApiAgent], facts: HostFacts) -> bool:
     """Whether a host without a sign of OVN may have it all the same: a stopped ovn-controller leaves no process.
 
-    ``agents``: those of the host. After a clean stop neither a chassis nor an agent of OVN is left.
+    ``agents``: those of the host. After a clean stop neither a chassis nor an agent of OVN is left. Where no Open
+    vSwitch runs, in a container or not, OVN has nothing to bind a port to.
     """
-    return facts.ovs_external_ids is None and not any(binds_without_ovn(agent) for agent in agents)
+    if facts.ovs_external_ids is not None or any(binds_without_ovn(agent) for agent in agents):
+        return False
+    return facts.deployment is None or any(entry.program == VSWITCHD for entry in facts.deployment.processes)
 
 
 def ports_are_ovns(

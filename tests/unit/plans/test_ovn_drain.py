@@ -124,7 +124,8 @@ def test_signs_of_ovn_count_where_neutron_shows_no_agent(some):
 
 def unknown(some, agents):
     """Open vSwitch was not read, ovn-controller does not run, and there is no connection."""
-    hidden = with_host(some, ovs_external_ids=None, unread=[Unread("ovs_external_ids", "no answer")])
+    unread = [Unread("ovs_external_ids", "no answer")]
+    hidden = with_host(some, ovs_external_ids=None, unread=unread, deployment=builders.with_open_vswitch())
     return dataclasses.replace(hidden, cloud=hidden.cloud.cloud(agents=agents).databases(ovn=None))
 
 
@@ -140,6 +141,13 @@ def test_a_host_of_which_nothing_decides_is_refused(some, agents):
     plan = plan_of(hidden)
     assert "ovn_chassis" not in {step.name for step in plan.steps}
     assert ovn_drain.NOT_KNOWN in plan.notes, "an override passes the finding, and the plan says what that means"
+
+
+def test_a_host_on_which_no_open_vswitch_runs_is_decided(some):
+    """A host of the lab without agents, or of Calico."""
+    hidden = with_host(unknown(some, []), deployment=builders.packages())
+    assert found(hidden) == set()
+    assert ovn_drain.NOT_KNOWN not in plan_of(hidden).notes
 
 
 def test_a_host_with_another_agent_that_binds_ports_is_decided(some):

@@ -15,7 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Unchecked
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnEncap
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
-from ansible_collections.stackguard.nova.tests.unit.builders import agent, guest, uid
+from ansible_collections.stackguard.nova.tests.unit.builders import agent, guest, packages, uid, with_open_vswitch
 from ansible_collections.stackguard.nova.tests.unit.checks.before.test_return_host import REQUEST as EVACUATED
 from ansible_collections.stackguard.nova.tests.unit.checks.before.test_return_host import back as evacuated
 from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import (
@@ -106,7 +106,8 @@ def silent(agents, **changes):
     """The host's Open vSwitch was not read, its ovn-controller is stopped, and there is no connection."""
     some = dataclasses.replace(back(), cloud=back().cloud.databases(ovn=None).cloud(agents=agents))
     unread = [Unread("ovs_external_ids", "ovs-vsctl: no answer")]
-    return with_host(some, **{"ovs_external_ids": None, "unread": unread, **changes})
+    runs = with_open_vswitch()
+    return with_host(some, **{"ovs_external_ids": None, "unread": unread, "deployment": runs, **changes})
 
 
 def test_neutrons_agents_show_that_a_stopped_host_has_ovn():
@@ -137,6 +138,10 @@ def test_a_host_of_which_nothing_decides_is_undecided(agents):
 def test_an_agent_that_binds_the_ports_or_open_vswitch_itself_decides():
     assert found(silent([agent(1, "compute1", "Linux bridge agent", "neutron-linuxbridge-agent")])) == []
     assert found(silent([], ovs_external_ids={"system-id": "x"}, unread=[])) == []
+
+
+def test_a_host_on_which_no_open_vswitch_runs_is_decided():
+    assert found(silent([], deployment=packages())) == []
 
 
 def test_the_gate_asks_it():
