@@ -156,7 +156,7 @@ def test_a_group_without_a_host_is_a_failure(run, report):
 def test_a_refusal_removes_the_report_of_an_earlier_run(run, report, tmp_path):
     assert run(doctor_sources=["journals"]).returncode == 0
     done = run(doctor_sources=[])
-    assert done.returncode == 2 and "Name at least one source in doctor_sources" in " ".join(done.stdout.split())
+    assert done.returncode == 2 and "Set doctor_sources to at least one source" in " ".join(done.stdout.split())
     assert not (tmp_path / "reports" / "doctor.json").exists()
     done = run(doctor_operation=["audit"])
     assert done.returncode == 2 and "did you mean doctor_operations?" in " ".join(done.stdout.split())

@@ -498,7 +498,7 @@ def test_where_the_destination_was_not_read_it_is_not_known_and_not_made_active(
     nova.scene = nova.scene.unread("compute3")
     result = nova.rounds(state)
     assert not [call for call in nova.calls if call[0] == "reset"]
-    assert "Make compute3 readable" in str(result["report"])
+    assert "can read compute3" in str(result["report"])
 
 
 def test_one_that_was_paused_is_not_made_active(monkeypatch, state):

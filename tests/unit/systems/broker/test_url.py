@@ -47,7 +47,7 @@ def test_quoted_passwords_and_files_for_tls_are_taken():
     [
         ("http://nova:geheim@mq1:15672/", "must begin with"),
         ("geheim", "must begin with"),
-        ("rabbit:///", "names no host"),
+        ("rabbit:///", "contains no host"),
         ("rabbit://mq1:5672/", "no user and password"),
         ("rabbit://geheim@mq1:5672/", "no user and password"),
         ("rabbit://nova:geheim@mq1:99999/", "cannot be parsed"),
