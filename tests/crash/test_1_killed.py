@@ -107,7 +107,7 @@ def test_killed_at_every_boundary_the_same_command_finishes(lab, guests, playboo
     state.assert_same(identity, state.identity(lab, new), "records")
 
 
-@pytest.mark.matrix
+@pytest.mark.matrix("crash-back")
 def test_a_rollback_killed_at_every_boundary_ends_with_everything_as_before(lab, guests, playbooks, names, sparks):
     old, new = names
     before = everything(lab)

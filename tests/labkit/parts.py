@@ -103,7 +103,8 @@ PARTS = {
     "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
     "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
     "forecast": MatrixPart("random states of hosts: the forecast against what nova-compute does"),
-    "crash": MatrixPart("a rename killed at every boundary, forward and back", ("tests/crash",)),
+    "crash": MatrixPart("a rename killed at every boundary; connections that are lost", ("tests/crash",)),
+    "crash-back": MatrixPart("a rollback killed at every boundary", ("tests/crash",)),
     "rename-disturbed": MatrixPart(
         "a rename whose host reboots, and whose guests end, are changed, and get requests meanwhile", ("tests/crash",)
     ),
