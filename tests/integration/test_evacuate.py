@@ -114,7 +114,7 @@ def test_all_guests_of_a_dead_host_run_elsewhere_with_their_disks(clean, playboo
     rereading = {"evacuate_max_parallel": 4, "evacuate_measured_for": 1}
     with evacuation.no_progress(lab, OTHER) as stopped:
         process = start(playbooks, variables={**rereading, "evacuate_max_rounds": 1})
-        killing.when_said(process, f": to {OTHER}")
+        killing.when_said(process, f": evacuation to {OTHER}")
         stopped()
         broken = playbooks.finish(process, timeout=900).failed()
     assert (

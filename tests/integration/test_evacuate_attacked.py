@@ -199,7 +199,7 @@ def test_somebody_switches_the_host_on_again_while_its_servers_are_sent(clean, p
     slow = {**by_power(lab), "evacuate_max_parallel": 1, "evacuate_proof_max_age": 10}
     with evacuation.no_progress(lab, OTHER) as stopped:
         process = start(playbooks, fence="power", variables=slow)
-        killing.when_said(process, f": to {OTHER}")
+        killing.when_said(process, f": evacuation to {OTHER}")
         stopped()
         lab.command("host", SOURCE, "power-on")
     ended = playbooks.finish(process, timeout=900).failed()
@@ -232,7 +232,7 @@ def test_the_link_of_the_fenced_host_heals_while_its_servers_are_sent(clean, pla
         evacuation.mark(lab, OTHER, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
     cut(lab)
     process = start(playbooks, variables={"evacuate_max_parallel": 1, "evacuate_measured_for": 1})
-    killing.when_said(process, f": to {OTHER}", times=2)
+    killing.when_said(process, f": evacuation to {OTHER}", times=2)
     lab.command("host", SOURCE, "join")
     playbooks.finish(process, timeout=900).ok()
     assert_left(lab, guests.values())
@@ -421,7 +421,7 @@ def test_an_evacuation_that_is_left_after_something_was_sent_keeps_the_host_fenc
     slow = {"evacuate_max_parallel": 1, "evacuate_max_rounds": 1, "evacuate_measured_for": 1}
     with evacuation.no_progress(lab, OTHER) as stopped:
         process = start(playbooks, variables=slow)
-        killing.when_said(process, f": to {OTHER}")
+        killing.when_said(process, f": evacuation to {OTHER}")
         stopped()
         playbooks.finish(process, timeout=900).failed()
         # Nova is at it.
