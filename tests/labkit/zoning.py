@@ -22,6 +22,8 @@ def tidy(lab):
     lab.command("guests", "delete", "--all", check=False)
     for host in lab.hosts:
         enable(lab, host)
+        # A test before this one may have started nova-compute as its last.
+        waiting.until(f"{host} up", lambda host=host: lab.service(host)["state"] == "up" or None, 120)
     waiting.until("the scheduler takes all hosts", lambda: not evacuation.shunned(lab) or None, 120, 2)
     shutil.rmtree(state_dir(lab), ignore_errors=True)
 
