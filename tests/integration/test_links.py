@@ -10,6 +10,7 @@ is stopped while links are wrong, or it would mend some of them before they are 
 
 from __future__ import annotations
 
+import datetime
 import dataclasses
 import json
 import uuid as uuids
@@ -297,9 +298,10 @@ def on_all(lab, command):
 
 
 def start(lab):
+    since = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
     on_all(lab, "systemctl start nova-compute")
     for host in HOSTS:
-        guestkit.wait_compute(lab, host)
+        guestkit.wait_compute(lab, host, since=since)
 
 
 @pytest.fixture(scope="module")

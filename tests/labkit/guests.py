@@ -67,12 +67,16 @@ def wait_report(lab, host, before, timeout=180):
     waiting.until(f"a report of nova-compute on {host}", lambda: reports(lab, host) > before or None, timeout, 2)
 
 
-def wait_compute(lab, host, timeout=120):
-    """Wait until Nova takes nova-compute of a host for up: also for a minute after it was stopped."""
+def wait_compute(lab, host, timeout=120, since=""):
+    """Wait until Nova takes nova-compute of a host for up: also for a minute after it was stopped.
+
+    ``since``: it must have reported then or later; UTC, ISO 8601.
+    """
 
     def up():
         service = lab.service(host)
-        return service if service and service["state"] == "up" else None
+        heard = service and service["state"] == "up" and str(service["updated_at"]) >= since
+        return service if heard else None
 
     return waiting.until(lambda: f"nova-compute up on {host}: {lab.service(host)}", up, timeout)
 
