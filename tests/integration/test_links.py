@@ -10,8 +10,8 @@ is stopped while links are wrong, or it would mend some of them before they are 
 
 from __future__ import annotations
 
-import datetime
 import dataclasses
+import datetime
 import json
 import uuid as uuids
 from concurrent.futures import ThreadPoolExecutor
