@@ -70,19 +70,24 @@ def _running(facts: HostFacts) -> t.List[str]:
 
 
 def is_without_ovn(facts: HostFacts) -> bool:
-    """Whether it is known of a host that no ovn-controller works there: no sign of it, where one would be seen."""
-    return not signs_of_ovn("", facts, None) and (facts.ovs_external_ids is not None or facts.deployment is not None)
+    """Whether it is known of a host that it is without OVN: its Open vSwitch has no sign of it, or does not run.
+
+    A stopped ovn-controller leaves no process, so an Open vSwitch that runs and was not read decides nothing. Where
+    none runs, in a container or not, OVN has nothing to bind a port to.
+    """
+    if signs_of_ovn("", facts, None):
+        return False
+    if facts.ovs_external_ids is not None:
+        return True
+    return facts.deployment is not None and not any(entry.program == VSWITCHD for entry in facts.deployment.processes)
 
 
 def is_undecided(agents: t.Iterable[ApiAgent], facts: HostFacts) -> bool:
-    """Whether a host without a sign of OVN may have it all the same: a stopped ovn-controller leaves no process.
+    """Whether a host without a sign of OVN may have it all the same.
 
-    ``agents``: those of the host. After a clean stop neither a chassis nor an agent of OVN is left. Where no Open
-    vSwitch runs, in a container or not, OVN has nothing to bind a port to.
+    ``agents``: those of the host. After a clean stop neither a chassis nor an agent of OVN is left.
     """
-    if facts.ovs_external_ids is not None or any(binds_without_ovn(agent) for agent in agents):
-        return False
-    return facts.deployment is None or any(entry.program == VSWITCHD for entry in facts.deployment.processes)
+    return not is_without_ovn(facts) and not any(binds_without_ovn(agent) for agent in agents)
 
 
 def ports_are_ovns(

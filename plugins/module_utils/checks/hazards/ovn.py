@@ -126,14 +126,14 @@ def _without_chassis(index: Index, ovn: OvnFacts) -> Items:
     """
     rows, cloud = ovn.chassis or [], index.bundle.cloud
     known, judged = {row.name for row in rows}, set(_with_system_id(index.bundle.hosts.values()))
-    told: t.Set[str] = set(judged)
+    reported: t.Set[str] = set(judged)
     for agent in (cloud.agents if cloud else None) or []:
-        if agent.agent_type in OVN_CONTROLLERS and agent.id not in known and agent.host not in told:
-            told.add(agent.host)
+        if agent.agent_type in OVN_CONTROLLERS and agent.id not in known and agent.host not in reported:
+            reported.add(agent.host)
             yield from _not_compared(agent.host, ovn, f"neutron shows {agent.agent_type} {agent.id}")
     short = {row.hostname.partition(".")[0].casefold() for row in rows}
     for name in _undecided(index):
-        if name not in told and name.partition(".")[0].casefold() not in short:
+        if name not in reported and name.partition(".")[0].casefold() not in short:
             yield from _not_compared(name, ovn, "it is not known whether the host has OVN")
 
 

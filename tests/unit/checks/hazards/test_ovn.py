@@ -17,7 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnEncap
 from ansible_collections.stackguard.nova.tests.unit import builders
-from ansible_collections.stackguard.nova.tests.unit.builders import uid
+from ansible_collections.stackguard.nova.tests.unit.builders import uid, with_open_vswitch
 from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import (
     binding,
     chassis,
@@ -141,8 +141,9 @@ def a_deployment(*processes):
         ({"ovs_external_ids": {"system-id": "x", "ovn-encap-ip": "192.0.2.1"}}, "ovn-encap-ip"),
         ({"ovs_external_ids": None, "deployment": a_deployment(controller())}, "process 77 of ovn-controller"),
         ({"ovs_external_ids": None, "deployment": None}, "not known whether these hosts have OVN: compute1"),
+        ({"ovs_external_ids": None, "deployment": with_open_vswitch()}, "not known whether these hosts have OVN"),
     ],
-    ids=["ovn-remote", "a tunnel", "ovn-controller in a container", "nothing known"],
+    ids=["ovn-remote", "a tunnel", "ovn-controller in a container", "nothing known", "ovn-controller is stopped"],
 )
 def test_an_empty_list_of_agents_never_hides_ovn(agents, change, words):
     """The audit went by the agents alone: a cloud with OVN passed all of its codes where neutron showed none."""
