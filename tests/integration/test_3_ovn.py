@@ -9,13 +9,13 @@ compute1 is the host that is renamed, and the gateway chassis. The probe is seen
 
 from __future__ import annotations
 
-import contextlib
 import time
 
 import pytest
 from labkit import guests as guestkit
 from labkit import waiting
 from labkit.guests import NEW
+from labkit.ovn_ports import assert_follows, bound, refused, server_on
 
 pytestmark = pytest.mark.matrix("rename-ovn", l2="ovn")
 
@@ -54,11 +54,6 @@ def settle(chassis, ports, name):
         return False
 
     waiting.until(lambda: f"ports bound, are {chassis.bindings()}", seen, 60, 2)
-
-
-def bound(chassis, host):
-    """A port's binding: on the host's chassis, which is the one that was asked for, and up."""
-    return (chassis.name(host), chassis.name(host), True)
 
 
 def outages(run):
@@ -145,37 +140,6 @@ def test_unguarded_a_clean_stop_of_ovn_controller_cuts_off_what_leaves_the_host(
 # --- Nova's own moves
 
 
-@contextlib.contextmanager
-def server_on(lab, host):
-    made = guestkit.create(lab, "moved", "1", "--on", host)[0]
-    try:
-        yield made["id"], port_of(lab, made["id"]).id
-    finally:
-        lab.command("guests", "delete", made["id"])
-
-
-def port_of(lab, server):
-    (port,) = lab.cloud.network.ports(device_id=server)
-    return port
-
-
-def assert_follows(lab, chassis, server, host):
-    """The server's port is where the server is: for neutron, for the northbound database, and for the chassis.
-
-    Its status in neutron is not looked at: the last PUT of Nova 34 after a live migration takes it to DOWN, and as
-    OVN's port stays up, nothing takes it back to ACTIVE (neutron 29).
-    """
-    port = port_of(lab, server)
-    waiting.until(
-        lambda: f"port on {host}, is {chassis.binding(port.id)}",
-        lambda: chassis.binding(port.id) == bound(chassis, host),
-        60,
-    )
-    port = port_of(lab, server)
-    assert (port.binding_host_id, port.binding_vif_type) == (host, "ovs")
-    assert port.id in chassis.requesting(host)
-
-
 def test_a_live_migration_takes_the_port_along_there_and_back(lab, chassis):
     with server_on(lab, OLD) as (server, _port):
         assert_follows(lab, chassis, server, OLD)
@@ -204,7 +168,3 @@ def test_an_evacuation_takes_the_port_along_and_the_dead_host_does_not_take_it_b
         guestkit.wait_report(lab, dead, before)
         lab.compute("PUT", f"/os-services/{service}", {"forced_down": False})
         guestkit.wait_compute(lab, dead)
-
-
-def refused(lab, host, port):
-    return lab.ssh(host, f"grep 'Not claiming lport {port}' /var/log/ovn/ovn-controller.log || :")

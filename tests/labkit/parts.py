@@ -69,6 +69,8 @@ ANSIBLE = {"tests/unit/": "playbooks", "tests/integration_db/": "databases"}
 RENAME = "tests/integration/test_2_rename.py"
 OPENVSWITCH = "tests/integration/test_3_openvswitch.py"
 OVN = ("tests/integration/test_3_ovn.py", "tests/integration/test_4_ovn_rename.py")
+OVN_OPERATIONS = ("tests/integration/test_5_ovn_operations.py",)
+OVN_KILLED = ("tests/crash/test_6_ovn.py",)
 STATES = "tests/integration/test_forecast_states.py"
 
 
@@ -121,6 +123,12 @@ PARTS = {
     ),
     "rename-ovn": MatrixPart(
         "OVN: renames under packets, what wrong orders cut off, moves and evacuations", OVN, Shape(l2="ovn")
+    ),
+    "operations-ovn": MatrixPart(
+        "OVN: doctor, audit, drain, evacuation, return, rename by drain", OVN_OPERATIONS, Shape(l2="ovn")
+    ),
+    "crash-ovn": MatrixPart(
+        "OVN: renames killed at each step and at random, under packets", OVN_KILLED, Shape(l2="ovn")
     ),
     "rename-2025.1": _rename_of("2025.1"),
     "rename-2024.1": _rename_of("2024.1"),

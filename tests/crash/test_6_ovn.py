@@ -1,0 +1,159 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A rename with OVN, killed: at each spark of its own steps, and at random moments. No kill cuts a guest off.
+
+compute1 is renamed, which is the gateway chassis. Packets run in all directions from before the first kill until the
+rename has ended, and every change of a port's binding is recorded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import time
+
+import pytest
+from labkit import guests as guestkit
+from labkit import killing, state
+from labkit.fixtures import chassis, documented_grants, probe
+from labkit.guests import NEW
+from labkit.playbook import Playbooks
+
+__all__ = ["chassis", "probe"]
+
+pytestmark = pytest.mark.matrix("crash-ovn", l2="ovn")
+
+OLD = "compute1"
+#: Every spark of the steps that change or verify OVN, and the end of each other step.
+OWN = r"^(apply|undo) (ovn_\w+ |\w+ acted)"
+OVN_STEPS = {"ovn_ports_by_chassis", "ovn_hostname", "ovn_bindings", "ovn_ports_by_host", "ovn_verified"}
+#: What a busy machine loses by itself, in one piece.
+NOISE_MS = 100
+TIMES = 20
+
+
+@pytest.fixture(scope="module")
+def servers(lab):
+    made = guestkit.create(lab, "kept", "3", "--on", OLD)
+    yield [row["id"] for row in made]
+    for row in made:
+        lab.command("guests", "delete", row["id"])
+
+
+@pytest.fixture(scope="module")
+def books(lab, chassis):
+    access = {"ovn_nb_connection": chassis.facts["nb"], "ovn_sb_connection": chassis.facts["sb"]}
+    return Playbooks(lab, {"cloud": "lab", **access, **guestkit.grant(lab, "sg_ovn", documented_grants())})
+
+
+@pytest.fixture(scope="module")
+def undisturbed(probe):
+    """What the machine loses by itself, in milliseconds in one piece, while playbooks are not even running."""
+    with probe.running() as run:
+        time.sleep(20)
+    return max(result["longest_outage_ms"] for result in run.results.values())
+
+
+@contextlib.contextmanager
+def nothing_lost(chassis, probe, undisturbed):
+    """No change of a binding, no gap in any direction, no TCP connection lost, while the body runs."""
+    for host in chassis.lab.hosts:
+        chassis.lab.ssh(host, "ovn-appctl -t ovn-controller inc-engine/recompute")
+    chassis.sync()
+    bindings = chassis.bindings()
+    with probe.running() as run, chassis.watched() as changes:
+        yield
+        time.sleep(2)
+    print(f"\n{run.told()}")
+    assert changes.bindings == [], changes.told()
+    assert chassis.bindings() == bindings
+    longest = max(result["longest_outage_ms"] for result in run.results.values())
+    assert longest <= max(NOISE_MS, undisturbed), run.told()
+    assert {result["tcp_error"] for result in run.results.values()} == {None}, run.told()
+
+
+def whole(lab, chassis, name, other):
+    """The host has one name in every place, OVN's among them."""
+    assert state.files(lab)["uname -n"] == name
+    assert chassis.hostname(OLD) == name
+    assert (chassis.requesting(other), chassis.requesting(chassis.name(OLD))) == ([], [])
+    assert state.written(lab, other) == []
+    service = lab.service(name)
+    assert (service["status"], service["forced_down"]) == ("enabled", False)
+
+
+def kill_at_each(books, file, old, new, action=None):
+    """Run until a run ends by itself, each killed at a spark that none was killed at before; return the sparks."""
+    for _number in range(200):
+        env = {"STACKGUARD_TEST_SPARKS": str(file), "STACKGUARD_TEST_ONLY": OWN}
+        result = books.rename(old, new, action, kill="next", env=env)
+        if result.rc != -9:
+            result.ok()
+            return file.read_text().splitlines()
+    raise AssertionError("it never ends")
+
+
+def steps_of(seen, direction):
+    found = (re.match(rf"{direction} (\w+) ", line) for line in seen)
+    return {match.group(1) for match in found if match}
+
+
+def test_killed_at_each_step_of_ovn_the_same_command_finishes(
+    lab, chassis, probe, servers, books, undisturbed, tmp_path
+):
+    before = state.guests(lab)
+    with nothing_lost(chassis, probe, undisturbed):
+        seen = kill_at_each(books, tmp_path / "forward", OLD, NEW)
+        print(f"\n{len(seen)} kills: {'; '.join(seen)}")
+    assert steps_of(seen, "apply") >= OVN_STEPS
+    whole(lab, chassis, NEW, OLD)
+    state.assert_same(before, state.guests(lab), "guests")
+
+
+def test_a_rollback_killed_at_each_step_of_ovn_ends_as_before(
+    lab, chassis, probe, servers, books, undisturbed, tmp_path
+):
+    """From the new name, where the test before has ended; the host keeps that name."""
+    before = state.guests(lab)
+    with nothing_lost(chassis, probe, undisturbed):
+        assert books.rename(NEW, OLD, kill="apply start_compute acted").rc == -9
+        seen = kill_at_each(books, tmp_path / "backward", NEW, OLD, "rollback")
+        print(f"\n{len(seen)} kills: {'; '.join(seen)}")
+    assert steps_of(seen, "undo") >= OVN_STEPS - {"ovn_verified"}
+    whole(lab, chassis, NEW, OLD)
+    state.assert_same(before, state.guests(lab), "guests")
+
+
+def test_killed_at_random_and_resumed_or_rolled_back_the_outcome_is_whole(
+    lab, chassis, probe, servers, books, undisturbed
+):
+    seed = os.environ.get("STACKGUARD_TEST_SEED", "16")
+    dice, before = random.Random(seed), state.guests(lab)
+    name, other = (NEW, OLD) if chassis.hostname(OLD) == NEW else (OLD, NEW)
+    length = 25.0
+    with nothing_lost(chassis, probe, undisturbed):
+        for number in range(TIMES):
+            started = time.monotonic()
+            process = books.start_rename([f"rename_from={name}", f"rename_to={other}"])
+            moment = dice.uniform(0.2, 1.0) * length
+            while time.monotonic() - started < moment and process.poll() is None:
+                time.sleep(0.05)
+            ended = process.poll() is not None
+            killing.kill(process)
+            books.finish(process)
+            was_open = bool(lab.ssh(OLD, "ls /var/lib/stackguard/rename.json 2>/dev/null || true"))
+            way = dice.choice(["resume", "rollback"])
+            if was_open:
+                books.rename(name, other, way).ok()
+            forward = (was_open and way == "resume") or (not was_open and state.files(lab)["uname -n"] == other)
+            print(f"\n{number}: ended {ended}, killed after {moment:.1f} s, open {was_open}, {way}")
+            name, other = (other, name) if forward else (name, other)
+            whole(lab, chassis, name, other)
+            length = min(length, time.monotonic() - started) if ended else length
+    state.assert_same(before, state.guests(lab), "guests")
+    if name == NEW:
+        books.rename(NEW, OLD).ok()
