@@ -1350,7 +1350,8 @@ class Evacuation:
 
     def _look_at_chassis(self) -> None:
         """Note what of the host is left in OVN: also where an earlier run has evacuated its servers."""
-        self.scratch.chassis = records.plain_checked(evacuation_chassis.look(self.connection, self.options, self.host))
+        look = evacuation_chassis.look(self.connection, self.options, self.host, self.directory)
+        self.scratch.chassis = records.plain_checked(look)
 
     def _named(self, uuids: t.Iterable[str]) -> str:
         return ", ".join(sorted(self.scratch.names.get(uuid, uuid) for uuid in uuids))

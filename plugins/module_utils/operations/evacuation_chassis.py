@@ -22,21 +22,34 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import OVN_AGENTS, OVN_CONTROLLERS
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
+    OVN_AGENTS,
+    OVN_CONTROLLERS,
+    signs_of_ovn,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnChassis, OvnFacts, chassis_of
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import network
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import reading
 
 CODE = "SG328"
+#: Hosts that a reason names.
+_NAMED = 5
 Options = t.Mapping[str, t.Any]
 Evidence = t.Dict[str, t.Any]
 Unread = t.Tuple[Unchecked, ...]
 
 
-def look(connection: t.Any, options: Options, host: str) -> Checked:
-    """Return what of the host is left in OVN: by neutron's agents, and by OVN's databases where those are given."""
+def look(connection: t.Any, options: Options, host: str, directory: str) -> Checked:
+    """Return what of the host is left in OVN: by neutron's agents, and by OVN's databases where those are given.
+
+    ``directory``: what was read of the other hosts (:func:`records.evidence.load_dir`).
+    """
     agents, no_agents = _agents(connection, host)
-    chassis, no_databases = _chassis(options, host) if reading.given(options) else (None, ())
+    given = reading.given(options)
+    chassis, no_databases = _chassis(options, host) if given else (None, ())
+    if not (given or agents or no_agents):
+        no_agents = _unseen(host, directory)
     alive = {agent.id: agent.alive for agent in agents}
     found = [(name, {**seen, "alive": alive.get(name)}) for name, seen in (chassis or {}).items()]
     for agent in _of_no_chassis(agents, chassis or {}):
@@ -51,6 +64,23 @@ def _agents(connection: t.Any, host: str) -> t.Tuple[t.List[ApiAgent], Unread]:
         return [agent for agent in network.list_agents(connection, host) if agent.agent_type in OVN_AGENTS], ()
     except ApiError as error:
         return [], (Unchecked(CODE, host, f"the network agents were not read: {error.message}"),)
+
+
+def _unseen(host: str, directory: str) -> Unread:
+    """Say that nothing is known where other hosts have OVN, and neutron shows no agent of this one.
+
+    An empty list is no proof: neutron's workers make OVN's agents up from events, and hide them from users that are no
+    administrators.
+    """
+    hosts = evidence.load_dir(directory).hosts
+    shown = sorted(name for name, facts in hosts.items() if signs_of_ovn("", facts, None))
+    if not shown:
+        return ()
+    said = (
+        "OVN's databases were not read (ovn_nb_connection and ovn_sb_connection), and neutron shows no agent of the "
+        f"host. These hosts have OVN: {', '.join(shown[:_NAMED])}"
+    )
+    return (Unchecked(CODE, host, said),)
 
 
 def _of_no_chassis(agents: t.Sequence[ApiAgent], chassis: t.Mapping[str, Evidence]) -> t.List[ApiAgent]:

@@ -126,3 +126,18 @@ def test_databases_that_were_not_read_are_no_none(life, databases):
     databases(chassis=None, port_bindings=None, unread=[Unread("ovn", "no answer")])
     life.run(**BOTH)
     assert [item["code"] for item in life.report()["unchecked"]] == ["SG328"]
+
+
+def test_no_agent_and_no_database_is_no_proof_where_other_hosts_have_ovn(life, monkeypatch):
+    """Neutron hides agents from users that are no administrators, and forgets those of a chassis that is deleted."""
+    ids = {"system-id": "two", "ovn-remote": "tcp:192.0.2.100:6642"}
+    monkeypatch.setattr(life, "change", lambda some: some.at(2, ovs_external_ids=ids))
+    done = life.run()
+    assert (done["failed"], done["state"]) == (False, "evacuated")
+    (entry,) = [item for item in life.report()["unchecked"] if item["code"] == "SG328"]
+    assert "compute2" in entry["reason"] and "ovn_nb_connection" in entry["reason"]
+
+
+def test_a_cloud_without_ovn_has_nothing_to_say_of_a_chassis(life):
+    life.run()
+    assert [item for item in life.report()["unchecked"] if item["code"] == "SG328"] == []

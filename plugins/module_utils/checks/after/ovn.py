@@ -65,11 +65,12 @@ def _ports(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
     old = params["old"]
     for port in facts.switch_ports or []:
         places = {
-            "requested-chassis": port.requested,
-            "neutron:host_id": port.host_id,
-            "neutron:parent_hostname": port.parent_hostname,
+            # A port in the middle of a move asks for several.
+            "requested-chassis": (port.requested or "").split(","),
+            "neutron:host_id": [port.host_id],
+            "neutron:parent_hostname": [port.parent_hostname],
         }
-        stale = sorted(key for key, value in places.items() if value == old)
+        stale = sorted(key for key, names in places.items() if old in names)
         if stale:
             yield finding("SG322", Subject("port", port.name, host=old), {"names the old host in": stale}, _BACK)
 

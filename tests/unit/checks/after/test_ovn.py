@@ -51,6 +51,11 @@ WRONG = {
     "another row's port": ("SG322", "blocker", {"port_bindings": [binding(PORT, requested=uid("chassis", 2))]}),
     "the old one, too": ("SG322", "blocker", {"chassis": [chassis(1, NEW), chassis(9, "compute1")]}),
     "a port names the old host": ("SG322", "blocker", {"switch_ports": [switch_port(PORT, "compute1")]}),
+    "a port in the middle of a move names it, too": (
+        "SG322",
+        "blocker",
+        {"switch_ports": [switch_port(PORT, f"{NEW},compute1")]},
+    ),
     "a label": ("SG322", "blocker", {"switch_ports": [switch_port(PORT, NEW, host_id="compute1")]}),
     "a port resolves to none": ("SG322", "blocker", {"port_bindings": [binding(PORT, requested=None)]}),
     "a guest stopped": ("SG324", "warning", {"port_bindings": [binding(PORT, chassis=None, up=False)]}),

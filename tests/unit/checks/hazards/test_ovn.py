@@ -66,6 +66,14 @@ FOUND = {
         {"SG322"},
         lambda some: with_ovn(some, port_bindings=[binding("p", option="gone", requested=None, chassis=None)]),
     ),
+    "a port in the middle of a move to a chassis that is gone": (
+        {"SG322"},
+        lambda some: with_ovn(some, port_bindings=[binding("p", option="compute2,gone")]),
+    ),
+    "a port in the middle of a move whose first chassis is gone": (
+        {"SG322"},
+        lambda some: with_ovn(some, port_bindings=[binding("p", option="gone,compute2", requested=None)]),
+    ),
     "one address for two kinds of tunnels": (
         {"SG323"},
         lambda some: with_ovn(
@@ -99,6 +107,8 @@ def test_a_healthy_cloud_has_nothing_to_tell():
     assert told(healthy()) == []
     waits = with_ovn(healthy(), port_bindings=[binding("p", option="compute2", requested=None, chassis=None)])
     assert told(waits) == [], "northd is about to resolve it: the name is known"
+    moves = with_ovn(healthy(), port_bindings=[binding("p", option="compute2,compute1")])
+    assert told(moves) == [], "both chassis are there"
 
 
 def test_a_cloud_without_ovn_has_nothing_to_tell():
