@@ -9,6 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NEWEST = "2026.2"
+#: Ways in which OVN is set up other than usual: options of `lab/lab up`.
+OVN_SETUPS = {
+    "usual": (),
+    "rbac": ("--ovn-rbac",),
+    "system-id": ("--ovn-system-id", "hostname"),
+    "no-key": ("--ovn-hostname-key", "absent"),
+}
 
 
 @dataclass(frozen=True)
@@ -20,11 +27,13 @@ class Shape:
     l2: str = "tap"
     pools: int = 1
     clusters: int = 1
+    ovn: str = "usual"
 
     @property
     def words(self):
         """For `lab/lab up`."""
-        return [word for name, value in vars(self).items() for word in (f"--{name}", str(value))]
+        plain = {name: value for name, value in vars(self).items() if name != "ovn"}
+        return [*(word for name, value in plain.items() for word in (f"--{name}", str(value))), *OVN_SETUPS[self.ovn]]
 
 
 def measured(info):
@@ -35,7 +44,16 @@ def measured(info):
         "l2": info["l2"],
         "pools": len(info["clusters"][0]["pools"]["guests"]),
         "clusters": len(info["clusters"]),
+        "ovn": _ovn_setup(info.get("ovn") or {}),
     }
+
+
+def _ovn_setup(ovn):
+    if ovn.get("rbac"):
+        return "rbac"
+    if ovn.get("system_id", "uuid") != "uuid":
+        return "system-id"
+    return "no-key" if ovn.get("hostname_key") == "absent" else "usual"
 
 
 def differences(wanted, info):
@@ -71,12 +89,18 @@ OPENVSWITCH = "tests/integration/test_3_openvswitch.py"
 OVN = ("tests/integration/test_3_ovn.py", "tests/integration/test_4_ovn_rename.py")
 OVN_OPERATIONS = ("tests/integration/test_5_ovn_operations.py",)
 OVN_KILLED = ("tests/crash/test_6_ovn.py",)
+OVN_RENAME = "tests/integration/test_4_ovn_rename.py"
+OVN_SETUP_TESTS = "tests/integration/test_6_ovn_setups.py"
 STATES = "tests/integration/test_forecast_states.py"
 
 
 def _rename_of(release):
     text = f"one rename and what people do with servers afterwards, on {release}"
     return MatrixPart(text, (RENAME,), Shape(release=release), whole=(RENAME,))
+
+
+def _ovn_of(text, whole=(OVN_RENAME,), **shape):
+    return MatrixPart(f"OVN: {text}", (*whole, OVN_SETUP_TESTS), Shape(l2="ovn", **shape), whole=whole)
 
 
 def _forecast_of(release):
@@ -129,6 +153,12 @@ PARTS = {
     ),
     "crash-ovn": MatrixPart(
         "OVN: renames killed at each step and at random, under packets", OVN_KILLED, Shape(l2="ovn")
+    ),
+    "rename-ovn-rbac": _ovn_of("renames where RBAC forbids ovn-controller to write its hostname", ovn="rbac"),
+    "rename-ovn-no-key": _ovn_of("renames where ovn-controller takes its hostname from the host", ovn="no-key"),
+    "rename-ovn-system-id": _ovn_of("a chassis whose name is the host's first name", whole=(), ovn="system-id"),
+    "rename-ovn-2025.1": MatrixPart(
+        "OVN: renames under packets on 2025.1", (OVN_RENAME,), Shape(release="2025.1", l2="ovn"), whole=(OVN_RENAME,)
     ),
     "rename-2025.1": _rename_of("2025.1"),
     "rename-2024.1": _rename_of("2024.1"),
