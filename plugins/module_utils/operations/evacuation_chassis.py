@@ -135,9 +135,10 @@ def _finding(host: str, name: str, evidence: Evidence) -> Finding:
 def _remedy(name: str, alive: t.Optional[bool]) -> str:
     if alive:
         return (
-            "Do not delete the chassis while neutron shows it as alive. Run openstack network agent list again every minute: "
-            "neutron needs about two minutes to notice a dead chassis, and only checks while a user lists the agents. If "
-            "the agent stays alive, the host is back, or another machine has its name. Verify which machine it is."
+            "Do not delete the chassis while neutron shows it as alive. Run openstack network agent list again every "
+            "minute: neutron needs about two minutes to notice a dead chassis, and only checks while a user lists the "
+            "agents. If the agent stays alive, the host is back, or another machine has its name. Verify which machine "
+            "it is."
         )
     delete = (
         "If the host never returns: verify that the machine is dead and that no port is bound to the chassis, then "
