@@ -248,18 +248,18 @@ def the_host_returns(lab, playbooks, uuid):
 TASKS = (
     # Nothing is open yet.
     (OPERATION, 3),
-    ("Fence with the OSD blocklist of each cluster, or read the blocklist", 1),
+    ("Put the host on the OSD blocklist of each Ceph cluster, or only read the blocklist", 1),
     # Fenced, and not noted; held down.
     (OPERATION, 4),
     (OPERATION, 5),
-    ("Protect the images of each pool with guard snapshots", 1),
+    ("Protect the images of each Ceph pool with guard snapshots", 1),
     # Guarded, and not noted.
-    (OPERATION, "Protect the images of each pool with guard snapshots"),
+    (OPERATION, "Protect the images of each Ceph pool with guard snapshots"),
     # In the middle of a wave: its server is in transit.
     (OPERATION, 7),
-    ("Remove the guard snapshots of each pool", 1),
+    ("Remove the guard snapshots from the images of each Ceph pool", 1),
     # Guards were removed, and it was not noted.
-    (OPERATION, "Remove the guard snapshots of each pool"),
+    (OPERATION, "Remove the guard snapshots from the images of each Ceph pool"),
 )
 
 

@@ -148,9 +148,9 @@ def test_without_tags_nothing_is_refused_for_them(run):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("evacuate_host", ("--start-at-task", "Find the dead host and read its servers")),
-        ("migrate_server", ("--start-at-task", "Set the number of rounds to zero")),
-        ("audit", ("--start-at-task", "Publish the outcome to the workflow")),
+        ("evacuate_host", ("--start-at-task", "Find the dead host, and list its servers")),
+        ("migrate_server", ("--start-at-task", "Set the round number to 1")),
+        ("audit", ("--start-at-task", "Publish the outcome to the AWX workflow")),
         ("drain_host", ("--step",)),
         ("awx.configure", ("--start-at-task", "no such task")),
     ],
@@ -184,7 +184,7 @@ PART_OF_A_RUN = {
 def last_task(name):
     """A task of the playbook's last play."""
     play = plays(f"{name}.yml")[-1]
-    return play["tasks"][-1]["name"] if "tasks" in play else "Publish the outcome to the workflow"
+    return play["tasks"][-1]["name"] if "tasks" in play else "Publish the outcome to the AWX workflow"
 
 
 #: Each playbook and each option once in every run of the tests; all of them together in `make test-matrix`.
