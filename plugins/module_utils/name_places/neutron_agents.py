@@ -35,9 +35,10 @@ class NeutronAgents(NamePlace):
     text = Text(
         "neutron database, `agents.host`",
         "network API; also neutron's database if `neutron_db_url` is set",
-        "with `neutron_db_url`: each row of the host, with a fresh heartbeat, before the ports. "
-        "Without `neutron_db_url`: the agent registers under the new name, and the run deletes the agent's old record",
-        "the same rows, with a fresh heartbeat. Without `neutron_db_url`: the agent registers under the old name again",
+        "with `neutron_db_url`, the run updates each agent row of the host, with a fresh heartbeat, before the ports. "
+        "Without `neutron_db_url`, the agent registers under the new name, and the run deletes the agent's old record",
+        "with `neutron_db_url`, the run restores the same rows, with a fresh heartbeat. "
+        "Without `neutron_db_url`, the agent registers under the old name again",
     )
     codes = ("SG305", "SG310")
     steps = ("neutron", "new_agents", "delete_agents")
