@@ -29,8 +29,8 @@ class AggregateHosts(NamePlace):
     text = Text(
         "API database, `aggregate_hosts.host`",
         "API database and compute API",
-        "the run updates every row of the host in one transaction, then updates each aggregate through the API, so that "
-        "the schedulers use the new name",
+        "the run updates every row of the host in one transaction, then updates each aggregate through the API, so "
+        "that the schedulers use the new name",
         "the run restores the same rows, then updates each aggregate through the API again",
     )
     codes = ("SG303", "SG310")
