@@ -31,8 +31,7 @@ class CellComputeNodes(NamePlace):
         "cell database",
         "the run updates one row, in one transaction with the other tables of the cell",
         "the same row",
-        "soft-deleted rows, which do not conflict, because the table's unique keys include "
-        "`deleted`",
+        "soft-deleted rows, which do not conflict, because the table's unique keys include `deleted`",
     )
     codes = ("SG301", "SG310")
     steps = ("cell_database",)

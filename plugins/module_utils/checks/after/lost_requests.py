@@ -59,7 +59,8 @@ def bare_locks(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
         evidence = {"locked": guest.locked, "reason": guest.reason}
         remedy = (
             f"Run openstack server unlock {guest.uuid}, unless the owner locked the server (openstack server event "
-            f"list {guest.uuid}). The run was killed while it locked guests, before it recorded the locked guests."
+            f"list {guest.uuid}). A run was killed while it was locking guests, before it could record which guests "
+            "it had locked."
         )
         yield finding("SG122", _subject(guest), evidence, remedy)
 
@@ -85,7 +86,7 @@ def evacuated(databases: DatabaseFacts, hosts: t.Sequence[str]) -> t.Iterator[Fi
 
 def _unread(host: str, part: str, why: str) -> Finding:
     remedy = (
-        "Make sure that the run can read the cell, then run the same command again. If the cell has an evacuation "
+        "Make sure that the run can read the cell, then run the same command again. If this cell has an evacuation "
         "record of this host, nova-compute would destroy guests at its start."
     )
     return finding("SG709", Subject("host", host), {"not read": part, "reason": why}, remedy)
@@ -99,9 +100,8 @@ def _evacuation(row: MigrationRow) -> Finding:
         "destination": row.dest_compute,
     }
     remedy = (
-        "Do not start nova-compute: at its start nova-compute would destroy this domain. Find out where the guest runs "
-        "and which client writes its disks; then override this finding for the migration and run "
-        "the same command again."
+        "Do not start nova-compute: at its start nova-compute would destroy this domain. Find out where the guest "
+        "runs and which client writes its disks; then override SG509 for the migration and run the same command again."
     )
     subject = Subject("migration", row.uuid or str(row.id), row.instance_uuid, row.source_compute)
     return finding("SG509", subject, evidence, remedy)

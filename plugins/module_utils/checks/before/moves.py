@@ -362,8 +362,8 @@ def _of_hosts(evidence: Evidence, request: MigrationRequest, servers: t.Sequence
         if service is not None and (service.state != "up" or service.forced_down):
             seen = {"state": service.state, "status": service.status, "forced_down": service.forced_down}
             remedy = (
-                "Start nova-compute: the host must send its guests away. If the host is dead, run evacuate_host "
-                "instead."
+                "Start nova-compute on this host, because the host must send its guests away. If the host is dead, "
+                "run evacuate_host instead."
             )
             yield finding("SG704", Subject("service", service.id, host=host), seen, remedy, BLOCKER)
     # All zones of a host in two of them.
@@ -376,7 +376,8 @@ def _coming(bundle: Bundle, host: str) -> Items:
     for place, row in Index(bundle).migrations:
         if in_progress(row) and row.dest_compute == host:
             remedy = (
-                "Wait until the migration ends. If you do not wait, the server arrives while the run empties the host."
+                "Wait until the migration to this host ends: otherwise the server arrives while the run empties the "
+                "host."
             )
             yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
         elif not row.deleted and row.status == "finished" and row.source_compute == host:
@@ -409,9 +410,9 @@ def unlisted(
 def not_listed(uuid: str, host: str) -> Finding:
     """SG709: a cell that does not answer is not "no server"."""
     remedy = (
-        "Make the server's cell answer. If the server no longer exists, an old move left this allocation: check "
-        f"the allocation (openstack resource provider allocation show {uuid}), then override the finding with the "
-        "server's id."
+        "Make the server's cell answer. If the server no longer exists, the allocation is left over from an old move: "
+        f"check the allocation (openstack resource provider allocation show {uuid}), then override the finding with "
+        "the server's id as object."
     )
     return finding(
         "SG709", Subject("instance", uuid, host=host), {"placement": f"on {host}", "Nova": "not listed"}, remedy
