@@ -298,7 +298,7 @@ def _scope_gaps(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> 
             yield (
                 where,
                 (
-                    f"the run did not search for the name {name}: set rename_hypervisor_hostname, or let the run read all "
+                    f"the run did not search for {name}: set rename_hypervisor_hostname, or let the run read all "
                     "hosts"
                 ),
             )
