@@ -99,8 +99,8 @@ def _finding(agent: ApiAgent, evidence: t.Mapping[str, t.Any], severity: str) ->
         "SG305",
         Subject("host", agent.id, agent.agent_type, agent.host),
         {"type": agent.agent_type, **evidence},
-        "Correct host= in the configuration of the agent, or start the agent: ports bind only to a host with a live "
-        "agent of exactly this name.",
+        "Correct host= in the configuration of the agent, or start the agent, because neutron binds ports only to a "
+        "host with a live agent of exactly this name.",
         severity,
     )
 

@@ -73,7 +73,7 @@ def _ports(bundle: Bundle, facts: HostFacts, ovn: OvnFacts, request: ReturnReque
         yield Unchecked(
             "SG511",
             request.host,
-            ("servers or ports were not read, so the run does not know to which servers the OVN ports belong"),
+            "servers or ports were not read, so the run does not know to which servers the OVN ports belong",
         )
         return
     own = (facts.ovs_external_ids or {}).get("system-id")

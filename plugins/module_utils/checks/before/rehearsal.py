@@ -32,9 +32,7 @@ def _check(case: Case, host: HostFacts) -> Items:
         return
     if tried is None or tried.hostname is None or tried.name != (after.os or host.kernel_hostname):
         reason = (
-            ("the new host name was not tested")
-            if tried is None
-            else tried.reason or f"{tried.name} was tested instead"
+            "the new host name was not tested" if tried is None else tried.reason or f"{tried.name} was tested instead"
         )
         remedy = (
             "Fix the cause that the evidence shows, then run the same command again. The test needs root on the "

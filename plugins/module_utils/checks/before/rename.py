@@ -297,10 +297,7 @@ def _scope_gaps(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> 
         if asked_for and scope and not any(same_name(name, entry) for entry in scope):
             yield (
                 where,
-                (
-                    f"the run did not search for {name}: set rename_hypervisor_hostname, or let the run read all "
-                    "hosts"
-                ),
+                f"the run did not search for {name}: set rename_hypervisor_hostname, or let the run read all hosts",
             )
 
 
@@ -585,7 +582,7 @@ def _one_home(case: Case, service: ServiceRow) -> Items:
             "SG205",
             case.subject,
             evidence,
-            ("Remove the host's rows from the wrong cell, because a host belongs to one cell."),
+            "Remove the host's rows from the wrong cell, because a host belongs to one cell.",
         )
     databases, shown = case.bundle.databases, case.index.api_services
     if databases is not None and databases.api is not None and databases.api.host_mappings is not None:
@@ -743,7 +740,7 @@ def is_distributed(agent: ApiAgent) -> bool:
 def _l2_agent(case: Case, agent: ApiAgent) -> Items:
     if is_distributed(agent):
         yield agent_item(
-            agent, DISTRIBUTED, ("Use rename_strategy=drain: after the drain, the agent registers under the new name.")
+            agent, DISTRIBUTED, "Use rename_strategy=drain: after the drain, the agent registers under the new name."
         )
     if not case.request.has_neutron_db:
         why = (
@@ -778,12 +775,12 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
             "SG305",
             subject,
             evidence,
-            ("Give Nova and the agent the same host name, because neutron binds ports to Nova's host name."),
+            "Give Nova and the agent the same host name, because neutron binds ports to Nova's host name.",
         )
     elif host.neutron_host is None and after is not None and after.os != after.host:
         evidence = {"host= of the agent": None, "name it would use": after.os or host.kernel_hostname}
         yield finding(
-            "SG305", subject, evidence, (f"Set host={case.old} in the agent's configuration before the rename.")
+            "SG305", subject, evidence, f"Set host={case.old} in the agent's configuration before the rename."
         )
     if host.units is not None and not _loaded(host.units, case.request.agent_units):
         reason = "this host has a registered L2 agent, and the run found no systemd unit of this agent"
@@ -952,7 +949,7 @@ def _grants(case: Case) -> Items:
             yield missing(
                 case,
                 f"grants.{database}.{table}",
-                ("the run did not test whether the database user may update these columns"),
+                "the run did not test whether the database user may update these columns",
             )
 
 
@@ -964,7 +961,7 @@ def _lock(case: Case) -> Items:
     if databases.lock is None:
         reasons = {entry.part: entry.reason for entry in databases.unread}
         yield missing(
-            case, "lock", reasons.get("lock", ("the run did not test whether it can take a lock in the database"))
+            case, "lock", reasons.get("lock", "the run did not test whether it can take a lock in the database")
         )
     elif databases.lock.scope != LOCK_EXCLUSIVE:
         evidence = {"scope": databases.lock.scope, "reason": databases.lock.reason}
@@ -1034,7 +1031,7 @@ def configuration_items(case: Case, host: HostFacts) -> Items:
             yield _line(
                 case,
                 "nova.conf",
-                ("the option host is set, but the run found no configuration line that sets this option"),
+                "the option host is set, but the run found no configuration line that sets this option",
             )
     if case.agents:
         lines += [(line, host.neutron_host or "") for line in host.neutron_host_lines]

@@ -239,7 +239,7 @@ def _return(
                 "SG704",
                 subject,
                 evidence,
-                ("Start nova-compute on this host, because the host must send its guests away."),
+                "Start nova-compute on this host, because the host must send its guests away.",
                 BLOCKER,
             )
         ]

@@ -33,8 +33,8 @@ _NAMED = 20
 _VERSION = re.compile(r"\d+\.\d+")
 
 _KNOW = (
-    "Inform the owner before the next start: the guest finds its devices at other addresses. To pin machine types: "
-    "nova-manage libvirt update_machine_type."
+    "Inform the owner before the next start, because the guest will find its devices at other addresses. To pin "
+    "machine types: nova-manage libvirt update_machine_type."
 )
 
 

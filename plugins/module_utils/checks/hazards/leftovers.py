@@ -132,8 +132,8 @@ def _way_out(
 ) -> str:
     if living:
         return (
-            f"Find out who made the entry, then remove the entry: {living[0]} is alive, and Ceph refuses its "
-            f"writes. Command: {command}"
+            f"Find out who added the blocklist entry, then remove the entry ({command}), because {living[0]} is alive "
+            "and Ceph refuses its writes."
         )
     hosts = sorted({record.host for record in journals if record.host} or set(owners))
     if hosts:
@@ -142,8 +142,8 @@ def _way_out(
             f"entry: {command}"
         )
     return (
-        "Find out who made the entry. Keep the entry if no machine may write from that address any more. "
-        f"Otherwise remove the entry: {command}"
+        "Find out who added the blocklist entry. Keep the entry if machines at its address must not write any more. "
+        f"If they may write, remove the entry: {command}"
     )
 
 
@@ -200,8 +200,8 @@ def holds(index: Index) -> Items:
             "journal": "none was found" if record is None else f"closed, {record.state}",
         }
         remedy = (
-            "Run return_host for the host once the host is back. If the host never comes back, delete its service. To "
-            f"find the service: openstack compute service list --host {host}"
+            "Run return_host for the host once the host is back. If the host never comes back, delete its compute "
+            f"service. To find the service: openstack compute service list --host {host}"
             if kind == EVACUATE
             else (
                 "Verify that no run of this operation is active on another Ansible controller, then run openstack "

@@ -54,7 +54,8 @@ _ID_HEALS = "at the next periodic pass of nova-compute on the instance's host (N
 HEALS: t.Mapping[str, str] = {
     "SG201": _SERVICE_HEALS,
     "SG202": _SERVICE_HEALS,
-    "SG203": _SERVICE_HEALS + ". Until then, a deletion of the other host's service also deletes this node",
+    "SG203": _SERVICE_HEALS
+    + ". Until the link is repaired, a deletion of the other host's service also deletes this node",
     "SG204": "when nova-compute starts on this host; otherwise never",
     "SG205": "never",
     "SG206": "at the next periodic pass of nova-compute if the provider is missing; never for other differences",
@@ -96,9 +97,9 @@ REMEDIES: t.Mapping[str, str] = {
         "Find out where the instance's domain runs. Keep nova-compute stopped on the host in instances.host "
         "until the link is repaired."
     ),
-    "SG215": "Repair the link: an instance without a host belongs to no node.",
+    "SG215": "Repair the link, because an instance without a host belongs to no node.",
     "SG216": (
-        "Find out where the instance's domain runs (SG301): a rename did not finish, or someone deleted the "
+        "Find out where the instance's domain runs (SG301), because a rename did not finish, or someone deleted the "
         "compute node of the instance."
     ),
     "SG217": (
@@ -107,8 +108,8 @@ REMEDIES: t.Mapping[str, str] = {
     ),
     "SG221": "Wait until the migration ends, or confirm or revert the migration. Then repair the link.",
     "SG231": (
-        "Find the same device on the host's live compute node, and free it on that node before you archive the "
-        "deleted node."
+        "Find the same PCI device on the host's live compute node, and free the device there before you archive the "
+        "deleted compute node."
     ),
 }
 RUN = "Run repair_links with repair_codes=[{}] to repair the link."
@@ -293,10 +294,10 @@ def _undecided_in(links: Links, cell: CellLinks) -> Items:
         known = links.release(cell)
         release = f"Nova {' or '.join(map(str, known))}" if known else "this schema"
         for code in SINCE_28:
-            yield Unchecked(code, place, f"{release} has no column compute_id: there is nothing to compare")
-        yield Unchecked("SG215", place, f"{release} has no column compute_id: only the node was compared")
+            yield Unchecked(code, place, f"{release} has no column compute_id, so there is nothing to compare")
+        yield Unchecked("SG215", place, f"{release} has no column compute_id, so only the node was compared")
     if cell.compute_nodes is not None and not links.since_28(cell):
-        reason = "before release 28 Nova leaves service_id NULL: only ids that are set were compared (SG202, SG203)"
+        reason = "Nova releases before 28 leave service_id NULL, so only ids that are set were compared (SG202, SG203)"
         yield Unchecked("SG201", place, reason)
     for code, total in sorted(cell.totals.items()):
         more = total - len(_rows_of(cell, code))
@@ -347,5 +348,8 @@ def _revisions(links: Links) -> Items:
         if links.release(cell) is not None or cell.compute_nodes is None:
             continue
         evidence = {"schema revision": cell.revision, "unread": [entry.reason for entry in cell.unread]}
-        remedy = "Use a version of this collection that knows this Nova. This version repairs nothing in this cell."
+        remedy = (
+            "Use a version of this collection that knows this Nova release. This version of the collection repairs "
+            "nothing in this cell."
+        )
         yield finding("SG705", Subject("host", f"cell:{cell.name}", cell.name), evidence, remedy)

@@ -61,14 +61,15 @@ _REMEDIES = {
         "Make sure that the run can read the items that the evidence lists as not read, then run "
         "the same command again."
     ),
-    "SG702": "See docs/codes/SG702.md for the remedy: a migration of the server is open.",
+    "SG702": "Follow the remedy of SG702 (docs/codes/SG702.md), because a migration of the server is open.",
     "SG703": (
         "Start the dead host again to revert the resize. Until the owner reverts or confirms the resize, the server "
         "stays on the dead host."
     ),
     "SG710": (
-        "Nova evacuates ACTIVE, SHUTOFF and ERROR servers. Set evacuate_reset_states for PAUSED, SUSPENDED and "
-        "RESCUE servers, and accept the loss shown; leave servers in other states out (evacuate_partial=true)."
+        "Set evacuate_reset_states for PAUSED, SUSPENDED and RESCUE servers, and accept the loss that SG519 shows; "
+        "leave servers in other states out (evacuate_partial=true). Nova evacuates only ACTIVE, SHUTOFF and ERROR "
+        "servers."
     ),
 }
 
@@ -163,8 +164,8 @@ def _overcommitted(
     if running + coming + request.headroom_mib <= facts.memory.total_mib and request.overcommit <= 1.0:
         return None
     remedy = (
-        "Move some guests to other hosts afterwards: the host may swap, or the OOM killer may end guests, once the "
-        "guests use their full memory."
+        "Move some guests of this host to other hosts after the operation: the host may swap, or the OOM killer may "
+        "end guests, once the guests use their full memory."
     )
     return finding("SG502", Subject("host", host), evidence, remedy)
 
