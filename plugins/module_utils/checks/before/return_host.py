@@ -752,8 +752,8 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
         if dead:
             evidence = {"domain": [domain.name, domain.state], "watchers": dead}
             remedy = (
-                f"Run openstack server reboot --hard {domain.uuid} once nova-compute runs on this host. Until this "
-                "reboot, the server's disk does not work."
+                "Run a hard reboot of the server once nova-compute runs on this host, because the server's disk does "
+                f"not work until then: openstack server reboot --hard {domain.uuid}"
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
 

@@ -132,8 +132,8 @@ def _way_out(
 ) -> str:
     if living:
         return (
-            f"Find out who added the blocklist entry, then remove the entry ({command}), because {living[0]} is alive "
-            "and Ceph refuses its writes."
+            f"Find out who added the blocklist entry, then remove the entry, because {living[0]} is alive and Ceph "
+            f"refuses its writes: {command}"
         )
     hosts = sorted({record.host for record in journals if record.host} or set(owners))
     if hosts:
