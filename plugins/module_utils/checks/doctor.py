@@ -264,7 +264,9 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
     seen = f"the database does not grant the lock (SG712): {read.lock.reason or 'no reason was given'}"
     if "repair_links" not in asked.operations:
         return result(OK, f"{seen}. The requested operations do not need the lock")
-    return result(FAILED, seen, "during a repair of links only: SET GLOBAL pxc_strict_mode = 'PERMISSIVE';")
+    return result(
+        FAILED, seen, ("run this statement during a repair of links only: SET GLOBAL pxc_strict_mode = 'PERMISSIVE';")
+    )
 
 
 def _neutron(cloud: t.Optional[CloudState]) -> Result:
@@ -280,7 +282,7 @@ def _neutron(cloud: t.Optional[CloudState]) -> Result:
         return result(NOT_CHECKED, seen)
     wired = sorted(set(kinds) & {*L2_AGENTS, *OVN_AGENTS})
     if not wired:
-        return result(OK, "not needed: no host has an L2 agent or OVN's")
+        return result(OK, "not needed: no host has an L2 agent or an OVN agent")
     fix = "put the URL into the variables: neutron_db_url: mysql+pymysql://stackguard:PASSWORD@HOST/neutron"
     return result(FAILED, f"neutron_db_url is not set, and a rename needs this URL for: {', '.join(wired)}", fix)
 
@@ -344,7 +346,7 @@ def _root(result: t.Callable[..., Result], state: HostState) -> Result:
 def _nova_conf(result: t.Callable[..., Result], state: HostState) -> Result:
     if state.nova_conf_files is not None:
         return result("nova_conf", OK, ", ".join(state.nova_conf_files))
-    fix = 'name the files of nova-compute, in their order: -e \'{"doctor_nova_conf_files": ["/etc/nova/nova.conf"]}\''
+    fix = 'list the configuration files of nova-compute in their order: -e \'{"doctor_nova_conf_files": ["/etc/nova/nova.conf"]}\''
     return result("nova_conf", FAILED, state.why("nova_conf"), fix)
 
 

@@ -74,7 +74,7 @@ def _not_given(asked: Asked, cloud: t.Optional[CloudState]) -> Result:
         return result(NOT_CHECKED, seen, _SET)
     binding = sorted(set(cloud.alive_agents if cloud else []) & set(BINDING_AGENTS))
     if not binding:
-        seen = "ovn_nb_connection is not set, and no agent that binds ports is alive: the cloud may have OVN"
+        seen = "ovn_nb_connection is not set, and no agent that binds ports is alive, so the cloud may have OVN"
         return result(NOT_CHECKED, seen, _SET)
     return result(OK, f"not needed: neutron shows no OVN agent, and these other agents are alive: {', '.join(binding)}")
 

@@ -27,7 +27,7 @@ def lost(guests: t.Sequence[GuestState], asked: t.Mapping[str, t.Sequence[GuestA
             evidence = {"task_state": guest.task_state, "asked for": _told(asked.get(guest.uuid, ()))}
             remedy = (
                 f"Reset the server's state (openstack server set --state active {guest.uuid}), then run the same "
-                "command again. No nova-compute will execute this request."
+                "command again. No nova-compute will execute the request that set this task."
             )
             yield finding("SG701", _subject(guest), evidence, remedy)
         for entry in asked.get(guest.uuid, ()):
@@ -49,7 +49,7 @@ def unlocked(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
     """SG122: guests that were unlocked while the operation was open, and not by it."""
     for guest in guests:
         evidence = {"locked": guest.locked, "reason": guest.reason}
-        remedy = f"Check the server's requests since the unlock: openstack server event list {guest.uuid}"
+        remedy = f"Check the requests for this server since it was unlocked: openstack server event list {guest.uuid}"
         yield finding("SG122", _subject(guest), evidence, remedy)
 
 
@@ -123,8 +123,8 @@ def queues(names: t.Iterable[str]) -> t.Iterator[Unchecked]:
     for name in names:
         why = (
             f"RabbitMQ was not read: requests may wait for {name}, and the next host with that name would execute "
-            f"these requests. List the queues: {look(name)}. Delete each queue without consumers: rabbitmqctl "
-            f"delete_queue compute.{name}"
+            f"these requests. List the queues: {look(name)}. Delete each listed queue that has no consumers: "
+            f"rabbitmqctl delete_queue compute.{name}"
         )
         yield Unchecked("SG307", f"compute.{name}", why)
 

@@ -100,7 +100,10 @@ def preflight(
     if unread or leaving is None:
         evidence = {"not read": unread or ["servers"]}
         item = finding(
-            "SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run the same command again."
+            "SG709",
+            Subject("host", request.host),
+            evidence,
+            ("Make sure that the APIs answer, then run the same command again."),
         )
         return EvacuationDecision(Checked((item,)), Assignments([], []))
     if not leaving:
@@ -156,7 +159,10 @@ def death(
     if leaving is None or about.targets is None:
         evidence = {"not read": ["servers" if leaving is None else "services"]}
         item = finding(
-            "SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run the same command again."
+            "SG709",
+            Subject("host", request.host),
+            evidence,
+            ("Make sure that the APIs answer, then run the same command again."),
         )
         return Checked((item,))
     known = clients.identify(bundle, about, leaving, request, None, elsewhere)
@@ -210,7 +216,7 @@ def _known(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest
                 "SG710",
                 Subject("instance", uuid),
                 {"host": request.host},
-                "Leave the server out: the server does not exist.",
+                "Leave the server out, because it does not exist.",
             )
 
 
@@ -250,8 +256,8 @@ def _not_down(about: EvacuationFacts, request: EvacuationRequest) -> Items:
         if target.host == request.host and target.state == "up" and not target.forced_down:
             evidence = {"state": target.state, "status": target.status, "forced_down": target.forced_down}
             remedy = (
-                "Wait until the service is down (service_down_time, usually 60 s), and verify that the "
-                "host name is correct."
+                "Wait until the compute service is down (service_down_time, usually 60 s), and verify that the host "
+                "name is correct."
             )
             yield finding("SG510", Subject("host", request.host), evidence, remedy)
 
@@ -395,7 +401,7 @@ def _fence(
     if domains:
         remedy = (
             "Drain the host (drain_host), or stop its guests, then run the same command again. No override is "
-            "possible: the host is alive."
+            "possible, because the host is alive."
         )
         yield finding("SG506", Subject("host", request.host), {storage.ALIVE: domains}, remedy)
     elif of_addresses(kind):

@@ -86,17 +86,22 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     for part in sorted(NEEDED):
         if part in reasons and getattr(about, part) is None:
             evidence = {"not read": f"{part}: {reasons[part]}", "so": NEEDED[part]}
-            yield finding("SG709", subject, evidence, "Make the APIs answer, then run the same command again.")
+            yield finding(
+                "SG709", subject, evidence, ("Make sure that the APIs answer, then run the same command again.")
+            )
     for uuid, said in sorted((about.unlisted or {}).items()):
         remedy = (
             f"Find out which server this is: openstack server show {uuid}; openstack resource provider allocation "
-            f"show {uuid}. Make the server's cell answer. If the server does not exist (nova-manage placement "
-            "audit), override the finding."
+            f"show {uuid}. Make sure that the server's cell answers. If the server does not exist (nova-manage "
+            "placement audit), override the finding."
         )
         evidence = {"placement": "the server has allocations on this host", "Nova says": said}
         yield finding("SG709", Subject("instance", uuid, None, request.host), evidence, remedy)
     if request.host in (about.cells_down or ()):
-        remedy = "Make the database and message queue of the server's cell answer, then run the same command again."
+        remedy = (
+            "Make sure that the database and the message queue of the server's cell answer, then run the same command "
+            "again."
+        )
         yield finding("SG709", subject, {"cell": "does not answer"}, remedy)
     for uuid, name in sorted((about.soft_deleted or {}).items()):
         evidence = {"status": "SOFT_DELETED", "lost": "the server stays on the dead host, with its disks in the pool"}

@@ -235,9 +235,10 @@ def _system_id(about: OvnHost) -> Items:
     if own and any(same_name(own, name) or same_name(own, name.partition(".")[0]) for name in names if name):
         evidence = {"system-id": own, "host": about.old}
         remedy = (
-            "Set the system-id in the deployment tool's variables for this host (kolla-ansible: openvswitch_system_id: "
-            f"{own}, openvswitch_hostname: {about.new}), then override this finding. Otherwise the next run of the "
-            "tool writes another system-id, and the chassis fails after the next restart of ovn-controller."
+            "Set the system-id in the deployment tool's variables for this host (kolla-ansible: "
+            f"openvswitch_system_id: {own}, openvswitch_hostname: {about.new}), then override this finding: otherwise "
+            "the next run of the tool writes another system-id, and the chassis fails after the next restart of "
+            "ovn-controller."
         )
         yield finding("SG319", about.subject, evidence, remedy)
 
@@ -263,9 +264,9 @@ def _recorded(about: OvnHost) -> Items:
         "hostname -f after the rename": canonical or "not known",
     }
     remedy = (
-        f"Mask the unit (systemctl mask {RECORD_HOSTNAME}), or make hostname -f return {about.new}. Otherwise Open "
-        "vSwitch before 3.2 overwrites the hostname of the chassis at the next boot, and OVN releases all ports "
-        "of the host."
+        f"Mask the unit (systemctl mask {RECORD_HOSTNAME}), or make hostname -f return {about.new}: otherwise Open "
+        "vSwitch before 3.2 overwrites the hostname of the chassis at the next boot, and OVN releases all ports of "
+        "the host."
     )
     yield finding("SG320", about.subject, evidence, remedy)
 
@@ -300,9 +301,9 @@ def _rbac(about: OvnHost, ovn: OvnFacts) -> Items:
     if shared:
         evidence = {"ovn_sb_connection": ovn.southbound, "role": roles[shared[0]], "port": shared[0]}
         remedy = (
-            "Set ovn_sb_connection to a port of the southbound database without a role, or to its unix socket. "
-            "With this role neither ovn-controller nor the run may write the hostname of the chassis, and then "
-            "every transaction of ovn-controller fails."
+            "Set ovn_sb_connection to a port of the southbound database without a role, or to its unix socket. With a "
+            "role such as ovn-controller, neither ovn-controller nor the run may write the hostname of the chassis, "
+            "and every transaction of ovn-controller fails."
         )
         yield finding("SG325", about.subject, evidence, remedy)
 

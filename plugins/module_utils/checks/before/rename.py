@@ -467,9 +467,9 @@ def _deployment(case: Case) -> Items:
     if refusal is not None:
         evidence = {"deployment": found.kind, "why": found.why or refusal, "seen": list(found.seen)}
         remedy = (
-            "Set rename_compute_units to the unit that starts nova-compute. If there is no unit, set "
-            f"rename_stop_command, rename_start_command, rename_mask_command and rename_unmask_command. {refusal} "
-            "See docs/guides/deployments.md."
+            "Set rename_compute_units to the unit that starts nova-compute. If no unit starts nova-compute, set "
+            f"rename_stop_command, rename_start_command, rename_mask_command and rename_unmask_command. {refusal} See "
+            "docs/guides/deployments.md."
         )
         yield finding("SG130", case.subject, evidence, remedy)
 
@@ -509,8 +509,8 @@ def _duplicate_node_name(case: Case) -> Items:
             "SG205",
             Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host),
             {"read from": f"cell {cell.name}", "host": row.host, "also": str(case.node.uuid) if case.node else None},
-            "Keep the node whose uuid is in the host's compute_id file. Before the rename, remove the allocations of "
-            "the other compute node.",
+            "Keep the compute node whose uuid is in the host's compute_id file. Before the rename, remove the "
+            "allocations of the other compute node.",
         )
     scopes = [name for cell in case.index.cells or [] for name in cell.scope]
     if name is not None and scopes and not any(same_name(name, entry) for entry in scopes):
@@ -542,7 +542,8 @@ def _home(case: Case) -> Items:
 
 def _too_many(case: Case) -> Items:
     remedy = (
-        "Keep the compute node whose uuid is in the host's compute_id file. Remove the other nodes before the rename."
+        "Keep the compute node whose uuid is in the host's compute_id file. Remove the host's other compute nodes "
+        "before the rename."
     )
     if len(case.nodes) > 1 or len(case.services) > 1:
         evidence = {
@@ -656,7 +657,8 @@ def _network(case: Case) -> Items:
             yield agent_item(agent, DISTRIBUTED, DRAIN_DISTRIBUTED)
         else:
             remedy = (
-                "Move the agent's networks and routers away and delete the agent first, or use rename_strategy=drain."
+                "Move the agent's networks and routers away and delete the agent before the rename, or use "
+                "rename_strategy=drain."
             )
             why = "this is an agent of a network node, and a rename does not change the places that store its name"
             yield agent_item(agent, why, remedy)
@@ -829,8 +831,8 @@ def subport_items(case: Case, port: ApiPort) -> Items:
         "parent": {entry.id: entry.binding_host_id for entry in parents},
     }
     remedy = (
-        "Find the trunk's server (openstack network trunk show). A subport is bound to the host of the trunk's "
-        "parent port."
+        "Find the trunk's server (openstack network trunk show). A trunk's subport is always bound to the host of the "
+        "trunk's parent port."
     )
     yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
@@ -909,8 +911,8 @@ def _derived_providers(case: Case, children: t.Sequence[ResourceProvider]) -> It
         evidence = {"child": child.name, "made by": "neutron, with a uuid derived from the host's name"}
         remedy = (
             "Use rename_strategy=drain, or remove resource_provider_bandwidths from the agent's configuration and "
-            "delete the resource provider. Otherwise ports with guaranteed bandwidth or packet rates fail "
-            "under the new name."
+            "delete the resource provider: otherwise ports with guaranteed bandwidth or packet rates fail under the "
+            "new name."
         )
         yield finding(
             "SG304", Subject("resource_provider", child.uuid, child.name, case.old), evidence, remedy, BLOCKER
@@ -926,8 +928,8 @@ def _child_providers(case: Case) -> Items:
         subject = Subject("resource_provider", children[0].root_provider_uuid or "", host=case.old)
         evidence = {"children": sorted(child.name for child in children)}
         remedy = (
-            "Compare these providers after the rename, because Nova looks up PCI and vGPU devices by name. The rename "
-            "also changes the names of these resource providers."
+            "Compare these resource providers after the rename, because Nova looks up PCI and vGPU devices by name. "
+            "The rename also changes the names of these resource providers."
         )
         yield finding("SG304", subject, evidence, remedy)
 

@@ -138,7 +138,10 @@ def can_drain(
         return Checked(
             (
                 finding(
-                    "SG709", Subject("host", host), evidence, "Make the APIs answer, then run the same command again."
+                    "SG709",
+                    Subject("host", host),
+                    evidence,
+                    ("Make sure that the APIs answer, then run the same command again."),
                 ),
             )
         )
@@ -221,7 +224,7 @@ def _zones(cloud: CloudFacts, host: str) -> t.List[Finding]:
     )
     if len(zones) < 2:
         return []
-    remedy = "Remove the host from the aggregates of all zones but one."
+    remedy = "Remove the host from the aggregates of all availability zones except one."
     return [finding("SG403", Subject("host", host), {"zones": zones}, remedy)]
 
 

@@ -87,7 +87,7 @@ def choose(
 
 def _not_by_api(offered: t.Optional[str], pin: t.Optional[str]) -> t.Optional[str]:
     if not by_api(offered):
-        return f"this Nova offers microversion {offered}, but a pin by API needs {PIN_API}"
+        return f"this Nova offers microversion {offered}, but an availability zone pin through the API needs {PIN_API}"
     if pin is not None:
         return f"the pin to {pin} has no effect, and the API could not restore it"
     return None

@@ -68,7 +68,7 @@ def _on_host(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
         remedy = f"Make {new} resolve to one of {', '.join(host.addresses or [])}, on this host too (/etc/hosts)."
         yield _finding(host, new, {"resolves to": entry.addresses, "loopback": loopback}, remedy)
     if strange:
-        remedy = "Correct DNS or /etc/hosts, or choose another name: this name resolves to another machine."
+        remedy = "Correct DNS or /etc/hosts, or choose another name, because this name resolves to another machine."
         yield _finding(host, new, {"resolves to": entry.addresses, "not its own": strange}, remedy)
 
 

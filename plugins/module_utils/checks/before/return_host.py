@@ -474,7 +474,7 @@ def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> 
                     "operation": record.operation_id,
                 }
                 remedy = (
-                    f"Run return_host -e return_host={record.host}, or end the evacuation of {record.host}. Until "
+                    f"Run return_host -e return_host={record.host}, or end the evacuation of {record.host}: until "
                     f"then, the blocklist entry stays, because it fences {record.host}."
                 )
                 severity = BLOCKER if address in own else WARNING
@@ -555,8 +555,8 @@ def _services(bundle: Bundle, request: ReturnRequest) -> Items:
         # It may be open elsewhere, and need every entry that a run here would remove.
         remedy = (
             "If the journal is lost, verify that the operation has ended, and override SG707 for this host with your "
-            "reason. Otherwise run return_host with the journals of the Ansible controller that evacuated the host: "
-            f"return_host -e return_host={request.host} -e stackguard_state_host=NAME -e "
+            "reason. If the journal is not lost, run return_host with the journals of the Ansible controller that "
+            f"evacuated the host: return_host -e return_host={request.host} -e stackguard_state_host=NAME -e "
             "stackguard_state_dir=DIRECTORY"
         )
         yield finding("SG707", subject, {**seen, "journals": _operations(request)}, remedy)

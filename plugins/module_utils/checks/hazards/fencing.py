@@ -180,10 +180,11 @@ def _wrong(request: EvacuationRequest, given: t.Sequence[str], known: KnownAddre
         evidence = {"evacuate_blocklist_addresses": address}
         ip = plain(address)
         if ip is None:
-            yield finding("SG506", host, evidence, "Correct the address: it is not an IP address.")
+            yield finding("SG506", host, evidence, "Correct the entry, because it is not an IP address.")
         elif ip in known.others:
             remedy = (
-                "List only addresses of the dead host: another machine has this address and would lose all its disks."
+                "List only addresses of the dead host, because another machine has this address and would lose all "
+                "its disks."
             )
             yield finding("SG506", host, {**evidence, "belongs to": known.others[ip]}, remedy)
 
@@ -198,7 +199,7 @@ def _hyperconverged(
             "belongs to": f"a monitor, manager, OSD or MDS of cluster {daemons[address]}",
             "would stop": "the daemons on this machine and every other Ceph client there, such as radosgw",
         }
-        remedy = f"Remove the address: the run never puts this address on the blocklist. {_OTHER_FENCE}"
+        remedy = f"Remove the address, because the run never puts this address on the blocklist. {_OTHER_FENCE}"
         yield finding("SG506", Subject("host", request.host), evidence, remedy)
 
 

@@ -148,7 +148,7 @@ def unsupported_driver(index: Index, facts: HostFacts) -> Items:
             "SG115",
             host_subject(facts),
             {"compute_driver": driver, "hypervisor_type": types},
-            "Leave this host out: the collection supports only compute hosts with libvirt.",
+            "Leave this host out, because the collection supports only compute hosts with libvirt.",
         )
 
 

@@ -139,7 +139,7 @@ def _way_out(
     if hosts:
         return (
             f"Run return_host for {hosts[0]} if the host comes back. If the host never comes back, remove the "
-            f"entry: {command}"
+            f"blocklist entry: {command}"
         )
     return (
         "Find out who added the blocklist entry. Keep the entry if machines at its address must not write any more. "

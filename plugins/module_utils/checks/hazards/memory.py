@@ -39,7 +39,7 @@ _REMEDIES = {
         "host and can be recovered."
     ),
     "SG503": (
-        "Free more huge pages of that size on one NUMA node of a host in the server's zone, or leave the "
+        "Free more huge pages of the server's page size on one NUMA node of a host in the server's zone, or leave the "
         "server out (evacuate_partial=true)."
     ),
     "SG504": (
@@ -49,13 +49,13 @@ _REMEDIES = {
     "SG505": "Give the destination the pool and the Ceph configuration that the source has.",
     "SG512": "Start and enable another compute host of the server's zone, or free resources on such a host.",
     "SG513": (
-        "Start the dead host again: the server's disk is on that host, or was lost with it. With an override Nova "
-        "rebuilds the server from its image, and all its data is lost."
+        "Start the dead host again, because the server's disk is on that host, or was lost with it. With an override "
+        "Nova rebuilds the server from its image, and all its data is lost."
     ),
     "SG701": (
-        "Set evacuate_reset_states=[task]: the run then resets such tasks once the run has proof that the host is "
-        "dead. On a dead host most tasks never end. The run never resets the task of an evacuation, migration or "
-        "deletion: see SG702."
+        "Set evacuate_reset_states=[task]: the run then resets tasks of simple requests once it has proof that the "
+        "host is dead. On a dead host most tasks never end. The run never resets the task of an evacuation, migration "
+        "or deletion: see SG702."
     ),
     "SG709": (
         "Make sure that the run can read the items that the evidence lists as not read, then run "
@@ -189,12 +189,15 @@ def crowded(name: str, facts: HostFacts) -> Items:
         "available MiB": facts.memory.available_mib,
     }
     if promised > facts.memory.total_mib - pages:
-        remedy = "Move guests away (openstack server migrate --live-migration), or the host may swap and the OOM "
+        remedy = (
+            "Move guests away (openstack server migrate --live-migration): the host may swap, or the OOM killer may "
+            "end guests, once the guests use their full memory."
+        )
         yield finding(
             "SG502",
             host_subject(facts),
             evidence,
-            remedy + "killer may end guests once the guests use their full memory.",
+            remedy,
         )
 
 

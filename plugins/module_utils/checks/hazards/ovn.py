@@ -169,8 +169,8 @@ def _chassis(index: Index, ovn: OvnFacts) -> Items:
         if compute is not None and entry.hostname not in index.compute_hosts:
             evidence = {"chassis": entry.name, "hostname": entry.hostname, "compute service": compute}
             remedy = (
-                f"Set external_ids:hostname of Open vSwitch to {compute}: neutron binds ports only to Nova's name "
-                "of a host."
+                f"Set external_ids:hostname of Open vSwitch to {compute}: neutron binds ports only to a chassis whose "
+                "hostname is Nova's name of the host."
             )
             yield finding("SG321", Subject("host", entry.hostname, host=compute), evidence, remedy)
 
@@ -221,7 +221,8 @@ def host_items(name: str, facts: HostFacts, ovn: OvnFacts) -> Items:
     elif host is not None and mine[0].hostname != host:
         evidence = {"chassis": own, "hostname": mine[0].hostname, "CONF.host": host}
         remedy = (
-            f"Set external_ids:hostname of Open vSwitch to {host}: neutron binds ports only to Nova's name of a host."
+            f"Set external_ids:hostname of Open vSwitch to {host}: neutron binds ports only to a chassis whose "
+            "hostname is Nova's name of the host."
         )
         yield finding("SG321", subject, evidence, remedy)
     if any(same_name(own, entry) for entry in (facts.kernel_hostname, facts.fqdn, host) if entry):

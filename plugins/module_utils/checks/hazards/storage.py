@@ -75,8 +75,8 @@ _IS_ON = (
     "command again."
 )
 _UNCOVERED = (
-    f"Use a fence that covers the whole machine (evacuate_fence={either(OF_MACHINE)}), name the host's addresses in "
-    "that cluster (evacuate_blocklist_addresses=[...]), or override this finding for the server. The blocklist "
+    f"Use a fence that covers the whole machine (evacuate_fence={either(OF_MACHINE)}), list the host's addresses in "
+    "this Ceph cluster (evacuate_blocklist_addresses=[...]), or override this finding for the server. The blocklist "
     "does not cover this disk."
 )
 
@@ -415,8 +415,8 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
         if found and view not in found:
             known = {"cluster and pool": list(view), "the disks are in": sorted(map(list, found))}
             remedy = (
-                "To use the host as a destination, give it the pool and the Ceph configuration of the other hosts. "
-                "Until then, the run does not use this host as a destination."
+                "To use the host as a destination, give it the pool and the Ceph configuration of the other hosts: "
+                "until then, the run does not use this host as a destination."
             )
             yield finding("SG505", Subject("host", name), known, remedy, WARNING if others else BLOCKER)
 
@@ -547,7 +547,7 @@ def unchanged(
                 "image": name,
             }
             remedy = (
-                "Start a host that reaches this cluster and pool, then run the same command again. Until then, the "
+                "Start a host that reaches this cluster and pool, then run the same command again: until then, the "
                 "run does not evacuate the server."
             )
             yield finding("SG709", Subject("instance", before.uuid), unread, remedy)

@@ -160,7 +160,9 @@ def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
     if server.task_state is not None:
         yield finding("SG701", subject, {"task_state": server.task_state}, "Wait until the server's task ends.")
     if server.status == "VERIFY_RESIZE":
-        yield finding("SG703", subject, {"status": server.status}, "Ask the owner to confirm or revert the resize.")
+        yield finding(
+            "SG703", subject, {"status": server.status}, ("Ask the server's owner to confirm or revert the resize.")
+        )
     elif server.status not in statuses:
         remedy = (
             f"Bring the server into another state, because Nova {does} only servers that are {' or '.join(statuses)}."
@@ -192,7 +194,7 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
         yield finding("SG402", subject_of(server), evidence, remedy)
     elif server.host is not None and pin not in places.by_host.get(server.host, []):
         remedy = (
-            "Move the server back into its zone, or change its availability zone pin. Otherwise the next move takes "
+            "Move the server back into its zone, or change its availability zone pin: otherwise the next move takes "
             "the server to the zone of its pin."
         )
         yield finding("SG404", subject_of(server), evidence, remedy)
@@ -265,7 +267,9 @@ def room(facts: ZoneFacts, server: ApiServer, zone: str, same_host: bool = False
     if found is None:
         reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread]
         evidence = {"zone": zone, "not read": reasons or ["what placement offers within the zone"]}
-        yield finding("SG709", subject_of(server), evidence, "Make the APIs answer, then run the same command again.")
+        yield finding(
+            "SG709", subject_of(server), evidence, ("Make sure that the APIs answer, then run the same command again.")
+        )
     elif not any(not reasons for reasons in found.values()):
         shown = dict(list(found.items())[:SHOWN])
         remedy = "Free resources on a host of the server's zone, or add a host. Nothing was moved."
