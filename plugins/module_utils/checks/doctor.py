@@ -346,7 +346,10 @@ def _root(result: t.Callable[..., Result], state: HostState) -> Result:
 def _nova_conf(result: t.Callable[..., Result], state: HostState) -> Result:
     if state.nova_conf_files is not None:
         return result("nova_conf", OK, ", ".join(state.nova_conf_files))
-    fix = 'list the configuration files of nova-compute in their order: -e \'{"doctor_nova_conf_files": ["/etc/nova/nova.conf"]}\''
+    fix = (
+        "list the configuration files of nova-compute in their order: "
+        '-e \'{"doctor_nova_conf_files": ["/etc/nova/nova.conf"]}\''
+    )
     return result("nova_conf", FAILED, state.why("nova_conf"), fix)
 
 
