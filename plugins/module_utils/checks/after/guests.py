@@ -58,7 +58,7 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
         else:
             yield from _one(old, there, facts, rebooted, strict)
     for there in now.values():
-        remedy = "Find out who defined the domain, because nova-compute was stopped at that time."
+        remedy = "Find out who defined the domain while nova-compute was stopped."
         yield _finding(domain_subject(there, facts), {"before": "no such domain", "now": there.state}, remedy, strict)
 
 
@@ -86,7 +86,7 @@ def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, stri
     same_process = (there.pid, there.pid_start) == (old["pid"], old["pid_start"])
     if not same_process:
         evidence = {"process before": old["pid"], "process now": there.pid, **since}
-        remedy = "Find out who started the QEMU process, because nova-compute was stopped at that time."
+        remedy = "Find out who started the QEMU process while nova-compute was stopped."
         yield _finding(
             subject,
             evidence,

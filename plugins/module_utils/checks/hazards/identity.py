@@ -413,8 +413,8 @@ def service_without_node(cell: CellFacts, row: ServiceRow) -> Item:
         "SG116",
         Subject("service", row.uuid or str(row.id), host=row.host),
         {"read from": f"cell {cell.name}", "service id": row.id, "host": row.host},
-        "Check whether this host has a compute node under another name (an unfinished rename). If it has none, start "
-        "nova-compute on the host of this service.",
+        "Check whether this host has a compute node under another name (an unfinished rename). If the host has no "
+        "other compute node, start nova-compute on the host of this service.",
     )
 
 

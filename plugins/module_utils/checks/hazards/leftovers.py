@@ -142,8 +142,8 @@ def _way_out(
             f"blocklist entry: {command}"
         )
     return (
-        "Find out who added the blocklist entry. Keep the entry if machines at its address must not write any more. "
-        f"If they may write, remove the entry: {command}"
+        "Find out who added the blocklist entry. Keep the entry only if machines at its address must not write any "
+        f"more; otherwise remove the entry: {command}"
     )
 
 

@@ -70,9 +70,9 @@ _LIVES = (
     "possible, because the host is alive."
 )
 _IS_ON = (
-    "Wait 30 seconds, then run the same command again, because Ceph drops the watchers of a machine that is off. If "
-    "the finding appears again, the machine is on: switch it off (ipmitool chassis power off), then run the same "
-    "command again."
+    "Wait 30 seconds, then run the same command again, because Ceph needs up to 30 seconds to drop the watchers of a "
+    "machine that is off. If the finding appears again, the machine is on: switch it off (ipmitool chassis power "
+    "off), then run the same command again."
 )
 _UNCOVERED = (
     f"Use a fence that covers the whole machine (evacuate_fence={either(OF_MACHINE)}), list the host's addresses in "
