@@ -37,7 +37,7 @@ _REMEDY = (
     "Fix the cause that the evidence shows, then run the audit again. To skip a source on purpose, remove it from "
     "audit_sources."
 )
-_NO_REASON = "not read, without a recorded reason"
+_NO_REASON = "the source was not read, and no reason was recorded"
 #: Reasons of parts that were left out on purpose.
 ON_PURPOSE = (NOT_ASKED_FOR, NOT_OPENED, ONLY_NAMED_CELLS)
 #: Fields of which None is an answer, or that whoever read was free not to ask for.
@@ -221,7 +221,7 @@ def _clusters(bundle: Bundle) -> Items:
     opened = {(rbd.fsid, rbd.pool) for rbd in views if rbd.opened}
     for fsid, pool in sorted({(rbd.fsid or "unknown", rbd.pool) for rbd in views}):
         if (fsid, pool) not in opened:
-            reason = "the run read this pool on no host"
+            reason = "the run has not read this pool on any host"
             yield finding("SG709", Subject("service", f"{CEPH}:{fsid}:{pool}"), {"reason": reason}, _REMEDY)
     with_ceph = [facts for facts in bundle.hosts.values() if facts.nova_conf and facts.nova_conf.images_type == "rbd"]
     if with_ceph and not views:

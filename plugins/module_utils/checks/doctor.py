@@ -123,17 +123,19 @@ def _clock(
 ) -> Result:
     if clock is None:
         return result(part, NOT_CHECKED, reason or "it was not read")
-    about = f"between {clock.least:+.1f} and {clock.most:+.1f} s ahead of the Ansible controller's clock"
+    about = f"the clock is between {clock.least:+.1f} and {clock.most:+.1f} s ahead of the Ansible controller's clock"
     limit = asked.tolerance
     if -limit <= clock.least and clock.most <= limit:
         return result(part, OK, about)
     if clock.most < -limit or clock.least > limit:
         fix = (
-            f"on {where}, or on the Ansible controller if all hosts differ: chronyc makestep, "
-            "or timedatectl set-ntp true"
+            f"on {where} (or on the Ansible controller if all hosts differ), run chronyc makestep or timedatectl "
+            "set-ntp true"
         )
-        return result(part, FAILED, f"{about}, and {limit:g} s are accepted", fix)
-    return result(part, NOT_CHECKED, f"{about}: the answer took too long to compare the clocks. Run the doctor again")
+        return result(part, FAILED, f"{about}, and the limit is {limit:g} s", fix)
+    return result(
+        part, NOT_CHECKED, f"{about}, but the answer took too long to compare the clocks. Run the doctor again"
+    )
 
 
 # --- databases ------------------------------------------------------------------------------------------------
@@ -150,7 +152,7 @@ def _databases(asked: Asked, read: DatabasesState, cloud: t.Optional[CloudState]
     for database in read.databases:
         found += _database(asked, database, read.undeclared)
     if read.problem is not None and "api" in names:
-        fix = "let the user read cell_mappings (docs/database-grants.md), or name the cells in nova_cell_db_urls"
+        fix = "let the user read cell_mappings (docs/database-grants.md), or list the cells in nova_cell_db_urls"
         found.append(Result("databases", "cells", "database", FAILED, read.problem, fix))
         found += _unreached("cells", "the cells are not known")
     elif "api" in names and not any(name.startswith("cell:") for name in names):
@@ -195,7 +197,9 @@ def _grants(result: t.Callable[..., Result], database: DatabaseState, undeclared
         return result("database_rights", NOT_CHECKED, "the privileges were not tested")
     missing = [grant for grant in database.grants if not grant.allowed]
     if not missing and undeclared:
-        return result("database_rights", NOT_CHECKED, f"no file says which privileges {', '.join(undeclared)} needs")
+        return result(
+            "database_rights", NOT_CHECKED, f"no file lists the privileges that {', '.join(undeclared)} needs"
+        )
     if not missing:
         return result(
             "database_rights", OK, f"the user has all {len(database.grants)} privileges that the operations need"
@@ -257,10 +261,12 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
         return result(
             OK, "the lock excludes only runs that use this Galera node (SG712): give every run the URL of the same node"
         )
-    seen = f"the database has no such lock (SG712): {read.lock.reason or 'no reason was given'}"
+    seen = f"the database does not grant the lock (SG712): {read.lock.reason or 'no reason was given'}"
     if "repair_links" not in asked.operations:
         return result(OK, f"{seen}. The requested operations do not need the lock")
-    return result(FAILED, seen, "during a repair of links only: SET GLOBAL pxc_strict_mode = 'PERMISSIVE';")
+    return result(
+        FAILED, seen, ("run this statement during a repair of links only: SET GLOBAL pxc_strict_mode = 'PERMISSIVE';")
+    )
 
 
 def _neutron(cloud: t.Optional[CloudState]) -> Result:
@@ -276,7 +282,7 @@ def _neutron(cloud: t.Optional[CloudState]) -> Result:
         return result(NOT_CHECKED, seen)
     wired = sorted(set(kinds) & {*L2_AGENTS, *OVN_AGENTS})
     if not wired:
-        return result(OK, "not needed: no host has an L2 agent or OVN's")
+        return result(OK, "not needed: no host has an L2 agent or an OVN agent")
     fix = "put the URL into the variables: neutron_db_url: mysql+pymysql://stackguard:PASSWORD@HOST/neutron"
     return result(FAILED, f"neutron_db_url is not set, and a rename needs this URL for: {', '.join(wired)}", fix)
 
@@ -285,7 +291,7 @@ def _neutron(cloud: t.Optional[CloudState]) -> Result:
 
 
 def _no_host() -> Result:
-    fix = "put the compute hosts into the group compute of the inventory, or name them with doctor_hosts"
+    fix = "put the compute hosts into the group compute of the inventory, or list them in doctor_hosts"
     return Result("hosts", "compute", "reached", FAILED, "there is no host to check", fix)
 
 
@@ -333,21 +339,27 @@ def _version(text: str) -> t.Tuple[int, ...]:
 def _root(result: t.Callable[..., Result], state: HostState) -> Result:
     if state.own_uid == 0:
         return result("root", OK, "the modules run as root")
-    fix = "set ansible_become: true for the group compute, for a user that may become root"
+    fix = "set ansible_become: true for the group compute, and log in as a user that may become root"
     return result("root", FAILED, f"the modules run as user id {state.own_uid}", fix)
 
 
 def _nova_conf(result: t.Callable[..., Result], state: HostState) -> Result:
     if state.nova_conf_files is not None:
         return result("nova_conf", OK, ", ".join(state.nova_conf_files))
-    fix = 'name the files of nova-compute, in their order: -e \'{"doctor_nova_conf_files": ["/etc/nova/nova.conf"]}\''
+    fix = (
+        "list the configuration files of nova-compute in their order: "
+        '-e \'{"doctor_nova_conf_files": ["/etc/nova/nova.conf"]}\''
+    )
     return result("nova_conf", FAILED, state.why("nova_conf"), fix)
 
 
 def _install(state: HostState, what: str) -> str:
     packages = _BINDINGS.get(state.packages, _BINDINGS["apt-get"])[what]
     command = f"{state.packages or 'apt-get'} install {packages}"
-    return f"{command}    (for {state.python_path}; if that is not the distribution's, set ansible_python_interpreter)"
+    return (
+        f"{command}    (for {state.python_path}; if this is not the distribution's Python, set "
+        "ansible_python_interpreter)"
+    )
 
 
 def _libvirt(result: t.Callable[..., Result], state: HostState) -> Result:
@@ -376,11 +388,14 @@ def _caps(result: t.Callable[..., Result], asked: Asked, state: HostState) -> Re
         return result("ceph_caps", OK, f"not needed: images_type is {state.images_type}")
     wanted = sorted({action for name in asked.operations for action in _BLOCKLISTING.get(name, ())})
     if not wanted:
-        return result("ceph_caps", OK, "not needed: none of the operations fences by the blocklist")
+        return result("ceph_caps", OK, "not needed: none of the requested operations uses the fence blocklist")
     if state.caps is None:
         why = "nova.conf was not read" if state.images_type is None else state.why("ceph_caps")
         user = f"client.{state.ceph_user}" if state.ceph_user else "client.USER"
-        fix = f"name a user that may read caps (doctor_ceph_reader), or read them on a Ceph node: ceph auth get {user}"
+        fix = (
+            "set doctor_ceph_reader to a Ceph user that may read caps, or read the caps on a Ceph node: ceph auth get "
+            f"{user}"
+        )
         return result("ceph_caps", NOT_CHECKED, why, fix)
     may = ceph_caps.blocklisting(state.caps.mon)._asdict()
     seen = f"{state.caps.entity}: mon '{state.caps.mon}'"

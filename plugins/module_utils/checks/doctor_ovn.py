@@ -60,23 +60,23 @@ def _not_given(asked: Asked, cloud: t.Optional[CloudState]) -> Result:
     if not kinds:
         # Neutron's list is empty while its workers see no events of OVN, and for users that are no administrators.
         seen = (
-            f"ovn_nb_connection is not set. {', '.join(users)} use it if the network agents are OVN's, and neutron "
-            "showed none"
+            "ovn_nb_connection is not set, and neutron showed no agents. If the agents are OVN's, this option is used "
+            f"by {', '.join(users)}"
         )
         return result(NOT_CHECKED, seen)
     found = sorted(set(kinds) & set(OVN_AGENTS))
     needing = [name for name in users if name in _REFUSE]
     if found and needing:
-        seen = f"ovn_nb_connection is not set, and {', '.join(needing)} needs it for: {', '.join(found)}"
+        seen = f"ovn_nb_connection is not set, and {', '.join(needing)} needs it for these agents: {', '.join(found)}"
         return result(FAILED, seen, _SET)
     if found:
-        seen = f"ovn_nb_connection is not set, and {', '.join(users)} check nothing of: {', '.join(found)}"
+        seen = f"ovn_nb_connection is not set, and {', '.join(users)} cannot check these agents: {', '.join(found)}"
         return result(NOT_CHECKED, seen, _SET)
     binding = sorted(set(cloud.alive_agents if cloud else []) & set(BINDING_AGENTS))
     if not binding:
-        seen = "ovn_nb_connection is not set, and no agent that binds ports is alive: the cloud may have OVN"
+        seen = "ovn_nb_connection is not set, and no agent that binds ports is alive, so the cloud may have OVN"
         return result(NOT_CHECKED, seen, _SET)
-    return result(OK, f"not needed: neutron shows no OVN agent, and these are alive: {', '.join(binding)}")
+    return result(OK, f"not needed: neutron shows no OVN agent, and these other agents are alive: {', '.join(binding)}")
 
 
 def _database(database: OvnDatabaseState) -> t.List[Result]:
@@ -96,7 +96,7 @@ def _database(database: OvnDatabaseState) -> t.List[Result]:
 
 def _reached(result: t.Callable[..., Result], database: OvnDatabaseState) -> Result:
     if database.lacking:
-        seen = f"this version of OVN has no {', '.join(database.lacking)}: it is older than the tested versions"
+        seen = f"this version of OVN has no {', '.join(database.lacking)}, because it is older than the tested versions"
         return result(
             REACHED, FAILED, seen, "upgrade OVN to 22.03 or newer: apt-get install --only-upgrade ovn-central"
         )
@@ -114,6 +114,6 @@ def _rights(result: t.Callable[..., Result], database: OvnDatabaseState, option:
     if database.writable is None:
         return result(RIGHTS, NOT_CHECKED, database.reason or "it was not tried")
     if database.writable:
-        return result(RIGHTS, OK, "a change was permitted; the transaction was aborted")
+        return result(RIGHTS, OK, "the database permits changes (the doctor aborted its test change)")
     fix = f"set {option} to a port that has no role and is not read-only, or to the unix socket. To list them: "
     return result(RIGHTS, FAILED, database.reason, fix + _LIST[database.name])

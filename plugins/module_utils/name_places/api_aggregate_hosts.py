@@ -29,9 +29,9 @@ class AggregateHosts(NamePlace):
     text = Text(
         "API database, `aggregate_hosts.host`",
         "API database and compute API",
-        "every row of the host, in one transaction; then an update of each aggregate through the API, so that the "
-        "schedulers use the new name",
-        "the same rows, then the same update of each aggregate",
+        "the run updates every row of the host in one transaction, then updates each aggregate through the API, so "
+        "that the schedulers use the new name",
+        "the run restores the same rows, then updates each aggregate through the API again",
     )
     codes = ("SG303", "SG310")
     steps = ("api_database",)

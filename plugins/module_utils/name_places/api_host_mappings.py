@@ -35,7 +35,7 @@ class HostMappings(NamePlace):
     text = Text(
         "API database, `host_mappings.host`",
         "API database",
-        "one row, in one transaction with the rows of `aggregate_hosts`",
+        "the run updates one row, in one transaction with the rows of `aggregate_hosts`",
         "the same row",
     )
     codes = ("SG302", "SG310")

@@ -29,9 +29,9 @@ class CellComputeNodes(NamePlace):
     text = Text(
         "cell database, `compute_nodes.host` and `.hypervisor_hostname`",
         "cell database",
-        "one row, in one transaction for all tables of the cell",
+        "the run updates one row, in one transaction with the other tables of the cell",
         "the same row",
-        "soft-deleted rows, which do not conflict: the table's unique keys include `deleted`",
+        "soft-deleted rows, which do not conflict, because the table's unique keys include `deleted`",
     )
     codes = ("SG301", "SG310")
     steps = ("cell_database",)

@@ -37,9 +37,9 @@ class CellInstances(NamePlace):
     text = Text(
         "cell database, `instances.host`, `.node`, and `.launched_on` if it has the old name",
         "cell database",
-        "every row of the host, in one transaction for all tables of the cell",
-        "the same rows, except those of guests that Nova evacuated during the operation (listed in "
-        "`stackguard_overrides`)",
+        "the run updates every row of the host, in one transaction with the other tables of the cell",
+        "the run restores the same rows, except the rows of guests that Nova evacuated during the operation "
+        "(`stackguard_overrides` lists these guests)",
         "soft-deleted rows",
     )
     codes = ("SG301", "SG310", "SG509")

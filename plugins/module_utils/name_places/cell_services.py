@@ -29,9 +29,9 @@ class CellServices(NamePlace):
     text = Text(
         "cell database, `services.host` of nova-compute",
         "cell database",
-        "one row, in one transaction for all tables of the cell",
+        "the run updates one row, in one transaction with the other tables of the cell",
         "the same row",
-        "soft-deleted rows, which do not conflict: the table's unique keys include `deleted`",
+        "soft-deleted rows, which do not conflict, because the table's unique keys include `deleted`",
     )
     codes = ("SG301", "SG310")
     steps = ("cell_database",)

@@ -31,11 +31,11 @@ class HostItself(NamePlace):
     """What each host that was read calls itself."""
 
     text = Text(
-        "the host: host name, lines of `/etc/hosts`, `host` in the files of nova and neutron, "
-        "`external_ids:hostname` of Open vSwitch; libvirt derives its canonical host name from them",
+        "the host's own host name, lines of `/etc/hosts`, `host` in the files of nova and neutron, and "
+        "`external_ids:hostname` of Open vSwitch (libvirt derives its host name from the first two)",
         "facts of the host; before a rename, a test in private namespaces shows the name that libvirt will use (SG124)",
-        "one step on the host, after the databases; then the run verifies that libvirt returns the new name",
-        "restores the old values and lines",
+        "the run changes the host in one step, after the databases, then verifies that libvirt returns the new name",
+        "the run restores the old values and lines",
         "the host's own name, if it differs from `host` in nova.conf",
     )
     codes = ("SG310", "SG111", "SG123", "SG124")

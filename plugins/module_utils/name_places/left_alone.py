@@ -14,9 +14,9 @@ class LeftAlone(NamePlace):
 
     text = Text(
         "`instance_faults`, `instance_actions_events`, `task_log`, stored `request_specs`, connectors of volume "
-        "attachments; DNS, certificates, known hosts of ssh, monitoring, `/etc/hosts` of other hosts",
+        "attachments; DNS, certificates, ssh's `known_hosts`, monitoring, `/etc/hosts` of other hosts",
         "no option: the run reads only services and certificates that use the name (SG313, SG314)",
-        "changes none of these",
+        "the run changes none of these",
         "nothing to undo",
         "all of these",
     )

@@ -17,7 +17,7 @@ class MessageQueues(NamePlace):
         "`rename_rabbit_url`; without this URL, the report lists the queues as `unchecked`, with the commands to run",
         "the run removes the queues of the old name at the end; nova-compute creates the queues of the new name",
         "nothing to undo: nova-compute creates its queues when it starts",
-        "without `rename_rabbit_url`: the queue of the old name, until an operator deletes the queue",
+        "without `rename_rabbit_url`, the queue of the old name remains until an operator deletes the queue",
     )
     codes = ("SG307", "SG315", "SG316", "SG121")
 

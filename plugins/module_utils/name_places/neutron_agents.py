@@ -35,9 +35,10 @@ class NeutronAgents(NamePlace):
     text = Text(
         "neutron database, `agents.host`",
         "network API; also neutron's database if `neutron_db_url` is set",
-        "with `neutron_db_url`: each row of the host, with a fresh heartbeat, before the ports. "
-        "Without `neutron_db_url`: the agent registers under the new name, and the run deletes the agent's old record",
-        "the same rows, with a fresh heartbeat. Without `neutron_db_url`: the agent registers under the old name again",
+        "with `neutron_db_url`, the run updates each agent row of the host, with a fresh heartbeat, before the ports. "
+        "Without `neutron_db_url`, the agent registers under the new name, and the run deletes the agent's old record",
+        "with `neutron_db_url`, the run restores the same rows, with a fresh heartbeat. "
+        "Without `neutron_db_url`, the agent registers under the old name again",
     )
     codes = ("SG305", "SG310")
     steps = ("neutron", "new_agents", "delete_agents")
@@ -98,8 +99,8 @@ def _finding(agent: ApiAgent, evidence: t.Mapping[str, t.Any], severity: str) ->
         "SG305",
         Subject("host", agent.id, agent.agent_type, agent.host),
         {"type": agent.agent_type, **evidence},
-        "Correct host= in the configuration of the agent, or start the agent: ports bind only to a host with a live "
-        "agent of exactly this name.",
+        "Correct host= in the configuration of the agent, or start the agent, because neutron binds ports only to a "
+        "host with a live agent of exactly this name.",
         severity,
     )
 

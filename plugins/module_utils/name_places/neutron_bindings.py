@@ -20,10 +20,10 @@ class NeutronBindingRows(NamePlace):
     """Rows that neutron writes OVN's ports from."""
 
     text = Text(
-        "neutron database, on hosts with OVN: `ml2_port_bindings.host`, `ml2_port_binding_levels.host`, "
-        "`segmenthostmappings.host`",
+        "neutron database on hosts with OVN (`ml2_port_bindings.host`, `ml2_port_binding_levels.host`, "
+        "`segmenthostmappings.host`)",
         "neutron's database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
-        "every row with the old name, in one transaction, once the chassis has the new hostname",
+        "the run updates every row with the old name, in one transaction, once the chassis has the new hostname",
         "the same rows",
         "`parent_hostname` in `vif_details` of virtual ports",
     )

@@ -38,9 +38,10 @@ class NeutronPorts(NamePlace):
     text = Text(
         "neutron, `binding:host_id` of each port",
         "network API",
-        "one call for each port, once the agent has the new name; a trunk's parent port before its subports",
-        "the same calls with the old name, except for guests that Nova evacuated during the operation (listed in "
-        "`stackguard_overrides`)",
+        "the run binds each port with one call, once the agent has the new name; it binds a trunk's parent port before "
+        "the trunk's subports",
+        "the run makes the same calls with the old name, except for guests that Nova evacuated during the operation "
+        "(`stackguard_overrides` lists these guests)",
     )
     codes = ("SG306", "SG310")
     steps = ("neutron", "ports")

@@ -21,10 +21,11 @@ class OvnPorts(NamePlace):
     """Chassis and logical switch ports."""
 
     text = Text(
-        "OVN: `Chassis.hostname`, `options:requested-chassis` and neutron's labels of each logical switch port",
+        "OVN databases, `Chassis.hostname`, `options:requested-chassis` and neutron's labels of each logical "
+        "switch port",
         "OVN's northbound and southbound database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
-        "first the ports point to the chassis by its system-id, then the chassis gets the new hostname, then the ports "
-        "and their labels get the new hostname",
+        "first the run sets the ports to the chassis by its system-id, then it changes the hostname of the chassis, "
+        "then it sets the ports and their labels to the new hostname",
         "the same steps in reverse order",
         "the name of the chassis (its system-id), which no rename changes",
     )

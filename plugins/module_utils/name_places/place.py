@@ -39,8 +39,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
 
 #: The remedy where one store says another name than the next.
 HALF = (
-    "Run rename_host with rename_action=status on the host: a rename may be unfinished. If no rename is "
-    "unfinished, correct the database or API that has the wrong name."
+    "Run rename_host with rename_action=status for the host, because a rename may be unfinished. If no rename is "
+    "open, correct the name in the database or API that has the wrong name."
 )
 _T = t.TypeVar("_T")
 

@@ -40,8 +40,8 @@ class PlacementProviders(NamePlace):
     text = Text(
         "placement, the names of the resource provider and of its children",
         "placement API",
-        "one call for each provider, the root provider first, only if the provider still has the old name",
-        "the same calls with the old names",
+        "the run renames each provider that still has the old name with one call, the root provider first",
+        "the run makes the same calls with the old names",
     )
     codes = ("SG304", "SG310")
     steps = ("placement",)

@@ -84,7 +84,7 @@ def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str]) -> t.Optio
         return f"the server's status before the move was {was or 'not recorded'}"
     index = Index(bundle)
     if not index.migrations_read:
-        return "the migrations were not read: the server may be migrating"
+        return "the migrations were not read, so the server may be migrating"
     moving = [row.status for _place, row in index.migrations if row.instance_uuid == server.id and in_progress(row)]
     return f"a migration of the server is {moving[0]}" if moving else None
 
@@ -122,19 +122,22 @@ def _remedy(state: FailedServer) -> str:
     if state.unread:
         hosts = ", ".join(state.unread)
         return (
-            "Do not reboot the server: its QEMU may run on a host that the run could not read. Make sure that the run "
-            f"can read {hosts}, then run the same command again."
+            f"Make sure that the run can read {hosts}, then run the same command again. Do not reboot the server, "
+            "because its QEMU may run on a host that the run could not read."
         )
     if not state.runs:
         return f"Start the server again, because no host runs its QEMU: openstack server reboot --hard {uuid}"
     if len(state.runs) > 1:
         both = " and ".join(state.runs)
-        return f"Do not reboot the server: it has a QEMU on {both}. On both hosts, run virsh domstate --reason {uuid}"
+        return (
+            f"Do not reboot the server, because it has a QEMU on {both}. On both hosts, run virsh domstate --reason "
+            f"{uuid}"
+        )
     if LOST in state.runs.values():
         (lost,) = state.runs
         return (
-            f"Do not reboot the server: its QEMU runs on {lost}, but libvirt does not show the QEMU. Check on that "
-            f"host: pgrep -af {uuid}"
+            f"Do not reboot the server, because its QEMU runs on {lost} but libvirt does not show it. On {lost}, run "
+            f"pgrep -af {uuid}"
         )
     if not state.at_home:
         (other,) = state.runs

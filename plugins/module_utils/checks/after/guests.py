@@ -39,7 +39,7 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
     if facts.domains is None or facts.qemu_processes is None:
         part = "domains" if facts.domains is None else "qemu_processes"
         reason = next((entry.reason for entry in facts.unread if entry.part == part), "no reason was given")
-        remedy = "Make libvirt answer." if part == "domains" else "Run the module as root: it must read /proc."
+        remedy = "Make libvirt answer." if part == "domains" else "Run the module as root, because it must read /proc."
         yield finding("SG709", Subject("host", facts.inventory_name), {"not read": part, "reason": reason}, remedy)
         return
     rebooted = bool(boot_id and facts.boot_id and boot_id != facts.boot_id)
@@ -58,14 +58,14 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
         else:
             yield from _one(old, there, facts, rebooted, strict)
     for there in now.values():
-        remedy = "Find out who defined the domain: nova-compute was stopped at that time."
+        remedy = "Find out who defined the domain while nova-compute was stopped."
         yield _finding(domain_subject(there, facts), {"before": "no such domain", "now": there.state}, remedy, strict)
 
 
 def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, strict: bool) -> Items:
     subject = domain_subject(there, facts)
     ran, runs = old["pid"] is not None or old["state"] in RUNNING, _runs(there)
-    since = {"host": "the guest rebooted since the plan was made"} if rebooted else {}
+    since = {"host": "the host rebooted since the plan was made"} if rebooted else {}
     if ran and not runs:
         evidence = {"before": old["state"], "now": there.state, **since}
         why = "the host rebooted" if rebooted else "the guest shut down, or a person stopped it on the host"
@@ -86,7 +86,7 @@ def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, stri
     same_process = (there.pid, there.pid_start) == (old["pid"], old["pid_start"])
     if not same_process:
         evidence = {"process before": old["pid"], "process now": there.pid, **since}
-        remedy = "Find out who started the process: nova-compute was stopped at that time."
+        remedy = "Find out who started the QEMU process while nova-compute was stopped."
         yield _finding(
             subject,
             evidence,
@@ -111,8 +111,8 @@ def _lost(uuid: str, pid: int, there: t.Optional[Domain], facts: HostFacts) -> t
     subject = domain_subject(there, facts) if there else Subject("domain", uuid, None, facts.inventory_name)
     evidence = {"libvirt": there.state if there else "no such domain", "QEMU process": pid}
     remedy = (
-        f"Find out why libvirt lost QEMU process {pid}. The process still runs and writes the guest's disks; Nova "
-        "would start a second QEMU. End the QEMU process only if the guest may be off."
+        f"Find out why libvirt does not show QEMU process {pid}. The process still runs and writes the guest's disks, "
+        "and Nova would start a second QEMU on these disks. End the QEMU process only if the guest may be off."
     )
     return finding(CODE, subject, evidence, remedy, BLOCKER)
 

@@ -27,7 +27,7 @@ def lost(guests: t.Sequence[GuestState], asked: t.Mapping[str, t.Sequence[GuestA
             evidence = {"task_state": guest.task_state, "asked for": _told(asked.get(guest.uuid, ()))}
             remedy = (
                 f"Reset the server's state (openstack server set --state active {guest.uuid}), then run the same "
-                "command again. No nova-compute will execute this request."
+                "command again. No nova-compute will execute the request that set this task."
             )
             yield finding("SG701", _subject(guest), evidence, remedy)
         for entry in asked.get(guest.uuid, ()):
@@ -49,7 +49,7 @@ def unlocked(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
     """SG122: guests that were unlocked while the operation was open, and not by it."""
     for guest in guests:
         evidence = {"locked": guest.locked, "reason": guest.reason}
-        remedy = f"Check the server's requests since the unlock: openstack server event list {guest.uuid}"
+        remedy = f"Check the requests for this server since it was unlocked: openstack server event list {guest.uuid}"
         yield finding("SG122", _subject(guest), evidence, remedy)
 
 
@@ -59,7 +59,8 @@ def bare_locks(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
         evidence = {"locked": guest.locked, "reason": guest.reason}
         remedy = (
             f"Run openstack server unlock {guest.uuid}, unless the owner locked the server (openstack server event "
-            f"list {guest.uuid}). The run was killed while it locked guests, before it recorded the locked guests."
+            f"list {guest.uuid}). A run was killed while it was locking guests, before it could record which guests "
+            "it had locked."
         )
         yield finding("SG122", _subject(guest), evidence, remedy)
 
@@ -85,7 +86,7 @@ def evacuated(databases: DatabaseFacts, hosts: t.Sequence[str]) -> t.Iterator[Fi
 
 def _unread(host: str, part: str, why: str) -> Finding:
     remedy = (
-        "Make sure that the run can read the cell, then run the same command again. If the cell has an evacuation "
+        "Make sure that the run can read the cell, then run the same command again. If this cell has an evacuation "
         "record of this host, nova-compute would destroy guests at its start."
     )
     return finding("SG709", Subject("host", host), {"not read": part, "reason": why}, remedy)
@@ -99,9 +100,8 @@ def _evacuation(row: MigrationRow) -> Finding:
         "destination": row.dest_compute,
     }
     remedy = (
-        "Do not start nova-compute: at its start nova-compute would destroy this domain. Find out where the guest runs "
-        "and which client writes its disks; then override this finding for the migration and run "
-        "the same command again."
+        "Do not start nova-compute: at its start nova-compute would destroy this domain. Find out where the guest "
+        "runs and which client writes its disks; then override SG509 for the migration and run the same command again."
     )
     subject = Subject("migration", row.uuid or str(row.id), row.instance_uuid, row.source_compute)
     return finding("SG509", subject, evidence, remedy)
@@ -123,8 +123,8 @@ def queues(names: t.Iterable[str]) -> t.Iterator[Unchecked]:
     for name in names:
         why = (
             f"RabbitMQ was not read: requests may wait for {name}, and the next host with that name would execute "
-            f"these requests. List the queues: {look(name)}. Delete each queue without consumers: rabbitmqctl "
-            f"delete_queue compute.{name}"
+            f"these requests. List the queues: {look(name)}. Delete each listed queue that has no consumers: "
+            f"rabbitmqctl delete_queue compute.{name}"
         )
         yield Unchecked("SG307", f"compute.{name}", why)
 

@@ -18,7 +18,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts
 
-_AGAIN = "Repair the cause, then run the same command again to resume. The new compute service is still disabled."
+_AGAIN = (
+    "Repair the cause, then run the same command again to resume: until then, the host's new compute service stays "
+    "disabled."
+)
 Params = t.Mapping[str, t.Any]
 
 
@@ -55,7 +58,9 @@ def _chassis(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
         now = [[encap.type, encap.ip] for encap in entry.encaps]
         if entry.name == name and now != params["encaps"]:
             evidence = {"tunnel endpoints before": params["encaps"], "now": now}
-            remedy = f"Give the chassis its tunnel endpoints back (external_ids:ovn-encap-ip, ovn-encap-type). {_AGAIN}"
+            remedy = (
+                f"Restore the tunnel endpoints of the chassis (external_ids:ovn-encap-ip, ovn-encap-type). {_AGAIN}"
+            )
             yield finding("SG318", subject, evidence, remedy)
 
 
@@ -63,7 +68,7 @@ def _system_id(params: Params, host: HostFacts) -> t.Iterator[Finding]:
     now = (host.ovs_external_ids or {}).get("system-id")
     if params["system_id"] is not None and now != params["system_id"]:
         evidence = {"system-id before": params["system_id"], "now": now}
-        remedy = f"Give Open vSwitch its system-id back: a deployment tool has written another one. {_AGAIN}"
+        remedy = f"Restore the system-id of Open vSwitch: a deployment tool has written another system-id. {_AGAIN}"
         yield finding("SG318", Subject("host", params["new"], host=params["new"]), evidence, remedy)
 
 

@@ -111,8 +111,8 @@ def deleted_since(bundle: Bundle, expected: RenamedHost, checked: Checked) -> Ch
     }
     remedy = (
         "Run virsh list --all after running_deleted_instance_poll_interval seconds: nova-compute destroys this "
-        "domain, unless running_deleted_instance_action is noop or log. If the domain still exists after that "
-        "time, destroy and undefine it (virsh destroy, virsh undefine)."
+        "domain, unless running_deleted_instance_action is noop or log. If virsh list still shows the domain after "
+        "that time, destroy and undefine it (virsh destroy, virsh undefine)."
     )
     return Checked(
         tuple(
@@ -147,7 +147,7 @@ def _same_rows(bundle: Bundle, expected: RenamedHost) -> t.Iterator[Finding]:
         yield finding(
             "SG301",
             Subject("instance", str(missing), host=expected.new_host),
-            {"store": "instances", "seen": "no live row with the new name"},
+            {"store": "instances", "seen": "no live database row has the new name"},
             "Check whether the owner deleted the server during the rename (openstack server event list).",
             "warning",
         )

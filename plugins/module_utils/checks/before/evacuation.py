@@ -100,7 +100,10 @@ def preflight(
     if unread or leaving is None:
         evidence = {"not read": unread or ["servers"]}
         item = finding(
-            "SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run the same command again."
+            "SG709",
+            Subject("host", request.host),
+            evidence,
+            ("Make sure that the APIs answer, then run the same command again."),
         )
         return EvacuationDecision(Checked((item,)), Assignments([], []))
     if not leaving:
@@ -156,7 +159,10 @@ def death(
     if leaving is None or about.targets is None:
         evidence = {"not read": ["servers" if leaving is None else "services"]}
         item = finding(
-            "SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run the same command again."
+            "SG709",
+            Subject("host", request.host),
+            evidence,
+            ("Make sure that the APIs answer, then run the same command again."),
         )
         return Checked((item,))
     known = clients.identify(bundle, about, leaving, request, None, elsewhere)
@@ -195,7 +201,7 @@ def _options(bundle: Bundle, request: EvacuationRequest, fence: t.Optional[str])
         major, _dot, minor = (offered or "0.0").partition(".")
         if (int(major), int(minor)) < STOPPED:
             evidence = {"microversion": offered, "needed": "2.95"}
-            remedy = "Use evacuate_target_state=keep: this Nova release cannot leave servers stopped."
+            remedy = "Use evacuate_target_state=keep, because this Nova release cannot leave servers stopped."
             yield finding("SG705", Subject("host", request.host), evidence, remedy)
 
 
@@ -210,7 +216,7 @@ def _known(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest
                 "SG710",
                 Subject("instance", uuid),
                 {"host": request.host},
-                "Leave the server out: the server does not exist.",
+                "Leave the server out, because it does not exist.",
             )
 
 
@@ -250,8 +256,8 @@ def _not_down(about: EvacuationFacts, request: EvacuationRequest) -> Items:
         if target.host == request.host and target.state == "up" and not target.forced_down:
             evidence = {"state": target.state, "status": target.status, "forced_down": target.forced_down}
             remedy = (
-                "Wait until the service is down (service_down_time, usually 60 s), and verify that the "
-                "host name is correct."
+                "Wait until the compute service is down (service_down_time, usually 60 s), and verify that the host "
+                "name is correct."
             )
             yield finding("SG510", Subject("host", request.host), evidence, remedy)
 
@@ -298,7 +304,8 @@ def _blast(about: EvacuationFacts, request: EvacuationRequest) -> Items:
             "evacuate_max_share": request.max_share,
         }
         remedy = (
-            "Check the network and the control plane first. If all of these hosts are dead, raise evacuate_max_hosts."
+            "Check the network and the control plane first. If all hosts that the evidence lists as down are really "
+            "dead, raise evacuate_max_hosts."
         )
         severity = BLOCKER if request.fence is None else WARNING
         yield finding("SG514", Subject("host", request.host), evidence, remedy, severity)
@@ -340,7 +347,7 @@ def _only_moving(problems: t.Sequence[Reason]) -> bool:
 def _way_out(row: MigrationRow) -> str:
     """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
     leave = "Leave the server out (evacuate_partial=true): the server then stays on the dead host and can be recovered."
-    by_name = f"then override this finding: object {row.uuid or row.id} in stackguard_overrides."
+    by_name = f"then override this finding with the object {row.uuid or row.id} in stackguard_overrides."
     if row.status == "finished":
         return (
             f"Confirm the resize while {row.dest_compute} is up (openstack server resize confirm "
@@ -354,11 +361,12 @@ def _way_out(row: MigrationRow) -> str:
         )
     return (
         f"Wait until the migration ends. The migration never ends if nova-compute on {row.dest_compute} died or "
-        f"restarted after the migration began. For a migration that never ends: if {row.dest_compute} does not answer, "
-        f"fence {row.dest_compute}; if {row.dest_compute} answers, destroy the server's domain on this host (virsh "
-        f"list --all, virsh destroy). Remove the server's allocation on {row.dest_compute} (openstack resource "
-        f"provider allocation unset --provider PROVIDER_UUID {row.instance_uuid}). Reset the server's state (openstack "
-        f"server set --state active {row.instance_uuid}). Then run the same command again and override this finding."
+        f"restarted after the migration began. If the migration never ends and {row.dest_compute} does not answer, "
+        f"fence {row.dest_compute}; if {row.dest_compute} answers, destroy the server's domain on {row.dest_compute} "
+        f"(virsh list --all, virsh destroy). Then remove the server's allocation on {row.dest_compute} (openstack "
+        f"resource provider allocation unset --provider PROVIDER_UUID {row.instance_uuid}). Then reset the server's "
+        f"state (openstack server set --state active {row.instance_uuid}). Then run the same command again and "
+        "override this finding."
     )
 
 
@@ -393,7 +401,7 @@ def _fence(
     if domains:
         remedy = (
             "Drain the host (drain_host), or stop its guests, then run the same command again. No override is "
-            "possible: the host is alive."
+            "possible, because the host is alive."
         )
         yield finding("SG506", Subject("host", request.host), {storage.ALIVE: domains}, remedy)
     elif of_addresses(kind):

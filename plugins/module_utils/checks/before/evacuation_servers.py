@@ -30,8 +30,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 
 #: Parts of what an evacuation asks the APIs without which somebody could be forgotten, or memory promised twice.
 NEEDED = {
-    "migrations": "other operations may have sent servers to the same hosts: the run could allocate memory twice",
-    "transit": "other operations have sent servers of unknown name or size: the run could allocate memory twice",
+    "migrations": (
+        "other operations may have sent servers to the same hosts, so the run could assign the same memory twice"
+    ),
+    "transit": (
+        "other operations have sent servers of unknown name or size, so the run could assign the same memory twice"
+    ),
     "unlisted": "the server list may be incomplete",
 }
 #: Parts that only say more, to the code that cannot be decided without them.
@@ -82,17 +86,22 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     for part in sorted(NEEDED):
         if part in reasons and getattr(about, part) is None:
             evidence = {"not read": f"{part}: {reasons[part]}", "so": NEEDED[part]}
-            yield finding("SG709", subject, evidence, "Make the APIs answer, then run the same command again.")
+            yield finding(
+                "SG709", subject, evidence, ("Make sure that the APIs answer, then run the same command again.")
+            )
     for uuid, said in sorted((about.unlisted or {}).items()):
         remedy = (
             f"Find out which server this is: openstack server show {uuid}; openstack resource provider allocation "
-            f"show {uuid}. Make the server's cell answer. If the server does not exist (nova-manage placement "
-            "audit), override the finding."
+            f"show {uuid}. Make sure that the server's cell answers. If the server does not exist (nova-manage "
+            "placement audit), override the finding."
         )
         evidence = {"placement": "the server has allocations on this host", "Nova says": said}
         yield finding("SG709", Subject("instance", uuid, None, request.host), evidence, remedy)
     if request.host in (about.cells_down or ()):
-        remedy = "Make the database and message queue of the server's cell answer, then run the same command again."
+        remedy = (
+            "Make sure that the database and the message queue of the server's cell answer, then run the same command "
+            "again."
+        )
         yield finding("SG709", subject, {"cell": "does not answer"}, remedy)
     for uuid, name in sorted((about.soft_deleted or {}).items()):
         evidence = {"status": "SOFT_DELETED", "lost": "the server stays on the dead host, with its disks in the pool"}
@@ -131,8 +140,9 @@ def _losses(
     if reset is not None:
         evidence["reset"] = list(reset.needed)
         remedy = (
-            "Remove the state from evacuate_reset_states to leave the server out. If you do not remove the state, the "
-            "run resets the server's state as soon as the run has proof that the host is dead."
+            "Remove the server's state from evacuate_reset_states to leave the server on the dead host. If "
+            "evacuate_reset_states keeps this state, the run resets the server's state as soon as the run has proof "
+            "that the host is dead."
         )
     yield finding("SG519", Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
@@ -150,9 +160,9 @@ def _service(server: ApiServer) -> Items:
     if server_state.amphora(server):
         evidence = {"made by": "Octavia", "project": server.project_id}
         remedy = (
-            "Leave the amphora out (evacuate_servers): Octavia's health manager replaces it. To check: openstack "
-            f"loadbalancer amphora list --compute-id {server.id}. To replace the amphora now: openstack "
-            "loadbalancer amphora failover ID."
+            "Leave the amphora out (evacuate_servers), because Octavia's health manager replaces it. To find the "
+            f"amphora's id: openstack loadbalancer amphora list --compute-id {server.id}. To replace the amphora now: "
+            "openstack loadbalancer amphora failover ID."
         )
         yield finding("SG520", Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
@@ -165,8 +175,8 @@ def last_resort(leaving: t.Sequence[Guest], assignments: Assignments, host: str)
         if guest is not None and assignment.host in guest.avoided:
             evidence = {"host": assignment.host, "the scheduler may refuse this host": guest.avoided[assignment.host]}
             remedy = (
-                "Free resources on a host whose aggregates allow the server. If the scheduler refuses this host, "
-                "the server stays in ERROR until another host takes it."
+                "Free resources on a host whose aggregates allow the server. If the scheduler refuses the host that "
+                "the evidence shows, the server stays in ERROR until another host takes it."
             )
             yield finding("SG512", Subject("instance", guest.uuid, guest.name, host), evidence, remedy, WARNING)
 
@@ -187,8 +197,9 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
         yield Unchecked("SG708", request.host, "the service catalogue was not read")
     elif MASAKARI in cloud.catalog:
         remedy = (
-            "Pause Masakari, or Masakari evacuates the same servers: openstack segment host update "
-            "--on_maintenance true SEGMENT HOST. After the operation, run the same command with --on_maintenance false."
+            "Pause Masakari for this host, because Masakari would evacuate the same servers: openstack segment host "
+            "update --on_maintenance true SEGMENT HOST. After the operation, run the same command with "
+            "--on_maintenance false."
         )
         yield finding("SG708", subject, {"catalogue": MASAKARI}, remedy)
     for target in about.targets or []:

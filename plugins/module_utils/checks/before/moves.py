@@ -97,7 +97,7 @@ def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
             "SG501": (
                 f"Free memory on a host of the server's zone, add a host, or leave the server where it is ({partial})."
             ),
-            "SG503": "Free more huge pages of that size on one NUMA node of a host in the server's zone.",
+            "SG503": "Free more huge pages of the server's page size on one NUMA node of a host in the server's zone.",
             "SG709": _MAKE_READABLE,
             "SG710": "Bring the server into a state in which Nova can move the server.",
         },
@@ -273,9 +273,9 @@ def _of_servers(
     facts = evidence.zones
     for uuid in evidence.missing:
         remedy = (
-            "Leave the server out: the server does not exist."
+            "Leave the server out, because it does not exist."
             if request.drain_host is None
-            else "Leave the server out: the server is not on this host."
+            else "Leave the server out, because it is not on this host."
         )
         yield finding(NO_SERVER, Subject("instance", uuid), {"server": "not found"}, remedy)
     movable = statuses(request)
@@ -309,7 +309,7 @@ def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], requ
             "SG710",
             zones.subject_of(server),
             {"host": None},
-            "Leave the server out: the server is on no host, so the run cannot move it.",
+            "Leave the server out, because it is on no host and the run cannot move it.",
         )
         return
     if server.status == "ERROR":
@@ -362,8 +362,8 @@ def _of_hosts(evidence: Evidence, request: MigrationRequest, servers: t.Sequence
         if service is not None and (service.state != "up" or service.forced_down):
             seen = {"state": service.state, "status": service.status, "forced_down": service.forced_down}
             remedy = (
-                "Start nova-compute: the host must send its guests away. If the host is dead, run evacuate_host "
-                "instead."
+                "Start nova-compute on this host, because the host must send its guests away. If the host is dead, "
+                "run evacuate_host instead."
             )
             yield finding("SG704", Subject("service", service.id, host=host), seen, remedy, BLOCKER)
     # All zones of a host in two of them.
@@ -376,13 +376,14 @@ def _coming(bundle: Bundle, host: str) -> Items:
     for place, row in Index(bundle).migrations:
         if in_progress(row) and row.dest_compute == host:
             remedy = (
-                "Wait until the migration ends. If you do not wait, the server arrives while the run empties the host."
+                "Wait until the migration to this host ends: otherwise the server arrives while the run empties the "
+                "host."
             )
             yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
         elif not row.deleted and row.status == "finished" and row.source_compute == host:
             remedy = (
-                "Ask the owner to confirm or revert the resize. If the owner reverts the resize, the server comes "
-                "back to this host."
+                "Ask the server's owner to confirm or revert the resize. If the owner reverts the resize, the server "
+                "comes back to this host."
             )
             yield finding("SG703", migration_subject(row), migration_evidence(row, place), remedy, WARNING)
 
@@ -409,9 +410,9 @@ def unlisted(
 def not_listed(uuid: str, host: str) -> Finding:
     """SG709: a cell that does not answer is not "no server"."""
     remedy = (
-        "Make the server's cell answer. If the server no longer exists, an old move left this allocation: check "
-        f"the allocation (openstack resource provider allocation show {uuid}), then override the finding with the "
-        "server's id."
+        "Make sure that the server's cell answers. If the server no longer exists, the allocation is left over from "
+        f"an old move: check the allocation (openstack resource provider allocation show {uuid}), then override the "
+        "finding with the server's id as object."
     )
     return finding(
         "SG709", Subject("instance", uuid, host=host), {"placement": f"on {host}", "Nova": "not listed"}, remedy

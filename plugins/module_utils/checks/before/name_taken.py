@@ -25,7 +25,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalo
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.host_itself import unasked
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import WantedName
 
-_CHOOSE = "Choose another name, or remove the object that has this name: the new name must be free before the rename."
+_CHOOSE = (
+    "Choose another name, or remove the object that has this name, because the new name must be free before the rename."
+)
 
 
 def check(index: Index, request: WantedName) -> Items:
@@ -53,7 +55,7 @@ def _evacuations(index: Index, request: WantedName) -> Items:
     for place, row in index.migrations:
         if open_evacuation(row) and request.wants(row.source_compute):
             remedy = (
-                "Choose another name: nova-compute under this name would destroy the domains of these "
+                "Choose another name, because nova-compute under this name would destroy the domains of these "
                 "instances on this host."
             )
             evidence = {"rule": "_destroy_evacuated_instances", **migration_evidence(row, place)}
@@ -75,5 +77,8 @@ def _deleted(index: Index, request: WantedName) -> Items:
 
 
 def _harmless(subject: Subject, cell: str) -> Item:
-    remedy = "No action is needed: this row is soft-deleted. SG113 reports old evacuation records of that name."
+    remedy = (
+        "No action is needed, because this row is soft-deleted. If the name has old evacuation records, SG113 reports "
+        "them."
+    )
     return finding("SG310", subject, {"read from": f"cell {cell}", "soft-deleted": True}, remedy, INFO)

@@ -44,12 +44,12 @@ _READ = (
     "neutron's database."
 )
 _READ_EMPTIED = (
-    "Fix the cause that the evidence shows, then run the same command again. After the drain the run verifies the "
-    "chassis in OVN's databases. With an override of this finding, nothing verifies the chassis."
+    "Fix the cause that the evidence shows, then run the same command again. If you override this finding, the run "
+    "cannot verify the chassis in OVN's databases after the drain."
 )
 _SETTLE = (
-    "Wait for the port's migration to end, or repair the port. Then run the same command again. After the rename, "
-    "the run could not distinguish this state of the port from damage by the rename."
+    "Wait for the port's migration to end, or repair the port. Then run the same command again. After the rename, the "
+    "run could not distinguish the port's present problem from damage by the rename."
 )
 
 
@@ -173,7 +173,7 @@ def _unread(about: OvnHost) -> Items:
         yield _gap(
             about,
             "neutron's database",
-            "neutron_db_url is not set: a rename through the API alone would leave each port DOWN",
+            "neutron_db_url is not set, and a rename through the API alone would leave each port DOWN",
         )
     elif about.rows is None:
         neutron = about.databases.neutron
@@ -200,15 +200,15 @@ def _chassis(about: OvnHost, ovn: OvnFacts) -> Items:
     if not found and mine:
         evidence = {"hostname of the chassis": mine[0].hostname, "Nova's host": about.old}
         remedy = (
-            "Set external_ids:hostname of Open vSwitch to Nova's name of the host first: neutron binds a port "
-            "only to a chassis whose hostname is exactly Nova's name of the host. A full name and a short name "
-            "are different names."
+            "Set external_ids:hostname of Open vSwitch to Nova's name of the host before the rename: neutron binds a "
+            "port only to a chassis whose hostname is exactly Nova's name of the host. The full name and the short "
+            "name of a host are different names."
         )
         yield finding("SG321", about.subject, evidence, remedy)
         return
     evidence_ = {"chassis of this hostname": [entry.name for entry in found], "system-id": own}
     remedy = (
-        "Find out which chassis is this host's (ovs-vsctl get Open_vSwitch . external_ids, ovn-sbctl list "
+        "Find out which chassis belongs to this host (ovs-vsctl get Open_vSwitch . external_ids, ovn-sbctl list "
         "Chassis), and delete the other chassis (openstack network agent delete NAME)."
     )
     yield finding("SG318", about.subject, evidence_, remedy)
@@ -225,7 +225,7 @@ def _new_name(about: OvnHost, chassis: t.Sequence[OvnChassis]) -> Items:
             "SG318",
             about.subject,
             evidence,
-            "Choose another host name: a chassis of another host already has this name.",
+            "Choose another host name, because a chassis of another host already has this name.",
         )
 
 
@@ -235,9 +235,10 @@ def _system_id(about: OvnHost) -> Items:
     if own and any(same_name(own, name) or same_name(own, name.partition(".")[0]) for name in names if name):
         evidence = {"system-id": own, "host": about.old}
         remedy = (
-            "Set the system-id in the deployment tool's variables for this host (kolla-ansible: openvswitch_system_id: "
-            f"{own}, openvswitch_hostname: {about.new}), then override this finding. Otherwise the next run of the "
-            "tool writes another system-id, and the chassis fails after the next restart of ovn-controller."
+            "Set the system-id in the deployment tool's variables for this host (kolla-ansible: "
+            f"openvswitch_system_id: {own}, openvswitch_hostname: {about.new}), then override this finding: otherwise "
+            "the next run of the tool writes another system-id, and the chassis fails after the next restart of "
+            "ovn-controller."
         )
         yield finding("SG319", about.subject, evidence, remedy)
 
@@ -263,9 +264,9 @@ def _recorded(about: OvnHost) -> Items:
         "hostname -f after the rename": canonical or "not known",
     }
     remedy = (
-        f"Mask the unit (systemctl mask {RECORD_HOSTNAME}), or make hostname -f return {about.new}. Otherwise Open "
-        "vSwitch before 3.2 overwrites the hostname of the chassis at the next boot, and OVN releases all ports "
-        "of the host."
+        f"Mask the unit (systemctl mask {RECORD_HOSTNAME}), or make hostname -f return {about.new}: otherwise Open "
+        "vSwitch before 3.2 overwrites the hostname of the chassis at the next boot, and OVN releases all ports of "
+        "the host."
     )
     yield finding("SG320", about.subject, evidence, remedy)
 
@@ -285,7 +286,7 @@ def _encap(about: OvnHost, chassis: t.Sequence[OvnChassis]) -> Items:
             evidence = {"chassis": other.name, "hostname": other.hostname, "address": shared}
             remedy = (
                 "Verify that the host of the other chassis no longer exists, then delete that chassis: openstack "
-                f"network agent delete {other.name}. A tunnel address belongs to one chassis."
+                f"network agent delete {other.name}. In OVN, a tunnel address can belong to one chassis only."
             )
             yield finding("SG323", about.subject, evidence, remedy)
 
@@ -300,9 +301,9 @@ def _rbac(about: OvnHost, ovn: OvnFacts) -> Items:
     if shared:
         evidence = {"ovn_sb_connection": ovn.southbound, "role": roles[shared[0]], "port": shared[0]}
         remedy = (
-            "Set ovn_sb_connection to a port of the southbound database without a role, or to its unix socket. "
-            "With this role neither ovn-controller nor the run may write the hostname of the chassis, and then "
-            "every transaction of ovn-controller fails."
+            "Set ovn_sb_connection to a port of the southbound database without a role, or to its unix socket. With a "
+            "role such as ovn-controller, neither ovn-controller nor the run may write the hostname of the chassis, "
+            "and every transaction of ovn-controller fails."
         )
         yield finding("SG325", about.subject, evidence, remedy)
 
@@ -386,15 +387,16 @@ def _differences(about: OvnHost, ovn: OvnFacts) -> Items:
             "requested-chassis": port in asking,
         }
         remedy = (
-            "Run the same command again: the port may have changed while the run read it. If the finding stays, "
-            "compare neutron's database with OVN's (neutron-ovn-db-sync-util --ovn-neutron_sync_mode log)."
+            "Run the same command again, because the port may have changed while the run read it. If the finding "
+            "appears again, compare neutron's database with OVN's (neutron-ovn-db-sync-util --ovn-neutron_sync_mode "
+            "log)."
         )
         yield finding("SG324", Subject("port", port, host=about.old), evidence, remedy)
 
 
 def _not_proven(about: OvnHost, ovn: OvnFacts) -> Items:
     """SG327: ports that a rename with OVN was not tried with."""
-    remedy = "Move the port's server to another host first, or use rename_strategy=drain."
+    remedy = "Move the port's server to another host before the rename, or use rename_strategy=drain."
     for row in about.rows.bindings if about.rows else []:
         if row.host == about.old and (row.vnic_type or "normal") != "normal":
             subject = Subject("port", row.port_id, host=about.old)

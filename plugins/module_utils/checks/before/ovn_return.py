@@ -70,7 +70,11 @@ def _is_guests(port: ApiPort) -> bool:
 def _ports(bundle: Bundle, facts: HostFacts, ovn: OvnFacts, request: ReturnRequest) -> Items:
     cloud = bundle.cloud
     if cloud is None or cloud.ports is None or cloud.servers is None:
-        yield Unchecked("SG511", request.host, "servers or ports were not read: whose OVN ports these are is not known")
+        yield Unchecked(
+            "SG511",
+            request.host,
+            "servers or ports were not read, so the run does not know to which servers the OVN ports belong",
+        )
         return
     own = (facts.ovs_external_ids or {}).get("system-id")
     named = {request.host, *([own] if own else [])}
@@ -90,7 +94,7 @@ def _ports(bundle: Bundle, facts: HostFacts, ovn: OvnFacts, request: ReturnReque
             "neutron binds it to": known.binding_host_id if known else "not bound to this host",
         }
         remedy = (
-            f"Bind the port to the server's host in Nova (openstack port set --host HOST {port.name}) before this host "
-            "starts: its chassis would claim the port."
+            f"Bind the port to the server's host in Nova (openstack port set --host HOST {port.name}) before this "
+            "host starts, because this host's chassis would claim the port."
         )
         yield finding("SG511", Subject("port", port.name, "OVN", request.host), evidence, remedy, BLOCKER)

@@ -112,7 +112,7 @@ def reach(
             if able:
                 missing.append(Probe(source, dest, where.address, where.port, failures.get(dest, 0)))
             else:
-                unknown[source, dest] = f"the run did not test {where.address} port {where.port}"
+                unknown[source, dest] = f"the run did not test the connection to {where.address} port {where.port}"
         elif entry.get("untried"):
             unknown[source, dest] = f"the connection from {source} could not be tested: {entry['untried']}"
         elif entry.get("error") is None:

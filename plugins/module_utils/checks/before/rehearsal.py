@@ -31,7 +31,9 @@ def _check(case: Case, host: HostFacts) -> Items:
     if after is None:
         return
     if tried is None or tried.hostname is None or tried.name != (after.os or host.kernel_hostname):
-        reason = "the name was not tested" if tried is None else tried.reason or f"{tried.name} was tested instead"
+        reason = (
+            "the new host name was not tested" if tried is None else tried.reason or f"{tried.name} was tested instead"
+        )
         remedy = (
             "Fix the cause that the evidence shows, then run the same command again. The test needs root on the "
             "host, and a kernel with UTS and mount namespaces."
@@ -63,8 +65,9 @@ def _otherwise(case: Case, tried: Rehearsal, undecided: t.List[str]) -> Item:
     planned = case.after.hypervisor_hostname if case.after else None
     evidence = {"planned": planned, "resolver": tried.unresolved or "answered", "undecided": undecided}
     remedy = (
-        f"Set rename_hypervisor_hostname={tried.hostname} if that name is correct. Otherwise make {planned} the "
-        f"canonical name of {tried.name}: the first name of its line in /etc/hosts, or its name in DNS."
+        f"Set rename_hypervisor_hostname={tried.hostname} if libvirt may use that name. To keep the planned name, "
+        f"make {planned} the canonical name of {tried.name}: the first name of its line in /etc/hosts, or its name in "
+        "DNS."
     )
     return _told(case, tried, evidence, remedy)
 

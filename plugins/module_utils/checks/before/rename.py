@@ -222,7 +222,7 @@ def _evidence(case: Case) -> Items:
             "SG114",
             case.subject,
             {"reason": reason},
-            "Make the host reachable for Ansible: a rename reads and changes files on the host.",
+            "Make the host reachable for Ansible, because a rename reads and changes files on the host.",
         )
     for part, reason in [*_host_gaps(case), *_database_gaps(case), *_cloud_gaps(case)]:
         yield missing(case, part, reason)
@@ -295,7 +295,10 @@ def _scope_gaps(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> 
         # What no host can be called is not sent to an API: SG118, and SG310 is undecided.
         asked_for = where != "cloud" or not input_rules.problems({"name": name}, "host")
         if asked_for and scope and not any(same_name(name, entry) for entry in scope):
-            yield where, f"{name} was not read: set rename_hypervisor_hostname, or read all hosts"
+            yield (
+                where,
+                f"the run did not search for {name}: set rename_hypervisor_hostname, or let the run read all hosts",
+            )
 
 
 def _cloud_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
@@ -340,10 +343,10 @@ def _new_name(case: Case) -> Items:
             "SG310", new, "the run did not search the APIs for this name, because no host can have an invalid name"
         )
     if new != new.lower() and not wrong:
-        remedy = "Choose a name in lower case: DNS and MySQL ignore case, Nova and placement do not."
+        remedy = "Choose a name in lower case, because DNS and MySQL ignore case, but Nova and placement do not."
         yield finding("SG118", subject, {"name": new, "wrong": ["the name has capital letters"]}, remedy, WARNING)
     if hostnames.never_resolves(new):
-        remedy = "Choose a name that can resolve: names below .invalid and .localhost never resolve."
+        remedy = "Choose a name that can resolve, because names below .invalid and .localhost never resolve."
         yield finding("SG111", subject, {"name": new}, remedy, BLOCKER)
 
 
@@ -360,7 +363,8 @@ def _too_long(case: Case) -> t.List[str]:
         length = len(provider.name) + longer
         if length > hostnames.PROVIDER_MAX:
             wrong.append(
-                f"provider {provider.name} would have {length} characters; the limit is {hostnames.PROVIDER_MAX}"
+                f"the new name of provider {provider.name} would have {length} characters; the limit is "
+                f"{hostnames.PROVIDER_MAX}"
             )
     return wrong
 
@@ -463,9 +467,9 @@ def _deployment(case: Case) -> Items:
     if refusal is not None:
         evidence = {"deployment": found.kind, "why": found.why or refusal, "seen": list(found.seen)}
         remedy = (
-            "Set rename_compute_units to the unit that starts nova-compute. If there is no unit, set "
-            f"rename_stop_command, rename_start_command, rename_mask_command and rename_unmask_command. {refusal} "
-            "See docs/guides/deployments.md."
+            "Set rename_compute_units to the unit that starts nova-compute. If no unit starts nova-compute, set "
+            f"rename_stop_command, rename_start_command, rename_mask_command and rename_unmask_command. {refusal} See "
+            "docs/guides/deployments.md."
         )
         yield finding("SG130", case.subject, evidence, remedy)
 
@@ -490,7 +494,7 @@ def _no_peers(case: Case) -> Items:
     """An inventory pattern that matches nothing is no error to Ansible: then nothing was compared."""
     if not {*case.bundle.hosts, *case.bundle.unreachable} - {case.request.inventory_name}:
         for code in ("SG107", "SG310"):
-            yield Unchecked(code, "other compute hosts", "no other compute host was read: check rename_peers")
+            yield Unchecked(code, "other compute hosts", "the run has read no other compute host: check rename_peers")
 
 
 def _duplicate_node_name(case: Case) -> Items:
@@ -505,8 +509,8 @@ def _duplicate_node_name(case: Case) -> Items:
             "SG205",
             Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host),
             {"read from": f"cell {cell.name}", "host": row.host, "also": str(case.node.uuid) if case.node else None},
-            "Keep the node whose uuid is in the host's compute_id file. Remove the allocations of the other node "
-            "first.",
+            "Keep the compute node whose uuid is in the host's compute_id file. Before the rename, remove the "
+            "allocations of the other compute node.",
         )
     scopes = [name for cell in case.index.cells or [] for name in cell.scope]
     if name is not None and scopes and not any(same_name(name, entry) for entry in scopes):
@@ -538,7 +542,8 @@ def _home(case: Case) -> Items:
 
 def _too_many(case: Case) -> Items:
     remedy = (
-        "Keep the compute node whose uuid is in the host's compute_id file. Remove the other nodes before the rename."
+        "Keep the compute node whose uuid is in the host's compute_id file. Remove the host's other compute nodes "
+        "before the rename."
     )
     if len(case.nodes) > 1 or len(case.services) > 1:
         evidence = {
@@ -575,7 +580,10 @@ def _one_home(case: Case, service: ServiceRow) -> Items:
     if node_cell is not service_cell:
         evidence: t.Dict[str, t.Any] = {"compute node": node_cell.name, "service": service_cell.name}
         yield finding(
-            "SG205", case.subject, evidence, "Remove the host's rows from the wrong cell: a host belongs to one cell."
+            "SG205",
+            case.subject,
+            evidence,
+            "Remove the host's rows from the wrong cell, because a host belongs to one cell.",
         )
     databases, shown = case.bundle.databases, case.index.api_services
     if databases is not None and databases.api is not None and databases.api.host_mappings is not None:
@@ -583,7 +591,7 @@ def _one_home(case: Case, service: ServiceRow) -> Items:
     if shown is not None and not any(entry.id == service.uuid and entry.binary == COMPUTE for entry in shown):
         evidence = {"service": service.uuid, "compute API": [entry.id for entry in shown if entry.host == case.old]}
         remedy = (
-            "Check that the database and the API belong to the same cloud, and that the cell is mapped: the "
+            "Check that the database and the API belong to the same cloud, and that the cell is mapped, because the "
             "API does not show this service."
         )
         yield finding("SG301", Subject("service", str(service.uuid), host=service.host), evidence, remedy)
@@ -599,7 +607,7 @@ def _release(case: Case) -> Items:
             "nova package": case.host.nova_version,
             "service": case.service.version if case.service else None,
         }
-        remedy = "Find out which Nova release runs on this host: the rename depends on the release."
+        remedy = "Find out which Nova release runs on this host, because the steps of the rename depend on the release."
         yield finding("SG705", Subject("host", case.request.inventory_name, host=case.old), evidence, remedy)
     elif case.in_place and not set(known) & set(releases.RENAME_IN_PLACE):
         evidence = {"release": list(known), "in place from": min(releases.RENAME_IN_PLACE)}
@@ -623,7 +631,9 @@ def _links(case: Case) -> Items:
         other = [row.host for entry, row in case.index.services if entry is cell and row.id == node.service_id]
         subject = Subject("compute_node", str(node.uuid), node.hypervisor_hostname, node.host)
         evidence = {"service_id": node.service_id, "its own service": service.id, "service of that id": other}
-        remedy = "Repair the link first (repair_links): a deletion of the other service would also delete this node."
+        remedy = (
+            "Repair the link first (repair_links), because a deletion of the other service would also delete this node."
+        )
         # Narrowed, another host's service was not read: what may be another's is taken for it.
         yield finding("SG203" if other or case.index.narrowed else "SG202", subject, evidence, remedy)
     for _cell, row in case.index.instances_by_host.get(case.old, []):
@@ -647,12 +657,16 @@ def _network(case: Case) -> Items:
             yield agent_item(agent, DISTRIBUTED, DRAIN_DISTRIBUTED)
         else:
             remedy = (
-                "Move the agent's networks and routers away and delete the agent first, or use rename_strategy=drain."
+                "Move the agent's networks and routers away and delete the agent before the rename, or use "
+                "rename_strategy=drain."
             )
             why = "this is an agent of a network node, and a rename does not change the places that store its name"
             yield agent_item(agent, why, remedy)
         if not agent.alive:
-            remedy = "Start the agent first: without a live agent of the new name, every port binding fails."
+            remedy = (
+                "Start the agent before the rename, because without a live agent of the new name every port binding "
+                "fails."
+            )
             yield agent_item(agent, "not alive", remedy)
     if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
         yield from agent_on_host(case, case.host)
@@ -667,7 +681,10 @@ def _ovn(case: Case) -> Items:
     for agent in case.agents:
         if agent.agent_type in L2_AGENTS:
             evidence = {"type": agent.agent_type, "alive": agent.alive}
-            remedy = "Use rename_strategy=drain: a host with OVN and another L2 agent has not been tested."
+            remedy = (
+                "Use rename_strategy=drain, because a rename in place has not been tested on a host with OVN and "
+                "another L2 agent."
+            )
             yield finding("SG327", Subject("host", agent.id, agent.agent_type, agent.host), evidence, remedy)
     ports = case.bundle.cloud.ports if case.bundle.cloud else None
     about = ovn.OvnHost(
@@ -691,9 +708,10 @@ def _ovn_without_agents(case: Case) -> Items:
         agents = sorted({agent.agent_type for agent in case.agents})
         evidence = {"part": "agents", "OVN": signs, f"agents of {case.old}": agents}
         remedy = (
-            "Compare openstack network agent list with ovn-sbctl list Chassis: neutron must show an OVN agent of "
-            "Nova's name of the host. If the host no longer uses OVN, remove OVN's keys from external_ids of Open "
-            "vSwitch and the host's chassis from the southbound database. Then run the same command again."
+            "Compare openstack network agent list with ovn-sbctl list Chassis: neutron must show an OVN agent whose "
+            "host is exactly Nova's name of the host. If the host no longer uses OVN, remove OVN's keys from "
+            "external_ids of Open vSwitch and the host's chassis from the southbound database. Then run the same "
+            "command again."
         )
         yield finding("SG317", subject, evidence, remedy)
 
@@ -707,12 +725,12 @@ def agent_item(agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str]
 #: neutron db/dvr_mac_db.py, db/models/l3ha and ml2 models.py: rows by host name that no API shows.
 DISTRIBUTED = (
     "distributed routing stores the host's name with the MAC address of the host's routers (dvr_host_macs) and with "
-    "the bindings of their ports (ml2_distributed_port_bindings): a rename does not change the "
-    "rows of distributed routing"
+    "the bindings of their ports (ml2_distributed_port_bindings), and a rename does not change the rows of "
+    "distributed routing"
 )
 DRAIN_DISTRIBUTED = (
-    "Empty the host first (playbook drain_host), stop its L3 agent and delete the agent's record. Then use "
-    "rename_strategy=drain, and start the agent afterwards: the agent then registers under the new name."
+    "Empty the host first (playbook drain_host), stop its L3 agent and delete the agent's record. Then rename the "
+    "host with rename_strategy=drain, and start the L3 agent after the rename: it registers under the new name."
 )
 
 
@@ -723,7 +741,9 @@ def is_distributed(agent: ApiAgent) -> bool:
 
 def _l2_agent(case: Case, agent: ApiAgent) -> Items:
     if is_distributed(agent):
-        yield agent_item(agent, DISTRIBUTED, "Use rename_strategy=drain: the agent then registers again.")
+        yield agent_item(
+            agent, DISTRIBUTED, "Use rename_strategy=drain: after the drain, the agent registers under the new name."
+        )
     if not case.request.has_neutron_db:
         why = (
             "without neutron's database the run cannot rename the agent's record, so the agent registers again. "
@@ -754,11 +774,16 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
     if host.neutron_host is not None and host.neutron_host != case.old:
         evidence = {"host= of the agent": host.neutron_host, "CONF.host": case.old}
         yield finding(
-            "SG305", subject, evidence, "Give Nova and the agent the same host name: ports bind to Nova's host name."
+            "SG305",
+            subject,
+            evidence,
+            "Give Nova and the agent the same host name, because neutron binds ports to Nova's host name.",
         )
     elif host.neutron_host is None and after is not None and after.os != after.host:
         evidence = {"host= of the agent": None, "name it would use": after.os or host.kernel_hostname}
-        yield finding("SG305", subject, evidence, f"Set host={case.old} in the agent's configuration first.")
+        yield finding(
+            "SG305", subject, evidence, f"Set host={case.old} in the agent's configuration before the rename."
+        )
     if host.units is not None and not _loaded(host.units, case.request.agent_units):
         reason = "this host has a registered L2 agent, and the run found no systemd unit of this agent"
         remedy = "Set rename_agent_units to the agent's unit: otherwise the agent keeps running under the old name."
@@ -779,15 +804,15 @@ def _ports(case: Case) -> Items:
         elif not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = (
-                "Move the owner of this port (DHCP, router) to another host: the owner's identity depends on the "
-                "host's name."
+                "Move the owner of this port (DHCP, router) to another host, because the owner's identity depends on "
+                "the host's name."
             )
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
         elif case.nodes and port.device_id not in case.index.instance_rows_by_uuid:
             evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
             remedy = (
-                "Find out whether the port's server is on another host. The run binds this port and the other "
-                "ports to the new name."
+                "Find out whether the port's server is on another host. The rename binds this port, like the host's "
+                "other ports, to the new name."
             )
             subject = Subject("port", port.id, host=port.binding_host_id)
             yield finding("SG306", subject, evidence, remedy, WARNING)
@@ -806,8 +831,8 @@ def subport_items(case: Case, port: ApiPort) -> Items:
         "parent": {entry.id: entry.binding_host_id for entry in parents},
     }
     remedy = (
-        "Find the trunk's server (openstack network trunk show). A subport is bound to the host of the trunk's "
-        "parent port."
+        "Find the trunk's server (openstack network trunk show). A trunk's subport is always bound to the host of the "
+        "trunk's parent port."
     )
     yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
@@ -825,8 +850,8 @@ def _routed(case: Case, port: ApiPort) -> Items:
     if found:
         evidence = {"subnets of a segment": found, "device": port.device_id}
         remedy = (
-            "Use rename_strategy=drain: the port is on a routed provider network, and the segments of that network "
-            "store host names."
+            "Use rename_strategy=drain, because the port is on a routed provider network, and the segments of that "
+            "network store host names."
         )
         yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
@@ -838,7 +863,7 @@ def _routed_unread(case: Case) -> Items:
     ports = [port for port in cloud.ports if port.binding_host_id == case.old]
     if ports and (cloud.routed_subnets is None or any(port.subnets is None for port in ports)):
         reason = next((entry.reason for entry in cloud.unread if entry.part == "routed_subnets"), "not read")
-        yield missing(case, "cloud.routed_subnets", f"the host's ports may be on routed networks: {reason}")
+        yield missing(case, "cloud.routed_subnets", f"the host's ports may be on routed provider networks: {reason}")
 
 
 def _guest_ports(case: Case) -> Items:
@@ -849,12 +874,15 @@ def _guest_ports(case: Case) -> Items:
     guests = {row.uuid for _cell, row in case.index.instances_by_host.get(case.old, [])}
     unasked = sorted(guests - set(cloud.port_devices)) if cloud.scope else []
     if unasked:
-        reason = f"the ports of {len(unasked)} of the host's {len(guests)} servers were not read: {unasked[0]}, ..."
+        reason = (
+            f"the run did not read the ports of {len(unasked)} of the host's {len(guests)} servers, for example "
+            f"{unasked[0]}"
+        )
         yield missing(
             case,
             "cloud.ports.devices",
             reason,
-            "Run the same command again: the APIs and the databases must be read together.",
+            "Run the same command again, because the run must read the APIs and the databases together.",
         )
     for port in cloud.ports:
         if port.device_id not in guests or not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
@@ -868,7 +896,8 @@ def _guest_ports(case: Case) -> Items:
                 "instances.host": case.old,
             }
             remedy = (
-                "Set the port's binding:host_id back to the guest's host: a rename moves only ports bound to that host."
+                "Set the port's binding:host_id back to the guest's host, because a rename changes only ports that "
+                "are bound to the renamed host."
             )
             yield finding("SG306", subject, evidence, remedy)
 
@@ -879,11 +908,11 @@ def _guest_ports(case: Case) -> Items:
 def _derived_providers(case: Case, children: t.Sequence[ResourceProvider]) -> Items:
     """SG304: neutron makes their uuids of the host's name (neutron-lib placement/utils.py; ml2 mech_agent.py)."""
     for child in children:
-        evidence = {"child": child.name, "made by": "neutron, with a uuid of the host's name"}
+        evidence = {"child": child.name, "made by": "neutron, with a uuid derived from the host's name"}
         remedy = (
             "Use rename_strategy=drain, or remove resource_provider_bandwidths from the agent's configuration and "
-            "delete the resource provider. Otherwise ports with guaranteed bandwidth or packet rates fail "
-            "under the new name."
+            "delete the resource provider: otherwise ports with guaranteed bandwidth or packet rates fail under the "
+            "new name."
         )
         yield finding(
             "SG304", Subject("resource_provider", child.uuid, child.name, case.old), evidence, remedy, BLOCKER
@@ -899,8 +928,8 @@ def _child_providers(case: Case) -> Items:
         subject = Subject("resource_provider", children[0].root_provider_uuid or "", host=case.old)
         evidence = {"children": sorted(child.name for child in children)}
         remedy = (
-            "Compare these providers after the rename, because Nova looks up PCI and vGPU devices by name. The rename "
-            "also renames these resource providers."
+            "Compare these resource providers after the rename, because Nova looks up PCI and vGPU devices by name. "
+            "The rename also changes the names of these resource providers."
         )
         yield finding("SG304", subject, evidence, remedy)
 
@@ -919,7 +948,11 @@ def _grants(case: Case) -> Items:
     tried = {(grant.database, grant.table) for grant in databases.grants if grant.action == "update"}
     for database, table in _needed_updates(case):
         if (database, table) not in tried:
-            yield missing(case, f"grants.{database}.{table}", "the run did not test whether it may update the columns")
+            yield missing(
+                case,
+                f"grants.{database}.{table}",
+                "the run did not test whether the database user may update these columns",
+            )
 
 
 def _lock(case: Case) -> Items:
@@ -929,12 +962,14 @@ def _lock(case: Case) -> Items:
         return  # SG709, or a drain of which nothing was tried
     if databases.lock is None:
         reasons = {entry.part: entry.reason for entry in databases.unread}
-        yield missing(case, "lock", reasons.get("lock", "the run did not test whether it can take a lock"))
+        yield missing(
+            case, "lock", reasons.get("lock", "the run did not test whether it can take a lock in the database")
+        )
     elif databases.lock.scope != LOCK_EXCLUSIVE:
         evidence = {"scope": databases.lock.scope, "reason": databases.lock.reason}
         remedy = (
-            "No action is needed if every run uses this version: the journal on the host prevents a second run. "
-            "The journal does not stop a run of version 0.1."
+            "No action is needed if every run uses this version of the collection: the journal on the host prevents a "
+            "second run. The journal on the host does not stop a run of version 0.1 of the collection."
         )
         yield finding("SG712", Subject("service", "nova_api", "API database", case.old), evidence, remedy)
 
@@ -995,7 +1030,11 @@ def configuration_items(case: Case, host: HostFacts) -> Items:
             why = f"the environment of nova-compute sets {_BY_ENVIRONMENT}, which takes precedence over every file"
             yield _line(case, _BY_ENVIRONMENT, why)
         elif not host.nova_conf.host_lines:
-            yield _line(case, "nova.conf", "the option host is set, but the run found no line that sets it")
+            yield _line(
+                case,
+                "nova.conf",
+                "the option host is set, but the run found no configuration line that sets this option",
+            )
     if case.agents:
         lines += [(line, host.neutron_host or "") for line in host.neutron_host_lines]
     for line, old in lines:
@@ -1007,5 +1046,5 @@ def configuration_items(case: Case, host: HostFacts) -> Items:
 
 def _line(case: Case, where: str, why: str) -> Item:
     subject = Subject("host", f"{case.request.inventory_name}:{where}", where, case.old)
-    remedy = "Set host with one plain line host = NAME, in a file that only this host uses."
+    remedy = "Set the option host with one plain line (host = NAME) in a configuration file that only this host uses."
     return finding("SG312", subject, {"where": where, "why": why}, remedy, BLOCKER)

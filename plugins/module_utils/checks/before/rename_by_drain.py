@@ -73,7 +73,7 @@ def _agents(case: rename.Case) -> Items:
     """SG305, SG306: agents and ports that a drain does not take along would keep the old name in neutron."""
     for agent in case.agents:
         if agent.agent_type not in L2_AGENTS and agent.agent_type not in OVN_AGENTS:
-            why = "this is an agent of a network node: the agent would keep running under the old name"
+            why = "this is an agent of a network node, and it would keep running under the old name"
             remedy = "Move the agent's networks and routers away, then stop the agent and delete its record."
             if rename.is_distributed(agent):
                 why, remedy = rename.DISTRIBUTED, rename.DRAIN_DISTRIBUTED
@@ -87,7 +87,7 @@ def _agents(case: rename.Case) -> Items:
             yield from rename.subport_items(case, port)
         elif not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
-            remedy = "Move the owner of this port to another host: a drain moves only guests."
+            remedy = "Move the owner of this port to another host, because a drain moves only guests."
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
 
@@ -138,7 +138,10 @@ def can_drain(
         return Checked(
             (
                 finding(
-                    "SG709", Subject("host", host), evidence, "Make the APIs answer, then run the same command again."
+                    "SG709",
+                    Subject("host", host),
+                    evidence,
+                    ("Make sure that the APIs answer, then run the same command again."),
                 ),
             )
         )
@@ -150,7 +153,8 @@ def can_drain(
     found += _return(cloud, host, servers, options)
     if others:
         remedy = (
-            "Repair the links first (playbook repair_links): a deletion of this service would also delete these nodes."
+            "Repair the links first (playbook repair_links), because a deletion of this service would also delete "
+            "these nodes."
         )
         found.append(
             finding("SG203", Subject("service", _service_id(cloud, host), host=host), {"nodes": list(others)}, remedy)
@@ -192,7 +196,7 @@ def _room(
     if not usable:
         remedy = f"Start and enable another compute host of zone {zone}, or add a host to the zone."
     else:
-        remedy = f"Free resources in zone {zone}: every other host of the zone is too full."
+        remedy = f"Free resources in zone {zone}, because every other host of the zone is too full."
     return [
         finding(
             "SG406",
@@ -220,7 +224,7 @@ def _zones(cloud: CloudFacts, host: str) -> t.List[Finding]:
     )
     if len(zones) < 2:
         return []
-    remedy = "Remove the host from the aggregates of all zones but one."
+    remedy = "Remove the host from the aggregates of all availability zones except one."
     return [finding("SG403", Subject("host", host), {"zones": zones}, remedy)]
 
 
@@ -233,9 +237,20 @@ def _return(
     subject = Subject("service", service.id, host=host)
     evidence = {"status": service.status, "state": service.state, "disabled_reason": service.disabled_reason}
     if service.state != "up" or service.forced_down:
-        return [finding("SG704", subject, evidence, "Start nova-compute: the host must send its guests away.", BLOCKER)]
+        return [
+            finding(
+                "SG704",
+                subject,
+                evidence,
+                "Start nova-compute on this host, because the host must send its guests away.",
+                BLOCKER,
+            )
+        ]
     if options.bring_back and service.status != "enabled":
-        remedy = "Enable the service first, or leave the guests on their new hosts (rename_drain_return=false)."
+        remedy = (
+            "Enable the compute service before the drain, or leave the guests on their new hosts "
+            "(rename_drain_return=false)."
+        )
         return [finding("SG704", subject, evidence, remedy, BLOCKER)]
     return []
 
@@ -312,7 +327,7 @@ def _landed(expected: ReplacedHost, zones: t.Mapping[str, t.Optional[str]]) -> t
         if zones.get(uuid) not in (None, expected.zone):
             evidence = {"zone": zones[uuid], "expected": expected.zone}
             remedy = (
-                "Check the server's events (openstack server event list): the owner or another operator moved the "
-                "server."
+                "Check the server's events (openstack server event list), because the owner or another operator moved "
+                "the server."
             )
             yield finding("SG407", Subject("instance", uuid), evidence, remedy, WARNING)

@@ -70,7 +70,7 @@ def choose(
     if not zone_carried:
         why = "no aggregate has the zone of the server's host, so no pin can keep the server in that zone"
         return (
-            Choice(VERIFY, f"{why}: the run checks the zone after the resize")
+            Choice(VERIFY, f"{why}, so the run checks the zone after the resize")
             if strategy == "auto"
             else Choice(None, why)
         )
@@ -82,12 +82,12 @@ def choose(
         return Choice(BY_API, f"this Nova can pin by API (microversion {offered})")
     if problems[BY_DB] is None:
         return Choice(BY_DB, f"{problems[BY_API]}, and nova_api_db_url is set")
-    return Choice(VERIFY, f"{problems[BY_API]}, and {problems[BY_DB]}: the run checks the zone after the resize")
+    return Choice(VERIFY, f"{problems[BY_API]}, and {problems[BY_DB]}, so the run checks the zone after the resize")
 
 
 def _not_by_api(offered: t.Optional[str], pin: t.Optional[str]) -> t.Optional[str]:
     if not by_api(offered):
-        return f"this Nova offers microversion {offered}, but a pin by API needs {PIN_API}"
+        return f"this Nova offers microversion {offered}, but an availability zone pin through the API needs {PIN_API}"
     if pin is not None:
         return f"the pin to {pin} has no effect, and the API could not restore it"
     return None
@@ -126,7 +126,7 @@ def preflight(facts: ZoneFacts, request: ResizeRequest) -> ResizeDecision:
     )
     if choice.method is None:
         evidence = {"strategy": request.strategy, "why not": choice.why}
-        remedy = "Use resize_strategy=auto, or set the missing option."
+        remedy = "Use resize_strategy=auto, or set the option that this strategy needs."
         items.append(finding("SG705", zones.subject_of(server), evidence, remedy))
     return ResizeDecision(gather(items), server, zone, pin, choice)
 

@@ -68,7 +68,7 @@ def _on_host(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
         remedy = f"Make {new} resolve to one of {', '.join(host.addresses or [])}, on this host too (/etc/hosts)."
         yield _finding(host, new, {"resolves to": entry.addresses, "loopback": loopback}, remedy)
     if strange:
-        remedy = "Correct DNS or /etc/hosts, or choose another name: this name resolves to another machine."
+        remedy = "Correct DNS or /etc/hosts, or choose another name, because this name resolves to another machine."
         yield _finding(host, new, {"resolves to": entry.addresses, "not its own": strange}, remedy)
 
 
@@ -87,19 +87,19 @@ def _unresolved(host: HostFacts, old: str, new: str, entry: Resolution) -> Items
     if own:
         remedy = (
             f"Add {own[0].address} {new} to DNS or to /etc/hosts of the other machines. On the host itself, the "
-            f"rename adds {new} to the line of {old}."
+            f"rename adds {new} to the /etc/hosts line of {old}."
         )
         yield _finding(host, new, evidence, remedy, WARNING)
     elif lines:
         remedy = (
-            f"Add {new} to DNS for the other machines. On the host itself, the rename adds {new} to the line of "
-            f"{old}, which is a loopback line."
+            f"Add {new} to DNS for the other machines. On the host itself, the rename adds {new} to the /etc/hosts "
+            f"line of {old}, which has a loopback address."
         )
         yield _finding(host, new, evidence, remedy, WARNING)
     elif not (_of(host, old) or entry).addresses:
         remedy = (
-            f"Give the host an address of its own for live migration. {old} does not resolve either, so the rename "
-            "changes nothing on this point."
+            f"Give the host an address of its own for live migration. The old name {old} does not resolve either, so "
+            "the rename does not cause this problem."
         )
         yield _finding(host, new, {**evidence, "old name": "does not resolve either"}, remedy, WARNING)
     else:
@@ -140,8 +140,8 @@ def _on_peers(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
         yield _peers(host, new, evidence, remedy, BLOCKER if by_name else WARNING)
     if unresolved:
         remedy = (
-            f"Make {new} resolve on these hosts if they use live migration by name. Neither {old} nor {new} "
-            "resolves on these hosts, so the rename changes nothing on this point."
+            f"Make {new} resolve on these hosts if they use live migration by name. Neither {old} nor {new} resolves "
+            "on these hosts, so the rename does not cause this problem."
         )
         yield _peers(host, new, {"not resolved on": unresolved}, remedy, WARNING)
     if unasked:

@@ -333,11 +333,13 @@ def _unreached(bundle: Bundle, request: ReturnRequest) -> Items:
     for record in _mine(request):
         for fsid in sorted(fsid for fsid, listed in record.blocklisted.items() if listed and fsid not in read):
             evidence = {"operation": record.operation_id, "addresses": record.blocklisted[fsid]}
-            remedy = "Name hosts that reach this Ceph cluster: return_host -e return_ceph_host=NAME,NAME"
+            remedy = (
+                "Set return_ceph_host to hosts that reach this Ceph cluster: return_host -e return_ceph_host=NAME,NAME"
+            )
             yield finding("SG709", Subject("service", fsid, "Ceph"), evidence, remedy)
         if record.addresses and not read:
             evidence = {"operation": record.operation_id, "addresses": record.addresses}
-            remedy = "Name a host that reaches Ceph: return_host -e return_ceph_host=NAME"
+            remedy = "Set return_ceph_host to a host that reaches Ceph: return_host -e return_ceph_host=NAME"
             yield finding("SG709", Subject("service", "ceph", "Ceph"), evidence, remedy)
 
 
@@ -472,8 +474,8 @@ def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> 
                     "operation": record.operation_id,
                 }
                 remedy = (
-                    f"Run return_host -e return_host={record.host}, or end the evacuation of {record.host}: the "
-                    "entry fences that host and stays on the blocklist."
+                    f"Run return_host -e return_host={record.host}, or end the evacuation of {record.host}: until "
+                    f"then, the blocklist entry stays, because it fences {record.host}."
                 )
                 severity = BLOCKER if address in own else WARNING
                 yield finding("SG515", Subject("host", address, host=record.host), evidence, remedy, severity)
@@ -484,8 +486,8 @@ def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> 
                 evidence = {"cluster": fsid, "entry": entry.address, "addresses": covered, "until": entry.until}
                 command = blocklists.removal(entry, view.rbd.blocklist_word)
                 remedy = (
-                    "Ask the administrator who made the entry, then remove the entry: this host cannot write "
-                    f"while the entry exists. {command}"
+                    "Ask the administrator who added the blocklist entry, then remove the entry: this host cannot "
+                    f"write to its disks while the entry exists. {command}"
                 )
                 yield finding("SG515", Subject("host", str(span), host=request.host), evidence, remedy, BLOCKER)
 
@@ -553,8 +555,8 @@ def _services(bundle: Bundle, request: ReturnRequest) -> Items:
         # It may be open elsewhere, and need every entry that a run here would remove.
         remedy = (
             "If the journal is lost, verify that the operation has ended, and override SG707 for this host with your "
-            "reason. Otherwise run return_host with the journals of the Ansible controller that evacuated the host: "
-            f"return_host -e return_host={request.host} -e stackguard_state_host=NAME -e "
+            "reason. If the journal is not lost, run return_host with the journals of the Ansible controller that "
+            f"evacuated the host: return_host -e return_host={request.host} -e stackguard_state_host=NAME -e "
             "stackguard_state_dir=DIRECTORY"
         )
         yield finding("SG707", subject, {**seen, "journals": _operations(request)}, remedy)
@@ -588,8 +590,8 @@ def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Cle
             addresses = sorted(address for lift in clearing.lifts for address in lift.addresses)
             evidence = {"domain": [fate.domain.name, fate.domain.state], "blocklist": addresses}
             remedy = (
-                f"Find out what this domain is, or run virsh destroy {fate.domain.name}: without the blocklist "
-                "entry the domain could write again."
+                f"Find out what this domain is, or run virsh destroy {fate.domain.name}, because without the "
+                "blocklist entry the domain could write again."
             )
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
 
@@ -601,8 +603,8 @@ def _lost(facts: HostFacts, request: ReturnRequest) -> Items:
         if uuid not in shown:
             evidence = {"process": pid, "libvirt": "libvirt does not show the guest as running"}
             remedy = (
-                f"Find out what this process is, or end the process (kill {pid}): it writes to disks, or could write "
-                "again."
+                f"Find out what this process is, or end the process (kill {pid}), because it writes to disks, or "
+                "could write again."
             )
             yield finding("SG110", Subject("domain", uuid, host=request.host), evidence, remedy)
 
@@ -660,13 +662,13 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
         subject, evidence = migration_subject(row), migration_evidence(row, place)
         if same_name(row.source_compute, request.host) and _has_arrived(index, row):
             remedy = (
-                "No action is needed: the server runs or is stopped on the destination. The evacuation request "
-                "was lost and sent again, or nova-compute restarted on the destination. nova-compute of this host "
-                "closes the record when it starts."
+                "No action is needed: the server runs or is stopped on the destination. The evacuation request was "
+                "lost and sent again, or nova-compute restarted on the destination. When nova-compute starts on this "
+                "host, it closes the migration record."
             )
             yield finding("SG702", subject, evidence, remedy, WARNING)
         else:
-            remedy = "Wait until the migration ends. If the migration never ends, end it in Nova."
+            remedy = "Wait until the migration ends. If the migration never ends, end the migration in Nova."
             yield finding("SG702", subject, evidence, remedy)
 
 
@@ -711,9 +713,9 @@ def _twice(
         if hosts or others:
             evidence = {"domain": [domain.name, domain.state], "runs on": hosts, "clients": others}
             remedy = (
-                f"Run virsh destroy {domain.uuid} on the host whose QEMU is not the valid one, or end the other "
-                "client. Then verify that only one watcher remains (rbd status POOL/IMAGE), and run return_host "
-                "again."
+                f"Run virsh destroy {domain.uuid} on the host whose QEMU must not keep running, or end the other "
+                "client of the disk. Then verify that only one watcher remains (rbd status POOL/IMAGE), and run "
+                "return_host again."
             )
             severity = None if hosts or own else WARNING
             yield finding("SG507", domain_subject(domain, facts), evidence, remedy, severity)
@@ -750,8 +752,8 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
         if dead:
             evidence = {"domain": [domain.name, domain.state], "watchers": dead}
             remedy = (
-                "Run a hard reboot of the server once nova-compute runs on this host. Until the reboot the server's "
-                f"disk does not work. Command: openstack server reboot --hard {domain.uuid}"
+                "Run a hard reboot of the server once nova-compute runs on this host, because the server's disk does "
+                f"not work until then: openstack server reboot --hard {domain.uuid}"
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
 
@@ -766,7 +768,7 @@ def _disk_unread(source: str, domain: Domain, why: t.Sequence[str]) -> Finding:
     evidence = {"unread": list(why), "domain": [domain.name, domain.uuid, domain.state]}
     remedy = (
         "Give the Ceph user of return_ceph_user read access to the image (profile rbd), then run return_host again. "
-        "Or verify that the guest reads its disk, and override the code for this image."
+        "You can also verify that the guest can write to its disk, and override this finding for the image."
     )
     return finding("SG709", Subject("image", source), evidence, remedy)
 
@@ -805,7 +807,7 @@ def _look(
         return None, f"the image is in several Ceph clusters: {', '.join(sorted(map(str, seen)))}"
     for images in seen.values():
         return next((image for image in images if image.watchers is not None), images[0]), None
-    return None, "the run read the image on no host: the image is not in Nova's pool"
+    return None, "no host that the run has read shows the image, because the image is not in Nova's pool"
 
 
 def _client(facts: HostFacts, ceph: str) -> bool:
@@ -839,7 +841,7 @@ def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
         yield Unchecked(
             "SG509",
             request.host,
-            "the allocations on this host are not known: the API did not list the host's compute node",
+            "the allocations on this host are not known, because the API did not list the host's compute node",
         )
     for provider in (cloud.providers if cloud else None) or []:
         if provider.uuid not in roots and provider.root_provider_uuid not in roots:
@@ -854,7 +856,7 @@ def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
                 "No action is needed: nova-compute removes this allocation at its next start."
                 if reaped
                 else (
-                    "Run nova-manage placement audit, which lists and removes orphaned allocations: no open "
+                    "Run nova-manage placement audit, which lists and removes orphaned allocations, because no open "
                     "evacuation explains this allocation."
                 )
             )

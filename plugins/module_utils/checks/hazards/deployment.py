@@ -110,9 +110,9 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
                 "container": guest.container_id,
             }
             remedy = (
-                "Do not stop, restart or recreate the libvirt container: the guest would end at once. Migrate "
-                "the guest to another host first. Give the container the control groups of the host (--cgroupns "
-                "host and /sys/fs/cgroup): libvirt then creates a separate group for each guest."
+                "Do not stop, restart or recreate the libvirt container: the guest would end at once. Migrate the "
+                "guest to another host first. Then give the container the control groups of the host (--cgroupns host "
+                "and /sys/fs/cgroup): libvirt then creates a separate group for each guest."
             )
             subject = Subject("domain", guest.uuid, names.get(guest.uuid), host)
             if own is None or uuid_key(guest.uuid) in own:
@@ -120,8 +120,8 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
             else:
                 evidence["guest"] = "no domain of the host's libvirt, and no instance of the host"
                 remedy = (
-                    "Find out who started this QEMU: neither Nova nor the libvirt of this host knows the guest. "
-                    "The QEMU ends when its container stops."
+                    "Find out who started this QEMU, because neither Nova nor the libvirt of this host knows the "
+                    "guest. The QEMU ends when its container stops."
                 )
                 yield finding("SG127", subject, evidence, remedy, WARNING)
 

@@ -51,7 +51,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 #: The key of evidence that says that there is nothing to put on a list: no override makes an address.
 NOTHING = "addresses for the blocklist"
 
-_NAME_THEM = "Name the host's addresses in Ceph's public network: evacuate_blocklist_addresses=[...]."
+_NAME_THEM = "List the host's addresses in Ceph's public network in evacuate_blocklist_addresses=[...]."
 _OTHER_FENCE = f"Use a fence that covers the whole machine: evacuate_fence={either(OF_MACHINE)}."
 
 
@@ -106,7 +106,9 @@ def addresses(
         why = dict(own)
         like = clients.like_peers(bundle, about, request, fsid)
         if like is not None and like not in known.others:
-            why.setdefault(like, "this host's host_ip in Nova: the other hosts reach this cluster from their host_ip")
+            why.setdefault(
+                like, "this host's host_ip in Nova, because the other hosts reach this cluster from their host_ip"
+            )
         listed[fsid] = why
     # A daemon of a cluster is not shut out of any cluster: the same machine would lose both.
     daemons = {address: fsid for fsid, found in known.services.items() for address in found or ()}
@@ -178,10 +180,11 @@ def _wrong(request: EvacuationRequest, given: t.Sequence[str], known: KnownAddre
         evidence = {"evacuate_blocklist_addresses": address}
         ip = plain(address)
         if ip is None:
-            yield finding("SG506", host, evidence, "Correct the address: it is not an IP address.")
+            yield finding("SG506", host, evidence, "Correct the entry, because it is not an IP address.")
         elif ip in known.others:
             remedy = (
-                "List only addresses of the dead host: another machine has this address and would lose all its disks."
+                "List only addresses of the dead host, because another machine has this address and would lose all "
+                "its disks."
             )
             yield finding("SG506", host, {**evidence, "belongs to": known.others[ip]}, remedy)
 
@@ -196,7 +199,7 @@ def _hyperconverged(
             "belongs to": f"a monitor, manager, OSD or MDS of cluster {daemons[address]}",
             "would stop": "the daemons on this machine and every other Ceph client there, such as radosgw",
         }
-        remedy = f"Remove the address: the run never puts this address on the blocklist. {_OTHER_FENCE}"
+        remedy = f"Remove the address, because the run never puts this address on the blocklist. {_OTHER_FENCE}"
         yield finding("SG506", Subject("host", request.host), evidence, remedy)
 
 
@@ -214,7 +217,7 @@ def _unread(
         if known.services.get(fsid) is None or (unread and strange and not request.infrastructure):
             evidence = {"not read": unread or ["infrastructure"], "cluster": fsid, "addresses": strange}
             remedy = (
-                "Name the addresses of managers and MDS (evacuate_ceph_infrastructure=[...]). Or let the Ceph user "
+                "List the addresses of managers and MDS in evacuate_ceph_infrastructure=[...], or let the Ceph user "
                 'read them: ceph auth caps client.NAME mon \'profile rbd, allow command "mgr dump", allow command '
                 "\"fs dump\"' osd 'AS IT IS'"
             )
@@ -284,7 +287,7 @@ def _not_covered(
     own: t.Mapping[str, t.Collection[str]],
 ) -> t.Optional[str]:
     if not entries:
-        return "no Ceph cluster that the run has read has this disk"
+        return "the disk is in no Ceph cluster that the run has read"
     for entry in entries:
         if entry.fsid is None:
             return "the id of the disk's cluster was not read"
@@ -382,14 +385,14 @@ def _evidence(client: Client, whose: t.Optional[str]) -> t.Dict[str, t.Any]:
 def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
     remedy = f"Find out what the client is, and end the client: rbd status {client.pool}/{client.image}."
     if whose is None:
-        remedy += " If the client is the dead host itself, name its address: evacuate_blocklist_addresses=[...]."
+        remedy += " If the client is the dead host itself, list its address in evacuate_blocklist_addresses=[...]."
     return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy)
 
 
 def _stale(client: Client, name: str, whose: t.Optional[str]) -> Finding:
     place = f"{client.pool}/{client.image}"
     remedy = (
-        f"Check whether an operator made the lock: rbd lock ls {place}. The holder of the lock does not have the "
+        f"Check whether an operator added the lock: rbd lock ls {place}. The holder of the lock does not have the "
         "image open."
     )
     return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy, WARNING)

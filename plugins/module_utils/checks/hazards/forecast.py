@@ -210,22 +210,28 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
         return
     if fate.exists and same_name(fate.lives, host):
         if fate.action != LEFT:
-            remedy = f"{_STOPPED} Complete the evacuation record first: the instance is on this host."
+            remedy = (
+                f"{_STOPPED} First set the status of the evacuation record to completed, because the instance is on "
+                "this host."
+            )
             yield finding("SG113", subject, evidence, remedy)
         return
     if fate.domain.state in RUNNING and fate.exists:
         remedy = (
-            f"{_STOPPED} Then destroy the domain on this host: Nova has the guest on {fate.lives}. The guest's "
-            "disks stay in Ceph."
+            f"{_STOPPED} Then destroy the domain on this host, because Nova has the guest on {fate.lives}. The "
+            "guest's disks stay in Ceph."
         )
         # SG509 where a start would end it: it is still a second writer until then.
         yield finding("SG108", subject, evidence, remedy)
     elif fate.exists:
-        remedy = "Undefine the domain (virsh undefine): the domain has no process, and its guest is on another host."
+        remedy = (
+            "Undefine the domain (virsh undefine), because the domain has no process, and its guest is on another host."
+        )
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.action in (DESTROYED, DESTROYED_WITH_DISKS):
         remedy = (
-            "Save the data you need from the server's disks before nova-compute starts: the server is deleted in Nova."
+            "Save the data you need from the server's disks before nova-compute starts, because the server is deleted "
+            "in Nova."
         )
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.rule is None:

@@ -148,7 +148,7 @@ def unsupported_driver(index: Index, facts: HostFacts) -> Items:
             "SG115",
             host_subject(facts),
             {"compute_driver": driver, "hypervisor_type": types},
-            "Leave this host out: the collection supports only compute hosts with libvirt.",
+            "Leave this host out, because the collection supports only compute hosts with libvirt.",
         )
 
 
@@ -202,7 +202,7 @@ def _missing_file(index: Index, facts: HostFacts) -> Items:
         "SG101",
         host_subject(facts),
         {"searched for": looked, "node": [str(node.uuid) for node in nodes], "release 27 not started yet": upgrade},
-        "Write the uuid of this host's compute node into compute_id below state_path, owned by nova, mode 0644.",
+        "Write the uuid of this host's compute node into the file compute_id in state_path (owner nova, mode 0644).",
         INFO if upgrade else None,
     )
 
@@ -235,8 +235,8 @@ def compute_id_node(index: Index, facts: HostFacts) -> Items:
             "soft-deleted node of this uuid": uuid_key(uuid) in index.deleted_node_uuids,
             "read from": by_host[0].source,
         },
-        f"{_LEAVE_STOPPED} Then write the node's uuid into the file, if the instances confirm that the node belongs "
-        "to this host.",
+        f"{_LEAVE_STOPPED} Then write the compute node's uuid into the compute_id file, if the instances confirm that "
+        "the node belongs to this host.",
     )
 
 
@@ -352,7 +352,10 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
             "SG106",
             host_subject(facts),
             {"CONF.host": host, "compute node": node.host if node else None, "similar service names": alike},
-            f"{_LEAVE_STOPPED} Correct the name first: nova-compute would create a second service.",
+            (
+                f"{_LEAVE_STOPPED} Correct the host name before you start nova-compute, because nova-compute would "
+                "create a second compute service."
+            ),
         )
         return
     if node is not None:
@@ -362,8 +365,8 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
         "SG119",
         host_subject(facts),
         {"CONF.host": host, "domains": running},
-        f"{_LEAVE_STOPPED} Find out whether someone renamed the host or deleted its compute service: the host has "
-        "guests but no compute service."
+        f"{_LEAVE_STOPPED} Find out whether someone renamed the host or deleted its compute service, because the host "
+        "has guests but no compute service."
         if running
         else "Start nova-compute and map the host, or remove the host from the inventory group.",
         BLOCKER if running else WARNING,
@@ -389,8 +392,8 @@ def provider(index: Index, facts: HostFacts) -> Items:
             "provider of that uuid": found.name if found else None,
             "other providers of that name": others,
         },
-        "Compare the allocations with the host's instances. Then give the node's name to the provider with the "
-        "node's uuid.",
+        "Compare the provider's allocations with the host's instances. Then rename the provider that has the compute "
+        "node's uuid to the compute node's name.",
     )
 
 
@@ -410,8 +413,8 @@ def service_without_node(cell: CellFacts, row: ServiceRow) -> Item:
         "SG116",
         Subject("service", row.uuid or str(row.id), host=row.host),
         {"read from": f"cell {cell.name}", "service id": row.id, "host": row.host},
-        "Look for a compute node with another name of this host (an unfinished rename). If there is no other compute "
-        "node, start nova-compute on the host of this service.",
+        "Check whether this host has a compute node under another name (an unfinished rename). If the host has no "
+        "other compute node, start nova-compute on the host of this service.",
     )
 
 
@@ -496,8 +499,8 @@ def _domain(index: Index, facts: HostFacts, host: str, domain: Domain) -> Items:
             "this host": host,
             "evacuations": [entry.status for entry in index.migrations_by_instance.get(domain.uuid, [])],
         },
-        "Check the watchers of the disks (rbd status) before anything else: two hosts may write these disks. Then "
-        "stop the domain on the host where Nova does not have the instance.",
+        "Check the watchers of the disks (rbd status) before anything else, because two hosts may write these disks. "
+        "Then stop the domain on the host where Nova does not have the instance.",
     )
 
 
@@ -539,7 +542,10 @@ def _missing_domain(index: Index, cell: CellFacts, row: InstanceRow, host: str) 
         "SG109",
         instance_subject(row),
         {"read from": f"cell {cell.name}", "vm_state": row.vm_state, "host": row.host, "node": row.node},
-        "Look for the instance's domain on the other hosts first: a hard reboot creates a new domain on this host.",
+        (
+            "Look for the instance's domain on the other hosts first, because a hard reboot creates a new domain on "
+            "this host."
+        ),
         # A build that failed leaves an instance in error and no domain.
         WARNING if row.vm_state == "error" else None,
     )
@@ -573,7 +579,10 @@ def forecast(index: Index, facts: HostFacts) -> Items:
                     "statuses": list(UNREAPED),
                     "domain": [domain.name, domain.state, domain.pid],
                 },
-                f"{_LEAVE_STOPPED} If the instance is on this host, complete its evacuation record first.",
+                (
+                    f"{_LEAVE_STOPPED} If the instance is on this host, first set the status of its evacuation record "
+                    "to completed."
+                ),
             )
     yield from _half_deleted(index, facts, host, local)
     yield from _orphaned_node(index, facts, host)

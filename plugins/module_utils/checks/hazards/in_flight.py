@@ -129,9 +129,9 @@ def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
     subject = migration_subject(row)
     if open_evacuation(row):
         remedy = (
-            f"Verify that no evacuated instance was moved back to {row.source_compute}, then start nova-compute "
-            "once on that host under this name. nova-compute then destroys the domains of evacuated instances and "
-            "completes the record."
+            f"Verify that no evacuated instance was moved back to {row.source_compute}, then start nova-compute once "
+            "on that host under this name. nova-compute then destroys the domains of evacuated instances and sets the "
+            "evacuation record to completed."
         )
         # A record that waits for its source is a trap whoever looks; the evacuation itself is in progress.
         yield finding("SG509", subject, evidence, remedy, BLOCKER if severity == BLOCKER else WARNING)
@@ -142,7 +142,10 @@ def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
 
 
 def _resized(subject: Subject, evidence: t.Mapping[str, t.Any], severity: str) -> Item:
-    remedy = "Ask the owner to confirm or revert the resize: both actions use the names in the migration record."
+    remedy = (
+        "Ask the owner to confirm or revert the resize, because both actions use the host names in the migration "
+        "record."
+    )
     return finding("SG703", subject, evidence, remedy, severity)
 
 
@@ -163,10 +166,13 @@ def service_status(service: ApiService, severity: str) -> Items:
         "disabled_reason": service.disabled_reason,
     }
     if reason.startswith(OURS):
-        remedy = "Resume that operation or roll it back (rename_action=status shows its state)."
+        remedy = (
+            "Resume the operation that disabled the service, or roll the operation back (rename_action=status shows "
+            "its state)."
+        )
         yield finding("SG706", subject, evidence, remedy)
     if service.state != "up" or service.forced_down:
-        remedy = "Start nova-compute first, and wait until it is up."
+        remedy = "Start nova-compute first, and wait until its compute service is up."
         yield finding("SG704", subject, evidence, remedy, severity)
     elif service.status != "enabled" and not reason.startswith(OURS):
         remedy = (
@@ -229,7 +235,7 @@ def _contradiction(signs: t.Sequence[t.Tuple[str, t.Optional[str], t.Optional[re
             "SG705",
             Subject("service", "control plane"),
             {place: [sign, list(found or ())] for place, sign, found in signs},
-            "Finish the upgrade of databases and API first: their releases differ.",
+            "Finish the upgrade of the databases and the API first, because their releases differ.",
         )
 
 
@@ -255,7 +261,7 @@ def host_release(index: Index, facts: HostFacts, severity: str) -> Items:
             )
             yield finding("SG705", host_subject(facts), seen, remedy, severity)
         if schema is not None and package is not None and package > max(schema):
-            remedy = "Upgrade the databases first: this nova-compute is newer than its cell."
+            remedy = "Upgrade the databases first, because this nova-compute is newer than its cell."
             yield finding("SG705", host_subject(facts), seen, remedy, severity)
 
 
@@ -280,8 +286,8 @@ def ha_automation(index: Index, facts: HostFacts) -> Items:
         )
         yield finding("SG708", host_subject(facts), {"catalogue": MASAKARI}, remedy)
     remedy = (
-        "Pause all software that evacuates or fences automatically (pacemaker, InstanceHA, own scripts): the run "
-        "cannot detect such software."
+        "Pause all software that evacuates or fences automatically (pacemaker, InstanceHA, own scripts), because the "
+        "run cannot detect such software."
     )
     seen = {"detected": "no external high availability"}
     yield finding("SG708", host_subject(facts), seen, remedy, INFO)

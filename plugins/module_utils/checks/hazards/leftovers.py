@@ -132,18 +132,18 @@ def _way_out(
 ) -> str:
     if living:
         return (
-            f"Find out who made the entry, then remove the entry: {living[0]} is alive, and Ceph refuses its "
-            f"writes. Command: {command}"
+            f"Find out who added the blocklist entry, then remove the entry, because {living[0]} is alive and Ceph "
+            f"refuses its writes: {command}"
         )
     hosts = sorted({record.host for record in journals if record.host} or set(owners))
     if hosts:
         return (
             f"Run return_host for {hosts[0]} if the host comes back. If the host never comes back, remove the "
-            f"entry: {command}"
+            f"blocklist entry: {command}"
         )
     return (
-        "Find out who made the entry. Keep the entry if no machine may write from that address any more. "
-        f"Otherwise remove the entry: {command}"
+        "Find out who added the blocklist entry. Keep the entry only if machines at its address must not write any "
+        f"more; otherwise remove the entry: {command}"
     )
 
 
@@ -200,8 +200,8 @@ def holds(index: Index) -> Items:
             "journal": "none was found" if record is None else f"closed, {record.state}",
         }
         remedy = (
-            "Run return_host for the host once the host is back. If the host never comes back, delete its service. To "
-            f"find the service: openstack compute service list --host {host}"
+            "Run return_host for the host once the host is back. If the host never comes back, delete its compute "
+            f"service. To find the service: openstack compute service list --host {host}"
             if kind == EVACUATE
             else (
                 "Verify that no run of this operation is active on another Ansible controller, then run openstack "

@@ -206,7 +206,7 @@ class Links:
             return f"services and compute nodes of cell {cell.name} were not read"
         unread = [other.name for other in self.cells if other.compute_nodes is None]
         if unread or self.facts is None or self.facts.cells is None:
-            return f"compute nodes of {', '.join(unread) or 'every cell'} were not read: duplicates may exist"
+            return f"compute nodes of {', '.join(unread) or 'every cell'} were not read, so duplicates may exist"
         return None
 
     # --- witnesses
@@ -379,7 +379,7 @@ class Links:
             if flight:
                 return Verdict(None, flight, busy=True)
         if judge is None:
-            return uncertain("the collection knows no value that would repair this link")
+            return uncertain("the collection does not know which value would repair this link")
         refused = self._writable[id(wrong.cell)]
         return uncertain(refused) if refused else judge(wrong)
 
@@ -503,12 +503,12 @@ class Links:
             witness = self.witness(node)
             if witness is None or witness.domains is None:
                 return uncertain(
-                    f"not proven: the domains of {node.host} were not read, or libvirt on that host reports "
-                    "another name than the node's name"
+                    f"the instance's host is not proven: the domains of {node.host} were not read, or libvirt on that "
+                    "host reports another name than the node's name"
                 )
         places = self.running_on(row.uuid)
         if len(places) != 1:
-            return uncertain(f"not proven: the domain runs on {len(places)} hosts")
+            return uncertain(f"the instance's host is not proven: its domain runs on {len(places)} hosts")
         return self._by_place(row, linked, named, places[0])
 
     def _by_place(self, row: LinkInstance, linked: ComputeNodeRow, named: ComputeNodeRow, place: HostFacts) -> Verdict:

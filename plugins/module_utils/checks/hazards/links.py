@@ -49,19 +49,19 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.wording impo
 
 #: Whether Nova mends it by itself (compute/resource_tracker.py, 28 to 34: _init_compute_node for service_id,
 #: _ensure_compute_id_for_instances for compute_id).
-_SERVICE_HEALS = "at the second periodic pass of nova-compute on this host (Nova 28 and later); otherwise never"
-_ID_HEALS = "at the next periodic pass of nova-compute on the instance's host (Nova 28 and later); otherwise never"
+_SERVICE_HEALS = "at the second periodic pass of nova-compute 28 or later on this host; never with an older release"
+_ID_HEALS = "at the next periodic pass of nova-compute 28 or later on the instance's host; never with an older release"
 HEALS: t.Mapping[str, str] = {
     "SG201": _SERVICE_HEALS,
     "SG202": _SERVICE_HEALS,
-    "SG203": _SERVICE_HEALS + ". Until then, a deletion of the other host's service also deletes this node",
-    "SG204": "when nova-compute starts on this host; otherwise never",
+    "SG203": f"{_SERVICE_HEALS}. Until then, a deletion of the other host's service also deletes this node",
+    "SG204": "only when nova-compute starts on this host",
     "SG205": "never",
-    "SG206": "at the next periodic pass of nova-compute if the provider is missing; never for other differences",
+    "SG206": "at the next periodic pass of nova-compute, but only if the resource provider is missing",
     "SG207": "when the links of the instances to this node are repaired (SG213)",
     "SG211": _ID_HEALS,
     "SG212": _ID_HEALS,
-    "SG213": _ID_HEALS + ", and only if a live node has the instance's host and node names",
+    "SG213": f"{_ID_HEALS}, and only if a live node has the instance's host and node names",
     "SG214": (
         "nova-compute on the host in instances.host overwrites the id at its next periodic pass, even if "
         "that name is wrong, and logs 'Correcting compute_id'"
@@ -73,11 +73,15 @@ HEALS: t.Mapping[str, str] = {
     "SG231": "never",
 }
 REMEDIES: t.Mapping[str, str] = {
-    "SG201": "Start nova-compute on the node's host and wait for two periodic passes, or repair the link.",
-    "SG202": "Start nova-compute on the node's host and wait for two periodic passes, or repair the link.",
+    "SG201": (
+        "Start nova-compute on the node's host and wait for two periodic passes, or repair service_id of the node."
+    ),
+    "SG202": (
+        "Start nova-compute on the node's host and wait for two periodic passes, or repair service_id of the node."
+    ),
     "SG203": (
-        "Do not delete the compute service of either host. Repair the link: the host's compute_id file proves "
-        "which host the node belongs to."
+        "Do not delete the compute service of either host. Repair service_id of the node: the host's compute_id file "
+        "proves which host the node belongs to."
     ),
     "SG204": (
         "Start nova-compute on this host, or find the name under which nova-compute of this host now runs "
@@ -85,30 +89,41 @@ REMEDIES: t.Mapping[str, str] = {
     ),
     "SG205": (
         "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI "
-        "devices from the other node to this node; then delete the other node."
+        "devices from the duplicate node to the node that you keep; then delete the duplicate node."
     ),
-    "SG206": "Follow SG102 for the file and SG112 for the provider.",
-    "SG207": "Repair the links of the instances that point to this node (SG213).",
-    "SG211": "Start nova-compute on the instance's host and wait for a periodic pass, or repair the link.",
-    "SG212": "Start nova-compute on the instance's host and wait for a periodic pass, or repair the link.",
-    "SG213": "Start nova-compute on the instance's host and wait for a periodic pass, or repair the link.",
+    "SG206": "Follow the remedy of SG102 for the compute_id file, and the remedy of SG112 for the resource provider.",
+    "SG207": "Repair compute_id of the instances that point to this node (SG213).",
+    "SG211": (
+        "Start nova-compute on the instance's host and wait for a periodic pass, or repair compute_id of the instance."
+    ),
+    "SG212": (
+        "Start nova-compute on the instance's host and wait for a periodic pass, or repair compute_id of the instance."
+    ),
+    "SG213": (
+        "Start nova-compute on the instance's host and wait for a periodic pass, or repair compute_id of the instance."
+    ),
     "SG214": (
-        "Find out where the instance's domain runs. Keep nova-compute stopped on the host in instances.host "
-        "until the link is repaired."
+        "Find out where the instance's domain runs. Keep nova-compute stopped on the host in instances.host until the "
+        "instance's row is repaired."
     ),
-    "SG215": "Repair the link: an instance without a host belongs to no node.",
+    "SG215": (
+        "Remove node and compute_id from the instance's row, because an instance without a host belongs to no node."
+    ),
     "SG216": (
-        "Find out where the instance's domain runs (SG301): a rename did not finish, or someone deleted the "
+        "Find out where the instance's domain runs (SG301), because a rename did not finish, or someone deleted the "
         "compute node of the instance."
     ),
     "SG217": (
-        "Look for the instance's domain on the host in the instance's row. If there is no domain, remove the host "
-        "from the row. If there is a domain, the instance was not offloaded."
+        "Look for the instance's domain on the host in the instance's row. If the host has no domain of the instance, "
+        "remove the host name from the row. If the host has a domain of the instance, the instance was not offloaded."
     ),
-    "SG221": "Wait until the migration ends, or confirm or revert the migration. Then repair the link.",
+    "SG221": (
+        "Wait until the migration ends, or confirm or revert the migration. Then repair dest_compute_id of the "
+        "migration."
+    ),
     "SG231": (
-        "Find the same device on the host's live compute node, and free it on that node before you archive the "
-        "deleted node."
+        "Find the same PCI device on the host's live compute node, and free the device there before you archive the "
+        "deleted compute node."
     ),
 }
 RUN = "Run repair_links with repair_codes=[{}] to repair the link."
@@ -293,10 +308,10 @@ def _undecided_in(links: Links, cell: CellLinks) -> Items:
         known = links.release(cell)
         release = f"Nova {' or '.join(map(str, known))}" if known else "this schema"
         for code in SINCE_28:
-            yield Unchecked(code, place, f"{release} has no column compute_id: there is nothing to compare")
-        yield Unchecked("SG215", place, f"{release} has no column compute_id: only the node was compared")
+            yield Unchecked(code, place, f"{release} has no column compute_id, so there is nothing to compare")
+        yield Unchecked("SG215", place, f"{release} has no column compute_id, so only the node was compared")
     if cell.compute_nodes is not None and not links.since_28(cell):
-        reason = "before release 28 Nova leaves service_id NULL: only ids that are set were compared (SG202, SG203)"
+        reason = "Nova releases before 28 leave service_id NULL, so only ids that are set were compared (SG202, SG203)"
         yield Unchecked("SG201", place, reason)
     for code, total in sorted(cell.totals.items()):
         more = total - len(_rows_of(cell, code))
@@ -347,5 +362,8 @@ def _revisions(links: Links) -> Items:
         if links.release(cell) is not None or cell.compute_nodes is None:
             continue
         evidence = {"schema revision": cell.revision, "unread": [entry.reason for entry in cell.unread]}
-        remedy = "Use a version of this collection that knows this Nova. This version repairs nothing in this cell."
+        remedy = (
+            "Use a version of this collection that knows this Nova release. This version of the collection repairs "
+            "nothing in this cell."
+        )
         yield finding("SG705", Subject("host", f"cell:{cell.name}", cell.name), evidence, remedy)

@@ -39,7 +39,7 @@ _REMEDIES = {
         "host and can be recovered."
     ),
     "SG503": (
-        "Free more huge pages of that size on one NUMA node of a host in the server's zone, or leave the "
+        "Free more huge pages of the server's page size on one NUMA node of a host in the server's zone, or leave the "
         "server out (evacuate_partial=true)."
     ),
     "SG504": (
@@ -49,26 +49,27 @@ _REMEDIES = {
     "SG505": "Give the destination the pool and the Ceph configuration that the source has.",
     "SG512": "Start and enable another compute host of the server's zone, or free resources on such a host.",
     "SG513": (
-        "Start the dead host again: the server's disk is on that host, or was lost with it. With an override Nova "
-        "rebuilds the server from its image, and all its data is lost."
+        "Start the dead host again, because the server's disk is on that host, or was lost with it. With an override "
+        "Nova rebuilds the server from its image, and all its data is lost."
     ),
     "SG701": (
-        "Set evacuate_reset_states=[task]: the run then resets such tasks once the run has proof that the host is "
-        "dead. On a dead host most tasks never end. The run never resets the task of an evacuation, migration or "
-        "deletion: see SG702."
+        "Set evacuate_reset_states=[task]: the run then resets tasks of simple requests once it has proof that the "
+        "host is dead. On a dead host most tasks never end. The run never resets the task of an evacuation, migration "
+        "or deletion: see SG702."
     ),
     "SG709": (
         "Make sure that the run can read the items that the evidence lists as not read, then run "
         "the same command again."
     ),
-    "SG702": "See docs/codes/SG702.md for the remedy: a migration of the server is open.",
+    "SG702": "Follow the remedy of SG702 (docs/codes/SG702.md), because a migration of the server is open.",
     "SG703": (
         "Start the dead host again to revert the resize. Until the owner reverts or confirms the resize, the server "
         "stays on the dead host."
     ),
     "SG710": (
-        "Nova evacuates ACTIVE, SHUTOFF and ERROR servers. Set evacuate_reset_states for PAUSED, SUSPENDED and "
-        "RESCUE servers, and accept the loss shown; leave servers in other states out (evacuate_partial=true)."
+        "Set evacuate_reset_states for PAUSED, SUSPENDED and RESCUE servers, and accept the loss that SG519 shows; "
+        "leave servers in other states out (evacuate_partial=true). Nova evacuates only ACTIVE, SHUTOFF and ERROR "
+        "servers."
     ),
 }
 
@@ -163,8 +164,8 @@ def _overcommitted(
     if running + coming + request.headroom_mib <= facts.memory.total_mib and request.overcommit <= 1.0:
         return None
     remedy = (
-        "Move some guests to other hosts afterwards: the host may swap, or the OOM killer may end guests, once the "
-        "guests use their full memory."
+        "Move some guests of this host to other hosts after the operation: the host may swap, or the OOM killer may "
+        "end guests, once the guests use their full memory."
     )
     return finding("SG502", Subject("host", host), evidence, remedy)
 
@@ -188,12 +189,15 @@ def crowded(name: str, facts: HostFacts) -> Items:
         "available MiB": facts.memory.available_mib,
     }
     if promised > facts.memory.total_mib - pages:
-        remedy = "Move guests away (openstack server migrate --live-migration), or the host may swap and the OOM "
+        remedy = (
+            "Move guests away (openstack server migrate --live-migration): the host may swap, or the OOM killer may "
+            "end guests, once the guests use their full memory."
+        )
         yield finding(
             "SG502",
             host_subject(facts),
             evidence,
-            remedy + "killer may end guests once the guests use their full memory.",
+            remedy,
         )
 
 

@@ -42,20 +42,21 @@ CONSEQUENCES = {
         BLOCKER,
         "at its next start each OSD moves to a CRUSH bucket of the new name, outside the failure domains of the "
         "old bucket: data moves through the whole cluster. cephadm no longer manages the host under another name",
-        "Move the OSDs away, or set osd_crush_update_on_start=false and rename the bucket during the rename (ceph "
-        "osd crush rename-bucket). With cephadm, remove the host and add the host under the new name.",
+        "Move the OSDs away, or set osd_crush_update_on_start=false and rename the bucket during the rename (ceph osd "
+        "crush rename-bucket). If cephadm manages the host, remove the host from cephadm and add it under the new "
+        "name.",
     ),
     "ceph-mon": Consequence(
         BLOCKER,
         "a monitor's name is the host's name: under another name the monitor does not start, or it joins as a new "
         "member",
-        "Remove the monitor first, and create a monitor under the new name afterwards.",
+        "Remove the monitor before the rename, and create a monitor under the new name after the rename.",
     ),
     "ceph": Consequence(
         WARNING,
         "the names of Ceph daemons contain the host's name, and cephadm no longer manages the host under another name",
-        "Remove the daemons first, and create the daemons again after the rename. With cephadm, add the host "
-        "under the new name.",
+        "Remove the Ceph daemons before the rename, and create them again after the rename. If cephadm manages the "
+        "host, add the host under the new name.",
     ),
     "rabbitmq": Consequence(
         BLOCKER,
@@ -66,9 +67,10 @@ CONSEQUENCES = {
     ),
     "galera": Consequence(
         BLOCKER,
-        "a Galera member has the host's name unless wsrep_node_name is set. Donors and the cluster's address list "
-        "use that name. If the cluster does not find the name, the next start copies the whole database or fails",
-        "Set wsrep_node_name and name members by address, or take the member out of the cluster first.",
+        "a Galera member has the host's name unless wsrep_node_name is set. Galera's list of donors and the cluster's "
+        "address list use the member's name. If the cluster does not find the member's name, the next start of the "
+        "member copies the whole database or fails",
+        "Set wsrep_node_name and list the members by address, or take the member out of the cluster first.",
     ),
     "pacemaker": Consequence(
         BLOCKER,
@@ -90,16 +92,19 @@ CONSEQUENCES = {
     "masakari": Consequence(
         WARNING,
         (
-            "the monitors of Masakari send the host's name: Masakari rejects notifications with a name that is in no "
-            "failover segment"
+            "the monitors of Masakari send the host's name, and Masakari rejects notifications with a name that is in "
+            "no failover segment"
         ),
-        "Stop the monitors before the rename. Rename the host in its segment, then start the monitors.",
+        (
+            "Stop the Masakari monitors before the rename. After the rename, rename the host in its failover segment, "
+            "then start the monitors."
+        ),
     ),
     "ceilometer": Consequence(
         WARNING,
         (
-            "the agent asks Nova for the instances of its own host name: until the agent restarts, the "
-            "agent finds no instances"
+            "the ceilometer agent asks Nova for the instances of its own host name: until it restarts, the agent "
+            "finds no instances"
         ),
         "Restart the service after the rename; correct host= if its configuration sets it.",
     ),
@@ -117,17 +122,20 @@ CONSEQUENCES = {
     ),
     "puppet": Consequence(
         WARNING,
-        "the certificate has the host's name unless certname is set: the Puppet server does not know the new name. "
-        "An agent that runs during the rename may restore the old names",
+        "the certificate has the host's name unless certname is set: the Puppet server does not know the new name. A "
+        "Puppet agent that runs during the rename may restore the old names",
         (
-            "Stop the agent during the rename. Set certname, or let the Puppet server sign a certificate for the new "
-            "name."
+            "Stop the Puppet agent during the rename. Set certname, or let the Puppet server sign a certificate for "
+            "the new name."
         ),
     ),
     "salt": Consequence(
         WARNING,
-        "a minion that runs during the rename may restore the old names; its id remains the one in /etc/salt/minion_id",
-        "Stop the minion during the rename. Correct the minion's pillar and id before you start the minion.",
+        (
+            "a Salt minion that runs during the rename may restore the old names; its id remains the one in "
+            "/etc/salt/minion_id"
+        ),
+        "Stop the Salt minion during the rename. Correct the minion's pillar and id before you start the minion.",
     ),
 }
 
@@ -179,7 +187,9 @@ def _cloud_init(subject: Subject, told: t.Mapping[str, str]) -> Items:
         remedy = "Set manage_etc_hosts: false below /etc/cloud/cloud.cfg.d, or correct the data source first."
         yield _configuration(subject, "cloud-init", evidence, remedy)
     elif told and told.get("preserve_hostname") not in ("true", "yes", "on"):
-        evidence["consequence"] = "if its data source changes, cloud-init restores the old host name at the next boot"
+        evidence["consequence"] = (
+            "if cloud-init's data source changes, cloud-init restores the old host name at the next boot"
+        )
         remedy = "Set preserve_hostname: true below /etc/cloud/cloud.cfg.d."
         yield _configuration(subject, "cloud-init", evidence, remedy)
 

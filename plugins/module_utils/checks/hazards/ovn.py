@@ -81,7 +81,7 @@ def _why_it_matters(index: Index) -> t.Optional[str]:
     unknown = _undecided(index)
     if not unknown and index.compute_hosts and _services_read(index):
         return None
-    what = "neutron's agents were not read" if agents is None else "no agent that is alive shows who binds the ports"
+    what = "neutron's agents were not read" if agents is None else "no live agent shows which software binds the ports"
     whose = f"it is not known whether these hosts have OVN: {', '.join(unknown[:_NAMED])}"
     return f"{what}, and {whose if unknown else 'the compute hosts were not read from Nova'}"
 
@@ -140,7 +140,7 @@ def _without_chassis(index: Index, ovn: OvnFacts) -> Items:
 def _not_compared(host: str, ovn: OvnFacts, why: str) -> Items:
     where = f"the southbound database at {ovn.southbound or 'ovn_sb_connection'}"
     for code in _OF_HOST:
-        yield Unchecked(code, host, f"{why}, and {where} has no chassis of it")
+        yield Unchecked(code, host, f"{why}, and {where} has no chassis of this host")
 
 
 def _with_system_id(hosts: t.Iterable[HostFacts]) -> t.Iterator[str]:
@@ -169,8 +169,8 @@ def _chassis(index: Index, ovn: OvnFacts) -> Items:
         if compute is not None and entry.hostname not in index.compute_hosts:
             evidence = {"chassis": entry.name, "hostname": entry.hostname, "compute service": compute}
             remedy = (
-                f"Set external_ids:hostname of Open vSwitch to {compute}: neutron binds ports only to Nova's name "
-                "of a host."
+                f"Set external_ids:hostname of Open vSwitch to {compute}: neutron binds ports only to a chassis whose "
+                "hostname is Nova's name of the host."
             )
             yield finding("SG321", Subject("host", entry.hostname, host=compute), evidence, remedy)
 
@@ -214,13 +214,15 @@ def host_items(name: str, facts: HostFacts, ovn: OvnFacts) -> Items:
     if not mine:
         evidence: t.Dict[str, t.Any] = {"system-id": own, "chassis": "none of this name"}
         remedy = (
-            "Read the log of ovn-controller on this host: ovn-controller has not registered under the host's system-id."
+            "Read the log of ovn-controller on this host, because ovn-controller has not registered under the host's "
+            "system-id."
         )
         yield finding("SG318", subject, evidence, remedy)
     elif host is not None and mine[0].hostname != host:
         evidence = {"chassis": own, "hostname": mine[0].hostname, "CONF.host": host}
         remedy = (
-            f"Set external_ids:hostname of Open vSwitch to {host}: neutron binds ports only to Nova's name of a host."
+            f"Set external_ids:hostname of Open vSwitch to {host}: neutron binds ports only to a chassis whose "
+            "hostname is Nova's name of the host."
         )
         yield finding("SG321", subject, evidence, remedy)
     if any(same_name(own, entry) for entry in (facts.kernel_hostname, facts.fqdn, host) if entry):
@@ -257,7 +259,7 @@ def half_renames(ovn: OvnFacts) -> Items:
         if missing and (binding.requested is None or len(words) > 1):
             evidence = {"requested-chassis": binding.option, "chassis": binding.chassis, "up": binding.up}
             remedy = (
-                "Run rename_host with rename_action=status for the host: a rename may be unfinished. If no rename "
-                "is open, bind the port to a host that has a chassis."
+                "Run rename_host with rename_action=status for the host, because a rename may be unfinished. If no "
+                "rename is open, bind the port to a host that has a chassis."
             )
             yield finding("SG322", Subject("port", binding.logical_port, host=missing[0]), evidence, remedy)

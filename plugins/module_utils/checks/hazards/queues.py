@@ -34,7 +34,7 @@ def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t
         evidence = {"queue": main, "exists": own is not None, "consumers": own.consumers if own else 0}
         remedy = (
             "Set rename_rabbit_url to the transport_url of the host's own cell, start nova-compute, or leave "
-            "rename_rabbit_url out. The host's nova-compute uses another RabbitMQ or virtual host, or "
+            "rename_rabbit_url out. Either the host's nova-compute uses another RabbitMQ or virtual host, or "
             "nova-compute does not run."
         )
         yield finding("SG316", Subject("host", old), evidence, remedy)
@@ -89,7 +89,7 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
             continue
         evidence = {"queue": request.queue, "method": request.method, "request": request.request_id}
         for uuid in request.instances or (None,):
-            remedy = "Ask the owner to send the request again: no nova-compute will execute this request."
+            remedy = "Ask the owner to send the request again, because no nova-compute will execute this request."
             if uuid is not None and request.request_id is not None:
                 remedy += f" To see the request: openstack server event show {uuid} {request.request_id}"
             subject = Subject("host", old) if uuid is None else Subject("instance", uuid, host=old)

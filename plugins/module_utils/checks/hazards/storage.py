@@ -66,16 +66,17 @@ _FENCE = (
     "(evacuate_fence=attested, with an override of SG506 for this host and your reason)."
 )
 _LIVES = (
-    "Fence the host (evacuate_fence), wait until its guests are gone, then run the same command again. No "
-    "override is possible: the host is alive."
+    "Fence the host (evacuate_fence), wait until its guests are gone, then run the same command again. No override is "
+    "possible, because the host is alive."
 )
 _IS_ON = (
-    "Wait 30 seconds: Ceph drops the watchers of a machine that is off. If this finding stays, the machine is on: "
-    "switch it off (ipmitool chassis power off), then run the same command again."
+    "Wait 30 seconds, then run the same command again, because Ceph needs up to 30 seconds to drop the watchers of a "
+    "machine that is off. If the finding appears again, the machine is on: switch it off (ipmitool chassis power "
+    "off), then run the same command again."
 )
 _UNCOVERED = (
-    f"Use a fence that covers the whole machine (evacuate_fence={either(OF_MACHINE)}), name the host's addresses in "
-    "that cluster (evacuate_blocklist_addresses=[...]), or override this finding for the server. The blocklist "
+    f"Use a fence that covers the whole machine (evacuate_fence={either(OF_MACHINE)}), list the host's addresses in "
+    "this Ceph cluster (evacuate_blocklist_addresses=[...]), or override this finding for the server. The blocklist "
     "does not cover this disk."
 )
 
@@ -183,8 +184,8 @@ def _refused_addresses(
             yield finding("SG506", subject, evidence, _LIVES if alive else _UNCOVERED)
         elif signs:
             remedy = (
-                "Wait 30 seconds, then run the same command again: Ceph ends the watch of a refused client within "
-                "these 30 seconds."
+                "Wait 30 seconds, then run the same command again, because Ceph ends the watch of a refused client "
+                "within 30 seconds."
             )
             yield finding("SG506", subject, {ALIVE: signs, "contradicts": proof.read}, remedy)
     if uncovered:
@@ -349,8 +350,8 @@ def _leftover_domains(bundle: Bundle, uuids: t.Container[str], source: str) -> I
 
 def _double(subject: Subject, evidence: t.Mapping[str, t.Any]) -> Finding:
     remedy = (
-        "Find out which QEMU is the valid one, stop the other QEMU (virsh destroy), and verify that only one "
-        "watcher remains."
+        "Find out which QEMU must keep running, stop the other QEMU (virsh destroy), and verify that only one watcher "
+        "remains."
     )
     return finding("SG507", subject, evidence, remedy)
 
@@ -399,7 +400,10 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
             by = sorted({host for entry in places for host in entry.by})
             unread = {"not read": "the id of its cluster", "seen by": by}
             yield finding(
-                "SG709", Subject("image", name), unread, "Let at least one host read the id of this cluster: ceph fsid."
+                "SG709",
+                Subject("image", name),
+                unread,
+                "Make sure that at least one host can read the id of this Ceph cluster (ceph fsid).",
             )
     views = {
         name: (facts.rbd.fsid, facts.rbd.pool)
@@ -411,8 +415,8 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
         if found and view not in found:
             known = {"cluster and pool": list(view), "the disks are in": sorted(map(list, found))}
             remedy = (
-                "To use the host as a destination, give it the pool and the Ceph configuration of the other "
-                "hosts. The run leaves the host out."
+                "To use the host as a destination, give it the pool and the Ceph configuration of the other hosts: "
+                "until then, the run does not use this host as a destination."
             )
             yield finding("SG505", Subject("host", name), known, remedy, WARNING if others else BLOCKER)
 
@@ -543,8 +547,8 @@ def unchanged(
                 "image": name,
             }
             remedy = (
-                "Start a host that reaches this cluster and pool, then run the same command again. The run does "
-                "not send the server."
+                "Start a host that reaches this cluster and pool, then run the same command again: until then, the "
+                "run does not evacuate the server."
             )
             yield finding("SG709", Subject("instance", before.uuid), unread, remedy)
             continue
@@ -552,8 +556,8 @@ def unchanged(
         if ids != [identity]:
             evidence = {"image": name, "id before": identity, "ids now": ids}
             remedy = (
-                "Look for the image (rbd trash ls, guard snapshots): the image is missing, or was created again. "
-                "Do not move the server to any host."
+                "Look for the image (rbd trash ls, guard snapshots), because the image is missing or was created "
+                "again. Do not move the server to any host."
             )
             yield finding("SG504", Subject("instance", before.uuid), evidence, remedy)
 
@@ -592,7 +596,7 @@ def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool) -> Ite
                 "SG109",
                 subject,
                 {"domain": states or None},
-                "Check the server's log: the server does not run on its destination.",
+                "Check the server's log, because the server does not run on its destination.",
             )
 
 
@@ -650,8 +654,8 @@ def _landed_image(
     if found is None or found.id != identity:
         evidence = {"image": name, "id before": identity, "id now": found.id if found else None}
         remedy = (
-            "Stop the server, and look for the original disk (rbd trash ls, guard snapshots): the server now has "
-            "another disk."
+            "Stop the server, and look for the original disk (rbd trash ls, guard snapshots), because the server now "
+            "has another disk."
         )
         yield finding("SG504", subject, evidence, remedy)
         return
@@ -669,5 +673,8 @@ def _landed_image(
     # A config drive is opened for reading only, and has no watcher.
     elif running and not addresses and not name.endswith("_disk.config"):
         yield finding(
-            "SG109", subject, {"image": name, "watchers": 0}, "Check the server's log: no QEMU has its disk open."
+            "SG109",
+            subject,
+            {"image": name, "watchers": 0},
+            "Check the server's log, because no QEMU has the server's disk open.",
         )

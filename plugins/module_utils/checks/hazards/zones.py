@@ -120,7 +120,7 @@ def _copies(facts: ZoneFacts, aggregate: ApiAggregate) -> Items:
         yield Unchecked(
             "SG408",
             host,
-            "the host's compute node was not read: the API hides nodes without a service or a host mapping",
+            "the host's compute node was not read, because the API hides nodes without a service or a host mapping",
         )
     lacking = sorted(host for host in aggregate.hosts if any(node not in there for node in nodes.get(host, [])))
     strange = sorted(
@@ -160,12 +160,16 @@ def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
     if server.task_state is not None:
         yield finding("SG701", subject, {"task_state": server.task_state}, "Wait until the server's task ends.")
     if server.status == "VERIFY_RESIZE":
-        yield finding("SG703", subject, {"status": server.status}, "Ask the owner to confirm or revert the resize.")
+        yield finding(
+            "SG703", subject, {"status": server.status}, ("Ask the server's owner to confirm or revert the resize.")
+        )
     elif server.status not in statuses:
-        remedy = f"Bring the server into another state: Nova {does} only servers that are {' or '.join(statuses)}."
+        remedy = (
+            f"Bring the server into another state, because Nova {does} only servers that are {' or '.join(statuses)}."
+        )
         yield finding("SG710", subject, {"status": server.status}, remedy)
     if server.locked:
-        remedy = "Find out who locked the server. An override allows the move."
+        remedy = "Find out who locked the server. To move the locked server nevertheless, override this finding."
         yield finding("SG710", subject, {"locked": True}, remedy)
 
 
@@ -190,8 +194,8 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
         yield finding("SG402", subject_of(server), evidence, remedy)
     elif server.host is not None and pin not in places.by_host.get(server.host, []):
         remedy = (
-            "Move the server back into its zone, or change its availability zone pin. The next move takes the server "
-            "to the zone of the pin."
+            "Move the server back into its zone, or change its availability zone pin: otherwise the next move takes "
+            "the server to the zone of its pin."
         )
         yield finding("SG404", subject_of(server), evidence, remedy)
 
@@ -248,7 +252,7 @@ def _reasons(
     service: ApiService, server: ApiServer, nodes: t.Sequence[str], offered: t.Container[str], same_host: bool
 ) -> t.Iterator[str]:
     if service.host == server.host and not same_host:
-        yield "the server is on this host: Nova resizes to another host, unless allow_resize_to_same_host is set"
+        yield "the server is on this host, and Nova resizes to another host unless allow_resize_to_same_host is set"
     if service.state != "up" or service.forced_down:
         yield "the host's compute service is down"
     if service.status != "enabled":
@@ -263,7 +267,9 @@ def room(facts: ZoneFacts, server: ApiServer, zone: str, same_host: bool = False
     if found is None:
         reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread]
         evidence = {"zone": zone, "not read": reasons or ["what placement offers within the zone"]}
-        yield finding("SG709", subject_of(server), evidence, "Make the APIs answer, then run the same command again.")
+        yield finding(
+            "SG709", subject_of(server), evidence, ("Make sure that the APIs answer, then run the same command again.")
+        )
     elif not any(not reasons for reasons in found.values()):
         shown = dict(list(found.items())[:SHOWN])
         remedy = "Free resources on a host of the server's zone, or add a host. Nothing was moved."

@@ -193,7 +193,9 @@ def test_locks_that_do_not_agree_prove_no_address(spoil):
 def test_host_ip_may_be_on_the_list_and_covers_no_disk():
     """A management address proves nothing about Ceph, even where all other hosts use theirs."""
     answer = decided(scene())
-    assert answer.why == {OWN: "this host's host_ip in Nova: the other hosts reach this cluster from their host_ip"}
+    assert answer.why == {
+        OWN: "this host's host_ip in Nova, because the other hosts reach this cluster from their host_ip"
+    }
     assert answer.proven == {}
     assert set(answer.uncovered) == {ONE, TWO}
     assert sorted(item.object.id for item in stands(scene())) == sorted([ONE, TWO])
