@@ -68,6 +68,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.names import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
     L2_AGENTS,
     OVN_AGENTS,
+    OVN_CONTROLLERS,
     has_ovn,
     signs_of_ovn,
 )
@@ -440,10 +441,14 @@ def _name_spaces(case: Case) -> Items:
 
 
 def _no_agent(case: Case, entry: NameSpace) -> bool:
-    """Whether a container that may not be seen cannot matter: no agent runs here, and neutron has none of this host."""
+    """Whether a container that may not be seen cannot matter: no agent runs here, and neutron has none of this host.
+
+    The OVN controller agent is none of neutron's programs: it is ovn-controller, whose name Open vSwitch's database has.
+    """
     agents = case.bundle.cloud.agents if case.bundle.cloud else None
     stopped = entry.service == NEUTRON_AGENT and entry.what == "not running"
-    return stopped and agents is not None and not any(same_name(agent.host, case.old) for agent in agents)
+    programs = [agent for agent in agents or [] if agent.agent_type not in OVN_CONTROLLERS]
+    return stopped and agents is not None and not any(same_name(agent.host, case.old) for agent in programs)
 
 
 def _deployment(case: Case) -> Items:

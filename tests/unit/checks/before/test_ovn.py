@@ -11,7 +11,7 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import preflight_rename
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Unit, Unread
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NameSpace, Unit, Unread
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnConnection, OvnEncap, OvnLevelRow
 from ansible_collections.stackguard.nova.tests.unit import builders
@@ -462,3 +462,17 @@ ALLOWED = {
 @pytest.mark.parametrize("name", sorted(ALLOWED))
 def test_what_is_as_it_should_be_is_not_refused(name):
     assert blockers(ALLOWED[name](ovn_fleet())) == set()
+
+
+@pytest.mark.parametrize(("kind", "codes"), [("OVN Controller agent", set()), ("OVN Metadata agent", {"SG709"})])
+def test_ovn_controller_is_no_agent_that_may_be_in_a_container_of_neutrons(kind, codes):
+    """A host with OVN and without a metadata agent was refused where docker was installed and did not run."""
+    some = ovn_fleet()
+    entry = NameSpace("neutron agent", "not running", None, reason="docker ps: no daemon")
+    spaces = [*some.cloud.bundle.hosts["compute1"].name_spaces, entry]
+    agents = [
+        dataclasses.replace(row, agent_type=kind) if row.host == some.old else row for row in some.cloud.rows("agents")
+    ]
+    cloud = some.cloud.host(name_spaces=spaces).put("agents", agents)
+    found = {item.code for item in preflight_rename(cloud.bundle, some.request).findings if item.severity == "blocker"}
+    assert found & {"SG709"} == codes
