@@ -443,7 +443,7 @@ def _name_spaces(case: Case) -> Items:
 def _no_agent(case: Case, entry: NameSpace) -> bool:
     """Whether a container that may not be seen cannot matter: no agent runs here, and neutron has none of this host.
 
-    The OVN controller agent is none of neutron's programs: it is ovn-controller, whose name Open vSwitch's database has.
+    The OVN controller agent is none of neutron's programs: it is ovn-controller, and Open vSwitch has its host name.
     """
     agents = case.bundle.cloud.agents if case.bundle.cloud else None
     stopped = entry.service == NEUTRON_AGENT and entry.what == "not running"
