@@ -56,8 +56,8 @@ options:
     description: New host name of the compute service.
   hypervisor_hostname:
     type: str
-    description: New host name in libvirt. Set this option only if the module cannot derive the new name in libvirt from
-      O(rename_to).
+    description: New host name in libvirt. Set O(hypervisor_hostname) only if the module cannot derive the new name in
+      libvirt from O(rename_to).
   action:
     type: str
     default: apply
@@ -71,13 +71,13 @@ options:
     description:
       - Directory on the Ansible controller with the evidence of M(stackguard.nova.compute_host_info),
         M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). For the host to rename, the evidence must
-        include O(stackguard.nova.compute_host_info#module:name_users). This option is required to begin a rename. The
-        module also writes all evidence to the file C(evidence.json) in this directory.
+        include O(stackguard.nova.compute_host_info#module:name_users). You must set O(evidence_dir) to begin a rename.
+        The module also writes all evidence to the file C(evidence.json) in this directory.
   report_dir:
     type: path
     description:
-      - Directory on the Ansible controller. The module writes C(report.html) into this directory. The page shows plan,
-        progress, proofs and findings.
+      - Directory on the Ansible controller for the report. The module writes C(report.html) into O(report_dir). The
+        report shows the plan, the progress, the proofs and the findings.
       - In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
   peers:
     type: list
@@ -98,7 +98,8 @@ options:
   drain_return:
     type: bool
     description:
-      - With O(strategy=drain), whether to move the guests back at the end. Without a value the guests do not move back.
+      - With O(strategy=drain), whether to move the guests back at the end. Without O(drain_return) the guests do not
+        move back.
       - With O(action=rollback), whether the guests that have already left the host return to it. If you resume an open
         drain with V(false), the module ends the operation and leaves the guests on their current hosts.
   drain_parallel:
@@ -120,8 +121,8 @@ options:
   stop_command:
     type: str
     description:
-      - Command that stops nova-compute. Set this option if nova-compute is not a systemd unit of the host. The module
-        executes the command without a shell. This option requires O(start_command).
+      - Command that stops nova-compute. Set O(stop_command) if nova-compute is not a systemd unit of the host. The
+        module executes the command without a shell. If you set O(stop_command), you must also set O(start_command).
   start_command:
     type: str
     description: Command that starts nova-compute.
@@ -147,8 +148,8 @@ options:
   nova_conf_files:
     type: list
     elements: str
-    description: Configuration files of nova-compute. Set this option if the command line of nova-compute does not
-      contain the paths of these files.
+    description: Configuration files of nova-compute. Set O(nova_conf_files) if the command line of nova-compute does
+      not contain the paths of these files.
   stop_timeout:
     type: int
     default: 400
@@ -180,9 +181,10 @@ options:
     type: bool
     default: false
     description:
-      - Whether you confirm that the run of the open operation has ended. This option is required if the earlier run was
-        on another Ansible controller, gave a sign of life a short time ago and did not release the operation. If the
-        earlier run is still active, the host refuses the next request of the earlier run.
+      - Whether you confirm that the run of the open operation has ended. You must set O(take_over=true) if the earlier
+        run was on another Ansible controller, was active a short time ago and did not release the operation. If you
+        take over the operation while the earlier run is still active, the host refuses the next request of the earlier
+        run.
   rabbit_url:
     type: str
     description:
@@ -190,10 +192,10 @@ options:
         C(rabbit://USER:PASSWORD@HOST1:5672,USER:PASSWORD@HOST2:5672/VHOST). With C(amqps://), or with C(?ssl=true), the
         module uses TLS and verifies the certificate. If the query of the URL sets C(ssl_ca_file), the module verifies
         the certificate with that file.
-      - If you set this URL, the run fails if the RabbitMQ queue of the new name contains requests. The run stops
+      - With O(rabbit_url) the run fails if the RabbitMQ queue of the new host name contains requests. The run stops
         nova-compute when no request waits in the RabbitMQ queues of the host, reports requests that remain for the old
         name, and removes the queues of the old name.
-      - Without this URL, the run reports the RabbitMQ queues as unchecked.
+      - Without O(rabbit_url), the run reports that it did not check the RabbitMQ queues.
       - With O(strategy=drain) the run reads only the RabbitMQ queues of the new name.
 requirements:
   - amqp >= 5.0 (for O(rabbit_url))

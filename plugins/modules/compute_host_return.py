@@ -7,16 +7,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_host_return
-short_description: Check and clear a returning compute host after its evacuation, call by call
+short_description: Check and clear a compute host that returns after its evacuation, over several calls
 version_added: 0.2.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
   - Decides from the evidence what a start of nova-compute would do to each domain of the host, and which leftovers of
     an evacuation remain. The module plans to clear the leftovers that are safe to clear, or returns all reasons for a
     refusal.
-  - Each call continues the operation as far as the evidence allows. RV(needs) then lists the facts and actions that
-    only a playbook can provide. The role P(stackguard.nova.return_host#role) provides these facts and actions, and
-    calls the module again until RV(needs) is empty.
+  - Each call continues the operation as far as the evidence allows. After each call, RV(needs) lists the facts and
+    actions that only a playbook can provide. The role P(stackguard.nova.return_host#role) provides these facts and
+    actions, and calls the module again until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and reads the journals of
     evacuations there. After each step the operation reads and checks everything again. The operation releases the
     compute service only if no evacuation of the host is open.
@@ -33,14 +33,14 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Reads and checks everything, and shows the plan. The module does not open the journal.
+    description: Reads and checks everything, and shows the plan. In check mode the module does not open a journal.
   diff_mode:
     support: full
     description: Shows every value of the plan before and after the change.
   idempotent:
     support: full
-    description: The module does not clear a leftover again that is already cleared. The module resumes an open
-      operation.
+    description: The module does nothing about leftovers that are already cleared. If an operation is open, the module
+      resumes the operation.
 options:
   return_host:
     type: str
@@ -60,7 +60,8 @@ options:
     type: str
     default: advance
     choices: [begin, advance, end]
-    description: V(begin) is the first call of a run. V(end) is the last call of an interrupted run.
+    description: Position of this call in the run. The first call of a run has O(phase=begin), and each further call has
+      O(phase=advance). If the run is interrupted, the last call has O(phase=end).
   answers:
     type: list
     elements: dict
@@ -93,8 +94,8 @@ options:
   take_over:
     type: bool
     default: false
-    description: Whether to resume or abort an operation that began on another Ansible controller. Set this option only
-      if the run on the other Ansible controller has ended.
+    description: Whether to resume or abort an operation that began on another Ansible controller. Set O(take_over=true)
+      only if the run on the other Ansible controller has ended.
   report_dir:
     type: path
     description: Directory on the Ansible controller for C(report.html). In check mode the module also writes
@@ -124,16 +125,16 @@ succeeded:
   type: bool
   sample: true
 needs:
-  description: Facts and actions that the playbook must provide for the next call, each with a C(kind). Empty if the run
-    has ended.
+  description: Facts and actions that the playbook must provide for the next call, each with a C(kind). The list is
+    empty if the run has ended.
   returned: always
   type: list
   elements: dict
   contains:
     kind:
       description:
-        - The kind of need, V(read_host), V(read_ceph), V(read_cloud), V(end_domains) or V(lift). The other keys of the
-          entry depend on this kind.
+        - What the playbook must provide, as one of the kinds V(read_host), V(read_ceph), V(read_cloud), V(end_domains)
+          and V(lift). The other keys of the entry depend on C(kind).
       type: str
     readers:
       description: With V(read_ceph), inventory names of the hosts that read Ceph.

@@ -11,16 +11,18 @@ short_description: Repair the ids that link services, compute nodes, instances a
 version_added: 0.1.0
 description:
   - Checks C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
-    repairs wrong links whose correct value is certain. The module only reports other wrong links.
-  - The correct value of a link is certain if the names of host and node identify exactly one live row. nova-compute
-    itself would write this value. If id and names contradict each other, the correct value is certain only if the facts
-    of hosts in O(evidence_dir) prove the value.
+    repairs wrong links whose correct value is certain. If the correct value of a wrong link is not certain, the module
+    only reports the link.
+  - The correct value of a link is certain if the names of the host and the node identify exactly one live row, because
+    nova-compute itself would write the id of this row. If the id and the names contradict each other, the correct value
+    is certain only if the facts of hosts in O(evidence_dir) prove the value.
   - The module changes rows in batches, each in one transaction. The module does not change a row that has changed since
     the module read it, or a row with a task in progress. Before the module commits a batch, it writes the old values to
     a journal. The journal is on the host that the task runs on (or is delegated to). O(action=rollback) restores the
     rows that still have the repaired values.
   - Run the same task again to resume a run that was killed.
-  - The module connects to the databases from the Ansible controller. The host with the journal receives no credentials.
+  - The module connects to the databases from the Ansible controller. The host that keeps the journal receives no
+    credentials.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -39,7 +41,7 @@ attributes:
     description: Shows each row with the old value, the new value and the proof that the new value is correct.
   idempotent:
     support: full
-    description: The module does not change a link again after it has repaired the link.
+    description: The module does not change a link that already has the correct value.
 options:
   action:
     type: str
@@ -155,11 +157,11 @@ operation_id:
 counts:
   description:
     - Number of rows for each outcome.
-    - C(unproven) counts rows of a batch that a killed run was writing, and that another process has changed since. For
-      the rows in C(unproven) it is not known whether the repair was committed. A rollback does not change the rows that
+    - C(unproven) counts rows for which it is not known whether the repair was committed. A run was killed while it
+      wrote these rows, and another process has changed the rows since. A rollback does not change the rows that
       C(unproven) counts.
-    - C(doubtful) counts changed rows whose service or node was different when the module read the service or node again
-      after the commit.
+    - C(doubtful) counts repaired rows whose service or node changed during the repair. After the commit the module
+      reads the service or node of each repaired row again.
   returned: when it was not refused
   type: dict
   contains:
@@ -179,7 +181,7 @@ counts:
       description: Number of rows for which it is not known whether the repair was committed.
       type: int
     doubtful:
-      description: Number of changed rows whose service or node changed at the same time.
+      description: Number of repaired rows whose service or node changed during the repair.
       type: int
   sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
 not_guaranteed:
@@ -207,7 +209,8 @@ remaining:
       description: Number of wrong links of all codes that O(overrides) accepts.
       type: int
     in_flight:
-      description: Number of links that the module could not check at this time.
+      description: Number of links that the module could not check, because a task or a migration of the instance is in
+        progress.
       type: int
     not_looked_at:
       description: Sources that could not be read and may contain links selected by O(codes).

@@ -45,8 +45,8 @@ options:
     default: present
     choices: [present, absent, listed]
     description:
-      - Whether the addresses are on the list. With V(listed) the module only reads the list, and fails if one of the
-        addresses is not on the list.
+      - Whether the addresses are on the list. With O(state=listed) the module only reads the blocklist, and fails if
+        one of O(addresses) is not on the blocklist.
   addresses:
     type: list
     elements: str
@@ -112,8 +112,8 @@ options:
     elements: str
     default: []
     description:
-      - Configuration files of nova-compute, in the order in which nova-compute reads them. Set this option if the
-        module cannot find the files.
+      - Configuration files of nova-compute, in the order in which nova-compute reads them. Set O(nova_conf_files) if
+        the module cannot find the files.
 seealso:
   - module: stackguard.nova.rbd_guard
 """

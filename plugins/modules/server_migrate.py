@@ -74,40 +74,40 @@ options:
   live:
     type: bool
     default: true
-    description: Whether to live-migrate running servers. With V(false) the run stops running servers and cold-migrates
-      them.
+    description: Whether to live-migrate running servers. With O(live=false) the run stops running servers and
+      cold-migrates them.
   cold:
     type: str
     default: stopped
     choices: [never, stopped, fallback]
     description:
-      - Which servers the module may cold-migrate with O(live=true). With V(stopped) the module cold-migrates only
-        stopped servers. With V(fallback) the module also cold-migrates running servers whose live migration failed. The
-        module stops a running server before the cold migration.
+      - Which servers the module may cold-migrate with O(live=true). With O(cold=stopped) the module cold-migrates only
+        stopped servers. With O(cold=fallback) the module also cold-migrates running servers whose live migration
+        failed. The module stops a running server before the cold migration.
   partial:
     type: bool
     default: false
-    description: Whether to move some servers even if other servers cannot be moved. The run fails if any server cannot
-      be moved.
+    description: Whether to move some servers even if other servers cannot be moved. The run still fails if any server
+      cannot be moved.
   enable_after:
     type: bool
     default: false
-    description: Whether to enable the host after the last server has left. A host that was disabled before the drain
-      stays disabled.
+    description: Whether to enable the compute service of the drained host again after the last server has left the
+      host. A host that was disabled before the drain stays disabled.
   max_parallel:
     type: int
     default: 8
-    description: Maximum number of servers in transit.
+    description: Maximum number of servers that move at the same time.
   max_parallel_per_source:
     type: int
     default: 2
     description:
-      - Maximum number of servers in transit from one host. Nova itself runs at most C(max_concurrent_live_migrations)
-        live migrations from a host at a time, 1 by default, and queues the others.
+      - Maximum number of servers that move away from one host at the same time. Nova itself runs at most
+        C(max_concurrent_live_migrations) live migrations from a host at a time, 1 by default, and queues the others.
   max_parallel_per_destination:
     type: int
     default: 2
-    description: Maximum number of servers in transit to one host.
+    description: Maximum number of servers that move to one host at the same time.
   memory_headroom_mb:
     type: int
     default: 512
@@ -124,8 +124,8 @@ options:
     type: int
     default: 300
     description:
-      - Number of seconds for which the memory measurements of the hosts are valid. After this time the module starts no
-        other move. RV(again) is V(true) after the servers in transit have arrived.
+      - Number of seconds for which the memory measurements of the hosts are valid. When the measurements are older, the
+        module starts no further move, waits until the servers in transit have arrived, and sets RV(again) to V(true).
   again:
     type: bool
     default: false
@@ -143,14 +143,14 @@ options:
     description:
       - Whether the playbook can test connections for this task. Before the first live migration, RV(probe) lists the
         connections to test with C(probe_tcp) of M(stackguard.nova.compute_host_step), by inventory host. After the
-        tests, repeat the task with O(probes). Without this option the module moves servers one by one to a destination,
-        until one server has arrived at this destination.
+        tests, repeat the task with O(probes). With O(probe=false) the module moves only one server at a time to a
+        destination, until the first server has arrived at this destination.
   probes:
     type: list
     elements: dict
     default: []
-    description: Results of the connection tests. Each result is an entry of RV(probe) with C(error), or with the reason
-      in C(untried).
+    description: Results of the connection tests. Each result is an entry of RV(probe) plus C(error), the outcome of the
+      test. If the connection was not tested, the entry has the reason in C(untried) instead.
   prefix:
     type: str
     default: ""

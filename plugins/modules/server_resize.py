@@ -66,12 +66,12 @@ options:
     type: str
     default: auto
     choices: [auto, pin_api, pin_db, verify]
-    description: Method that keeps the server in its zone.
+    description: How the module keeps the server in its zone.
   confirm:
     type: bool
     default: true
-    description: Whether the module confirms the resize. With V(false) the server stays in C(VERIFY_RESIZE) until you
-      confirm or revert the resize.
+    description: Whether the module confirms the resize. With O(confirm=false) the server stays in C(VERIFY_RESIZE)
+      until you confirm or revert the resize.
   keep_pin:
     type: bool
     default: false
@@ -80,13 +80,13 @@ options:
     type: bool
     default: false
     description:
-      - Whether the server's current host counts as a destination. Set this option only if Nova is configured with
+      - Whether the server's current host counts as a destination. Set O(same_host=true) only if Nova is configured with
         C(allow_resize_to_same_host). No API shows whether C(allow_resize_to_same_host) is set.
   server_timeout:
     type: int
     default: 3600
-    description: Maximum number of seconds for the resize. This number of seconds is also the limit for the confirmation
-      of the resize, and for a revert of the resize.
+    description: Number of seconds to wait until the resize ends. The module also waits at most this number of seconds
+      for the confirmation of the resize, and for a revert of the resize.
   nova_api_db_url:
     type: str
     description:
