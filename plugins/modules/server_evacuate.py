@@ -344,7 +344,8 @@ placements:
   returned: when the run has ended, without O(report_dir)
   type: dict
   sample:
-    8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute3, wave: 1, why: 9000 MiB of real memory before it}
+    8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute3, wave: 1,
+      why: the host has 9000 MiB of free real memory before this server arrives}
 plan:
   description: The steps of the plan, each with its changes.
   returned: when the run has ended, without O(report_dir)

@@ -265,7 +265,8 @@ placements:
   returned: when it was judged
   type: dict
   sample:
-    8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute2, wave: 1, why: 9000 MiB of real memory before it}
+    8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute2, wave: 1,
+      why: the host has 9000 MiB of free real memory before this server arrives}
 plan:
   description: The steps of the plan, each with its changes.
   returned: when it was planned in this run

@@ -84,7 +84,7 @@ def test_guarded_the_same_stays_in_its_zone(clean, playbooks):
     zoning.crowd(lab)
     guests = zoning.boot(lab)
     checked = run(playbooks, "migrate_server", ["--check", "--diff"], migrate_servers=list(guests)).ok()
-    assert "MiB of real memory before this server" in checked.output
+    assert "MiB of free real memory before this server" in checked.output
     assert hosts(lab, guests) == {"web1": (SOURCE, "ACTIVE")}
     assert not zoning.migrations(lab, guests["web1"]), "a check moves nothing"
     result = run(playbooks, "migrate_server", migrate_servers="[?name=='web1']").ok()

@@ -419,7 +419,7 @@ def _alike(shapes: t.Sequence[Shape]) -> Shape:
 def _no_field(name: str, shape: Fields) -> str:
     names = sorted(shape.fields)
     if not names:
-        return f"no record has anything in {shape.what}, so {name!r} selects nothing"
+        return f"{shape.what} is empty in every record, so {name!r} selects nothing"
     near = difflib.get_close_matches(name, names, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     quotes = f" Write text in quotes: '{name}'." if name.isupper() else ""

@@ -501,7 +501,7 @@ def test_a_run_that_stops_between_two_waves_names_all_that_are_left(life):
     done = life.run(max_parallel=1)
     assert done["failed"]
     assert set(done["left"]) == {TWO}, done["msg"]
-    assert "Still on compute1" in done["msg"]
+    assert "These servers are still on compute1" in done["msg"]
 
 
 def test_no_machine_is_fenced_for_servers_that_have_all_left_it(life):

@@ -168,7 +168,7 @@ def test_what_was_only_counted_is_doubt():
 
 def test_the_words_of_a_reason_decide_nothing():
     then, now = audit.as_earlier(judged(lost(1))), audit.as_earlier(judged(lost(1), LATER))
-    entry = {"code": "SG201", "object": "all", "reason": "5 more were found and are not listed"}
+    entry = {"code": "SG201", "object": "all", "reason": "5 more of this kind were found, but are not listed"}
     then, now = (
         dataclasses.replace(one, report={**one.report, "unchecked": [*one.report["unchecked"], entry]})
         for one in (then, now)

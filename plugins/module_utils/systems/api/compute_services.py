@@ -66,7 +66,7 @@ def find_service(connection: t.Any, host: str) -> t.Optional[facts.ApiService]:
     for item in raw_services(connection):
         if item.get("host") == host:
             if not item.get("id"):
-                raise ApiError(f"the cell of compute service {host} does not answer")
+                raise ApiError(f"the cell of the compute service on {host} does not answer")
             return service_of(item)
     return None
 
