@@ -145,7 +145,7 @@ def test_all_guests_of_a_dead_host_run_elsewhere_with_their_disks(clean, playboo
         assert evacuations(lab, uuid) == ["done"], "asked for once"
     again = evacuate(playbooks)
     assert again.rc == 0
-    assert "has no servers: nothing to evacuate" in again.output
+    assert "has no servers, so there is nothing to evacuate" in again.output
 
 
 def test_a_host_that_was_cut_off_is_fenced_by_the_blocklist(clean, playbooks):

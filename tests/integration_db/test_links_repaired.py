@@ -123,7 +123,7 @@ def test_a_row_that_changed_meanwhile_is_left_alone(mixed: World, state: State) 
     [
         (lambda world: world.update("cell", "instances", 1, task_state="resize_prep"), "task_state is 'resize_prep'"),
         (lambda world: world.update("cell", "instances", 1, host="COMPUTE1"), "host is 'COMPUTE1'"),
-        (lambda world: world.update("cell", "instances", 1, deleted=1), "deleted since it was read"),
+        (lambda world: world.update("cell", "instances", 1, deleted=1), "deleted the row after the run had read it"),
         (lambda world: world.update("cell", "compute_nodes", 1, deleted=1), "has changed"),
         (lambda world: world.update("cell", "compute_nodes", 1, host="cn7"), "has changed"),
         (
@@ -142,7 +142,7 @@ def test_whatever_happens_to_a_row_meanwhile(
     world.update("cell", "instances", 3, compute_id=2)
     state.between = ("journal_open", lambda: meanwhile(world))
     result = repair_links.apply(run(world.options(), state), request("SG211"))
-    assert counted(result) == ({"gone": 1} if reason == "deleted since it was read" else {"skipped": 1})
+    assert counted(result) == ({"gone": 1} if reason == "deleted the row after the run had read it" else {"skipped": 1})
     assert reason in result["repairs"][0]["outcome"]
     assert ids(world)[0] is None
 

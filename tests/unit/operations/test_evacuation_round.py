@@ -421,7 +421,7 @@ def test_ports_that_can_not_be_read_are_reported_and_lose_no_outcome():
 def test_servers_that_can_not_be_read_are_not_taken_for_gone():
     world = World()
     world.change = lambda some: some.having(some.cloud.cloud(servers=None))
-    with pytest.raises(ApiError, match="which servers are still there"):
+    with pytest.raises(ApiError, match="which servers are still on this host"):
         world.round()
     assert world.nova.asked == []
 
@@ -488,7 +488,7 @@ def test_a_server_whose_guard_was_not_made_in_this_run_is_not_sent():
     world = World()
     done = world.round(guarded={TWO})
     assert world.nova.asked == [(TWO, "compute3")]
-    assert "did not make the guard snapshots of the server" in done.left[ONE]
+    assert "made no guard snapshots for the server" in done.left[ONE]
 
 
 def test_servers_without_an_image_in_ceph_are_sent_without_a_guard():
@@ -591,7 +591,7 @@ def test_a_state_that_can_not_be_reset_keeps_its_server(monkeypatch):
     request = dataclasses.replace(world.scene.request, resets=("task",))
     done = world.round(request=request)
     assert world.nova.asked == [(TWO, "compute3")]
-    assert "could not be reset: 403 Forbidden" in done.left[ONE]
+    assert "could not reset the server's state: 403 Forbidden" in done.left[ONE]
 
 
 def test_a_server_with_a_task_of_the_dead_host_is_reset_only_where_the_operator_allows_it(monkeypatch):
