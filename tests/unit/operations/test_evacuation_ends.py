@@ -63,8 +63,7 @@ def test_the_guard_of_one_still_in_transit_stays(life):
     # On the lab: "evacuate_max_rounds rounds have passed The operation is open", and a workflow read "0 needs".
     assert (
         "limit of rounds (evacuate_max_rounds); Nova may still be working on these servers, so their guard snapshots "
-        "remain: guest2. The"
-        in done["msg"]
+        "remain: guest2. The" in done["msg"]
     )
     assert done["ansible_stats"]["data"]["stackguard"]["message"] == done["msg"]
 

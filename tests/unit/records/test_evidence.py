@@ -90,7 +90,7 @@ def test_killed_while_saving(bundle, tmp_path, monkeypatch):
         try:
             loaded = evidence.load_dir(directory)
         except facts.FactsError as error:
-            assert "both in hosts and in unreachable" in str(error)
+            assert "in hosts and in unreachable" in str(error)
         else:
             assert (loaded.hosts, loaded.unreachable) in (({name: host}, {}), ({}, {name: "gone"}))
         evidence.save_host(directory, name, host)
@@ -108,7 +108,7 @@ def test_any_inventory_name(bundle, tmp_path, name):
 def test_a_file_of_another_host_is_refused(bundle, tmp_path):
     host = next(iter(bundle.hosts.values()))
     evidence.save_part(str(tmp_path), "hosts/other.json", host)
-    with pytest.raises(facts.FactsError, match=f"has the facts of {host.inventory_name}"):
+    with pytest.raises(facts.FactsError, match=f"contains the facts of another host, {host.inventory_name}"):
         evidence.load_dir(str(tmp_path))
 
 
