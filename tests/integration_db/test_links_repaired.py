@@ -277,7 +277,10 @@ def test_rollback_leaves_alone_what_changed_since(mixed: World, state: State) ->
     assert counted(back) == {"changed": 1, "skipped": 1}
     assert ids(mixed) == [2, 4711, 2]
     assert back["incomplete"] is True
-    assert f"cell:cell1 instances id=1 (instance {GUEST}): skipped: the row changed since it was read" in back["msg"]
+    assert (
+        f"cell:cell1 instances id=1 (instance {GUEST}): skipped: the row changed after the run had read it"
+        in back["msg"]
+    )
     assert back["repairs"][0]["outcome"].startswith("skipped"), "what somebody has to look at comes first"
 
 

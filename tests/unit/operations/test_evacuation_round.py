@@ -282,7 +282,7 @@ def test_a_server_that_never_ends_is_waited_for_once_and_keeps_no_other():
     world.nova.servers[ONE].update(task="rebuilding", left=10**9, target="compute3")
     first = world.round(sent=[in_transit()])
     assert {entry.uuid: entry.outcome for entry in first.outcomes} == {ONE: "unknown", TWO: "arrived"}
-    assert "Nova may still be working on it" in first.tried[ONE]["(under way)"]
+    assert "Nova may still be working on this evacuation" in first.tried[ONE]["(under way)"]
     last = world.round(first.tried)
     assert (last.again, last.outcomes) == (False, [])
     assert set(last.left) == {ONE}

@@ -461,7 +461,9 @@ def test_the_second_server_that_fails_on_a_host_closes_it_for_the_whole_run(monk
     assert result["failed"]
     assert len(sent_to(nova, "compute3")) == 2
     assert {row["status"] for row in nova.servers.values()} == {"ACTIVE"}
-    assert "the run sends no more servers to this host: 2 servers failed on this host" in str(result["left"])
+    assert "the run sends no more servers to this host: the moves of 2 servers to this host failed" in str(
+        result["left"]
+    )
     nova.broken = frozenset()
     assert nova.rounds(state)["state"] == "finished", "run again by the operator it is tried once more"
 

@@ -92,7 +92,11 @@ def other_database():
             judged(lost(1).unreachable("compute3"), LATER),
             "did not read all sources",
         ),
-        (judged(lost(1).without("cloud")), judged(lost(1), LATER), "sources that were read differ between the two audits"),
+        (
+            judged(lost(1).without("cloud")),
+            judged(lost(1), LATER),
+            "sources that were read differ between the two audits",
+        ),
         (
             judged(lost(1).without("cloud")),
             judged(lost(1).without("cloud"), LATER),

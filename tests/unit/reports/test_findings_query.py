@@ -187,4 +187,4 @@ def test_the_message_says_of_when_the_report_is_and_what_it_leaves_open():
     told = queries.message(asked(hosts=["compute9"]), REPORT)
     assert "0 findings from the report of 2026-11-21T02:10:44Z (verdict block)" in told
     assert "1 unchecked item (SG501)" in told and "no finding about compute9" in told
-    assert "1 entry of" in queries.message(asked(expression="counts.blocker"), REPORT)
+    assert "1 entry from" in queries.message(asked(expression="counts.blocker"), REPORT)

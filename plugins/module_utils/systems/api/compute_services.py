@@ -133,7 +133,7 @@ def give_back(connection: t.Any, host: str, before: t.Mapping[str, t.Any]) -> fa
 def _service_of_host(connection: t.Any, host: str) -> facts.ApiService:
     service = find_service(connection, host)
     if service is None:
-        raise ApiError(f"no compute service of {host}")
+        raise ApiError(f"Nova has no compute service on {host}")
     return service
 
 
