@@ -279,7 +279,7 @@ def test_a_service_without_endpoint_is_unread() -> None:
     player.placement.get_endpoint_data = lambda: None
     read = cloud_facts.read_cloud(player, SCOPE, ["placement_max_microversion"])
     assert read.placement_max_microversion is None
-    assert "placement: no endpoint" in reasons(read)["placement_max_microversion"]
+    assert "placement: the service has no endpoint" in reasons(read)["placement_max_microversion"]
 
 
 def test_an_older_cloud_is_asked_with_its_own_microversion() -> None:

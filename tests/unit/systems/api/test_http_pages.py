@@ -51,5 +51,5 @@ def test_a_server_that_repeats_itself_is_an_error() -> None:
 
 
 def test_an_answer_without_the_list_is_an_error() -> None:
-    with pytest.raises(ApiError, match="no servers in the answer"):
+    with pytest.raises(ApiError, match="the answer contains no servers"):
         list(http.pages(_Pages({}), "compute", "/s", "servers"))
