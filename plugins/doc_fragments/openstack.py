@@ -50,16 +50,16 @@ options:
     type: bool
     default: true
     description:
-      - This option has no effect. The module accepts this option so that you can share one set of defaults with
-        C(openstack.cloud).
-      - A task that sets this option gets a warning.
+      - The option O(wait) has no effect. The module accepts O(wait) so that you can share one set of defaults
+        with C(openstack.cloud).
+      - A task that sets O(wait) gets a warning.
   timeout:
     type: int
     default: 180
     description:
-      - This option has no effect. The module accepts this option so that you can share one set of defaults with
-        C(openstack.cloud).
-      - A task that sets this option gets a warning.
+      - The option O(timeout) has no effect. The module accepts O(timeout) so that you can share one set of defaults
+        with C(openstack.cloud).
+      - A task that sets O(timeout) gets a warning.
   api_timeout:
     type: int
     description: Number of seconds to wait for the answer to one API request. Without O(api_timeout), openstacksdk uses

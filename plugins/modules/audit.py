@@ -153,8 +153,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the task succeeds with this verdict, according to O(fail_on).
-    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
-      its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
+      summary as its message.
   returned: always
   type: bool
   sample: true

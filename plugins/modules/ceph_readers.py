@@ -59,7 +59,7 @@ readers:
       description: Id of the host's Ceph cluster.
       type: str
     pool:
-      description: Pool that the host reads.
+      description: Name of the Ceph pool that the host reads.
       type: str
   sample:
     - name: compute2

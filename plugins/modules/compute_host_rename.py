@@ -42,7 +42,7 @@ attributes:
     description: Shows every row, name and line before and after the change.
   idempotent:
     support: full
-    description: A host that already has the new name everywhere is left unchanged.
+    description: The module does not change a host that already has the new name everywhere.
 options:
   rename_from:
     type: str
@@ -72,7 +72,7 @@ options:
       - Directory on the Ansible controller with the evidence of M(stackguard.nova.compute_host_info),
         M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). For the host to rename, the evidence must
         include O(stackguard.nova.compute_host_info#module:name_users). You must set O(evidence_dir) to begin a rename.
-        The module also writes all evidence to the file C(evidence.json) in this directory.
+        The module also writes all evidence to the file C(evidence.json) in O(evidence_dir).
   report_dir:
     type: path
     description:
@@ -246,9 +246,9 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
-      its message.
+    - Whether the run completed what you requested with O(action).
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
+      summary as its message.
   returned: always
   type: bool
   sample: true
@@ -322,7 +322,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if this list is empty.
+      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
       type: list
       elements: dict
       contains:
@@ -333,7 +333,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the check could not be decided.
+          description: Why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -346,7 +346,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings that show normal activity.
+          description: Number of findings with the severity C(info), which show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.
@@ -367,7 +367,7 @@ plan:
       description: Id of the operation.
       type: str
     subject:
-      description: What the operation works on, such as a host or a server.
+      description: The object that the operation changes, such as a host or a server.
       type: str
     steps:
       description: The steps, in order.
@@ -422,8 +422,8 @@ plan_sha256:
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 needs:
   description:
-    - What the operation needs before you can resume it. V(discover_hosts) means that you must run C(nova-manage cell_v2
-      discover_hosts) on a controller node of the cloud.
+    - What you must do before you can resume the operation. V(discover_hosts) means that you must run C(nova-manage
+      cell_v2 discover_hosts) on a controller node of the cloud.
   returned: when a drain waits for the new host to be mapped to its cell
   type: str
   sample: discover_hosts

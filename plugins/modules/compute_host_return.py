@@ -54,8 +54,8 @@ options:
       - V(apply) begins the return of the host, or resumes an open return of the host. V(resume) fails if no return of
         the host is open.
       - V(status) reports the open operation and changes nothing.
-      - V(abort) closes the open return of the host without the remaining steps. V(abort) undoes no step, and does not
-        release the compute service.
+      - V(abort) closes the open return of the host without the remaining steps. V(abort) does not undo the steps that
+        are done, and does not release the compute service.
   phase:
     type: str
     default: advance
@@ -119,13 +119,13 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run has ended without a failure.
-    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
-      its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
+      summary as its message.
   returned: always
   type: bool
   sample: true
 needs:
-  description: Facts and actions that the playbook must provide for the next call, each with a C(kind). The list is
+  description: Facts and actions that the playbook must provide for the next call, each with a C(kind). RV(needs) is
     empty if the run has ended.
   returned: always
   type: list
@@ -137,27 +137,28 @@ needs:
           and V(lift). The other keys of the entry depend on C(kind).
       type: str
     readers:
-      description: With V(read_ceph), inventory names of the hosts that read Ceph.
+      description: With C(kind=read_ceph), inventory names of the hosts on which the playbook reads Ceph.
       type: list
       elements: str
     instances:
-      description: With V(read_ceph) and V(read_cloud), uuids of the servers whose images or rows the playbook reads.
+      description: With C(kind=read_ceph), uuids of the servers whose images the playbook reads. With
+        C(kind=read_cloud), uuids of the servers whose rows the playbook reads from Nova's databases.
       type: list
       elements: str
     volumes:
-      description: With V(read_ceph), uuids of the volumes whose images the hosts search for.
+      description: With C(kind=read_ceph), uuids of the volumes whose images the hosts search for.
       type: list
       elements: str
     pools:
-      description: With V(read_ceph), the pools in which the hosts search for volumes.
+      description: With C(kind=read_ceph), the pools in which the hosts search for volumes.
       type: list
       elements: str
     params:
-      description: With V(end_domains), the parameters of the action C(end_domains) of
+      description: With C(kind=end_domains), the parameters of the action C(end_domains) of
         M(stackguard.nova.compute_host_step).
       type: dict
     clusters:
-      description: With V(lift), the blocklist entries to remove, one item for each Ceph cluster.
+      description: With C(kind=lift), the blocklist entries to remove, one item for each Ceph cluster.
       type: list
       elements: dict
       contains:
@@ -183,9 +184,9 @@ ended:
 state:
   description:
     - C(planned) in check mode, or C(resumed) in check mode if a run would resume an open operation.
-    - C(clear) if nothing is left to clear. C(disks-not-open) if nothing is left to clear, but running domains have
-      disks that this host does not have open (SG517) or that no host read (SG709). With C(disks-not-open) the run
-      fails.
+    - C(clear) if nothing is left to clear on the host. C(disks-not-open) if nothing is left to clear, but running
+      domains have disks that this host does not have open (SG517) or that no host read (SG709). With C(disks-not-open)
+      the run fails.
     - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
       if the run refused to start, or C(failed) if the run decided nothing.
   returned: always
@@ -213,7 +214,7 @@ plan:
       description: Id of the operation.
       type: str
     subject:
-      description: What the operation works on, such as a host or a server.
+      description: The object that the operation changes, such as a host or a server.
       type: str
     steps:
       description: The steps, in order.
@@ -317,7 +318,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if this list is empty.
+      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
       type: list
       elements: dict
       contains:
@@ -328,7 +329,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the check could not be decided.
+          description: Why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -341,7 +342,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings that show normal activity.
+          description: Number of findings with the severity C(info), which show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

@@ -11,8 +11,8 @@ short_description: Give a compute host the correct compute_id file
 version_added: 0.1.0
 description:
   - Writes the file C(compute_id). From Nova release 27 (2023.1) on, nova-compute reads the uuid of its compute node
-    from the C(compute_id) file. Use the module after a host was installed again, or before an upgrade from Nova release
-    26.
+    from the C(compute_id) file. Use the module after you have installed a host again, or before an upgrade from Nova
+    release 26.
   - The module writes the uuid of the host's compute node in the databases, and never generates or guesses a uuid. The
     task fails unless exactly one live row in all cells has both the host name of nova-compute and libvirt's host name.
     The task also fails if another host has the uuid of the compute node.
@@ -110,8 +110,8 @@ uuid:
   type: str
   sample: 1cff775e-46bf-4a92-9aef-068925bfe4ab
 decision:
-  description: The records that determine the uuid. Hosts in C(unseen) were not read, so the module cannot find a copy
-    of the uuid on these hosts.
+  description: The records that determine the uuid. The module has not read the hosts in C(unseen), so it cannot find a
+    copy of the uuid on these hosts.
   returned: success
   type: dict
   contains:

@@ -95,7 +95,7 @@ options:
     description: Directory for the journal, on the host that the task runs on.
   report_dir:
     type: path
-    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into this directory.
+    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into O(report_dir).
       C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.audit
@@ -133,8 +133,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
-      its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
+      summary as its message.
   returned: always
   type: bool
   sample: true
@@ -194,7 +194,8 @@ not_guaranteed:
   sample: []
 remaining:
   description:
-    - Number of wrong links at the end. In check mode this value is the number of wrong links after the planned repair.
+    - Number of links that are still wrong at the end of the run. In check mode this value is the number of wrong links
+      after the planned repair.
     - C(not_looked_at) lists sources that could not be read and may contain links selected by O(codes).
   returned: with O(action=apply), when it was not refused
   type: dict
@@ -256,7 +257,7 @@ repairs:
       description: Reason why the value is certain.
       type: str
     outcome:
-      description: The outcome of the change.
+      description: Whether the module changed the row, and if not, the reason.
       type: str
   sample:
     - code: SG211
@@ -323,7 +324,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if this list is empty.
+      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
       type: list
       elements: dict
       contains:
@@ -334,7 +335,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the check could not be decided.
+          description: Why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -347,7 +348,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings that show normal activity.
+          description: Number of findings with the severity C(info), which show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

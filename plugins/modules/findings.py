@@ -31,18 +31,21 @@ options:
     type: list
     elements: str
     default: []
-    description: Codes to select, such as V(SG113), V(sg113) or V(113), or their names. The default is all codes.
+    description: Codes to select, such as V(SG113), V(sg113) or V(113), or their names. By default the module selects
+      findings of all codes.
   severities:
     type: list
     elements: str
     default: []
-    description: Severities to select (V(blocker), V(warning), V(info)). The default is all severities.
+    description: Severities to select (V(blocker), V(warning), V(info)). By default the module selects findings of all
+      severities.
   hosts:
     type: list
     elements: str
     default: []
     description:
-      - Compute hosts to select, by any name of a host in the report. The default is all hosts.
+      - Compute hosts to select, by any name of a host in the report. By default the module selects findings of all
+        hosts.
       - A report does not list hosts without findings. RV(unnamed_hosts) lists the hosts of O(hosts) that have no
         finding.
   query:
@@ -125,7 +128,7 @@ unchecked:
       description: The object of the undecided check.
       type: str
     reason:
-      description: Why the check could not be decided.
+      description: Why the run could not decide the check.
       type: str
 unread:
   description: Codes of all findings in the report about facts that the run could not read (SG114, SG311, SG709),

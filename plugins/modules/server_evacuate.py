@@ -19,8 +19,8 @@ description:
     Ansible controller.
   - The module evacuates a server only while it has proof that the host is fenced, each image of the server has its
     guard snapshot, and no other client has one of these images open. The evacuation request contains the destination,
-    which the scheduler checks, and never uses C(force). The microversion of the request keeps the power state of the
-    server (2.68) or leaves the server stopped (2.95).
+    and never uses C(force), so the scheduler checks the destination. The module uses microversion 2.68 to keep the
+    power state of the server, or microversion 2.95 to leave the server stopped.
   - A call that ends the operation writes the report and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -82,7 +82,7 @@ options:
   report_dir:
     type: path
     description: Directory for C(report.json), C(report.html) and C(placements.json). In check mode the module also
-      writes C(plan.json) into this directory.
+      writes C(plan.json) into O(report_dir).
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -95,8 +95,8 @@ options:
   fence:
     type: str
     description:
-      - Kind of fence, one of the choices of O(stackguard.nova.evacuate_host#role:main:evacuate_fence). Required with
-        O(action=apply) and O(action=resume).
+      - Kind of fence, which is one of the choices of O(stackguard.nova.evacuate_host#role:main:evacuate_fence).
+        Required with O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
     description: With O(fence=command), the command that succeeds only if the host is off. The proof that the host is
@@ -162,14 +162,14 @@ options:
   servers:
     type: raw
     description:
-      - Names or uuids of the servers to evacuate, or a JMESPath filter such as C([?metadata.tier=='gold']). The default
-        is all servers of the host. If an operation is open, the module fails if O(servers) differs from the selection
-        of the open operation.
+      - Names or uuids of the servers to evacuate, or a JMESPath filter such as C([?metadata.tier=='gold']). By default
+        the module evacuates all servers of the host. If an operation is open, the module fails if O(servers) differs
+        from the selection of the open operation.
   order:
     type: str
     description:
-      - JMESPath sort key, such as C(metadata.priority), for the order in which servers get a destination. Servers
-        without a value come last, in order of size, the largest server first.
+      - JMESPath sort key, such as C(metadata.priority), for the order in which servers get a destination. Servers for
+        which the sort key has no value come last, ordered by size with the largest server first.
   max_parallel:
     type: int
     default: 8
@@ -253,7 +253,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 needs:
-  description: Facts and actions that the playbook must provide before the next call. The list is empty if the run has
+  description: Facts and actions that the playbook must provide before the next call. RV(needs) is empty if the run has
     ended.
   returned: always
   type: list
@@ -263,23 +263,23 @@ needs:
       description: What the playbook must provide, such as V(read_hosts). The other keys of the entry depend on C(kind).
       type: str
     hosts:
-      description: With V(read_hosts), inventory names of the hosts to read. V(null) means all hosts.
+      description: With C(kind=read_hosts), inventory names of the hosts to read. V(null) means all hosts.
       type: list
       elements: str
     instances:
-      description: With V(read_hosts), uuids of the servers whose images the hosts read.
+      description: With C(kind=read_hosts), uuids of the servers whose images the hosts read.
       type: list
       elements: str
     readers:
-      description: With V(read_hosts), inventory names of the hosts that read Ceph.
+      description: With C(kind=read_hosts), inventory names of the hosts on which the playbook reads Ceph.
       type: list
       elements: str
     volumes:
-      description: With V(read_hosts), uuids of the volumes whose images the hosts search for.
+      description: With C(kind=read_hosts), uuids of the volumes whose images the hosts search for.
       type: list
       elements: str
     volume_readers:
-      description: With V(read_hosts), inventory names of the hosts that search for the volumes.
+      description: With C(kind=read_hosts), inventory names of the hosts that search for the volumes.
       type: list
       elements: str
   sample: [{kind: read_hosts, hosts: null, instances: [], readers: [compute2], volumes: [], volume_readers: []}]
@@ -314,13 +314,13 @@ arrived:
       description: Its name.
       type: str
     host:
-      description: Current host of the server.
+      description: Host on which the server is now.
       type: str
     status:
       description: Status of the server in Nova.
       type: str
     state:
-      description: State of the server in the operation.
+      description: State of the server in this operation.
       type: str
   sample: [{uuid: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, host: compute3, status: ACTIVE, state: verified}]
 left:
@@ -358,7 +358,7 @@ plan:
       description: Id of the operation.
       type: str
     subject:
-      description: What the operation works on, such as a host or a server.
+      description: The object that the operation changes, such as a host or a server.
       type: str
     steps:
       description: The steps, in order.
@@ -468,7 +468,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if this list is empty.
+      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
       type: list
       elements: dict
       contains:
@@ -479,7 +479,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the check could not be decided.
+          description: Why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -492,7 +492,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings that show normal activity.
+          description: Number of findings with the severity C(info), which show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

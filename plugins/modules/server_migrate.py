@@ -53,7 +53,7 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) moves the servers, or resumes an unfinished run. V(resume) only resumes an unfinished run. Without
-        O(servers), V(resume) uses the servers of the open operation. V(status) returns the open operation and the
+        O(servers), V(resume) uses the servers of the open operation. V(status) reports the open operation and the
         current hosts of its servers, and changes nothing.
       - V(rollback) ends an unfinished run. Servers that have already moved stay on their new hosts. V(rollback) ends
         unfinished moves, and restores the status of a disabled host.
@@ -168,8 +168,8 @@ options:
       before Nova release 29. Without this URL the module does not check the pins.
   report_dir:
     type: path
-    description: Directory on the Ansible controller. With O(prefix) the module writes C(report.html) into this
-      directory. In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
+    description: Directory on the Ansible controller. With O(prefix) the module writes C(report.html) into
+      O(report_dir). In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.server_evacuate
@@ -202,8 +202,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
-      its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
+      summary as its message.
   returned: always
   type: bool
   sample: true
@@ -221,7 +221,7 @@ again:
   type: bool
   sample: false
 probe:
-  description: Connections to test before the first server moves, by inventory host.
+  description: Connections that the playbook must test before the first server moves, by inventory host.
   returned: when O(probe=true) and something is to be tried
   type: dict
   sample: {compute1: [{source: compute1, dest: compute2, address: 10.0.0.2, port: 16509, turn: 0}]}
@@ -279,7 +279,7 @@ plan:
       description: Id of the operation.
       type: str
     subject:
-      description: What the operation works on, such as a host or a server.
+      description: The object that the operation changes, such as a host or a server.
       type: str
     steps:
       description: The steps, in order.
@@ -383,7 +383,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if this list is empty.
+      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
       type: list
       elements: dict
       contains:
@@ -394,7 +394,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the check could not be decided.
+          description: Why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -407,7 +407,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings that show normal activity.
+          description: Number of findings with the severity C(info), which show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

@@ -939,7 +939,9 @@ class Evacuation:
         """
         servers = self._to_be_guarded()
         if not any(entry.images for entry in servers):
-            self.run.say("no server has an image in Ceph, so no guard snapshot is needed: Nova does not delete volumes")
+            self.run.say(
+                "no server has an image in Ceph, and Nova does not delete volumes, so no guard snapshot is needed"
+            )
             self.scratch.guarded = sorted(entry.uuid for entry in servers)
             self.book.mark(GUARD, journals.DONE, "no image")
             return self._to_round()

@@ -256,5 +256,5 @@ def _identity(run: ServerRun) -> str:
         named = sorted({str(entry["about"]["server"]) for entry in found if entry["subject"] == word})
     if len(named) != 1:
         what = "no server is" if not named else f"{len(named)} servers are"
-        raise Refused(f"{what} called {word}: use the uuid")
+        raise Refused(f"{what} called {word}. Use the uuid of the server")
     return named[0]

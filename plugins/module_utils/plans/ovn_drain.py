@@ -28,8 +28,8 @@ NOT_KNOWN = (
     "take servers, verify that ovn-sbctl list Chassis shows the new name as the hostname of the chassis."
 )
 ROUTED = (
-    "OVN with routed provider networks: restart neutron's API after the run. Only when neutron's API starts does "
-    "neutron map the network segments to the new hostname."
+    "OVN with routed provider networks: restart neutron's API after the run. Neutron maps the network segments to the "
+    "new hostname only when neutron's API starts."
 )
 
 

@@ -458,7 +458,7 @@ def _load_host(path: str, name: str) -> HostFacts:
 def _load_reason(path: str) -> str:
     data = _load_json(path)
     if not isinstance(data, dict) or not isinstance(data.get("reason"), str):
-        raise FactsError(f"{path}: expected an object with a reason")
+        raise FactsError(f"{path}: expected a JSON object with the key reason")
     return str(data["reason"])
 
 
@@ -467,7 +467,7 @@ def _load_failures(path: str) -> t.Dict[str, str]:
         return {}
     data = _load_json(path)
     if not isinstance(data, dict) or not all(isinstance(reason, str) for reason in data.values()):
-        raise FactsError(f"{path}: expected an object of reasons")
+        raise FactsError(f"{path}: expected a JSON object with a reason for each source")
     return {str(source): str(reason) for source, reason in data.items()}
 
 
@@ -476,7 +476,7 @@ def _load_operations(path: str) -> t.Optional[t.List[OperationRecord]]:
         return None
     data = _load_json(path)
     if not isinstance(data, list):
-        raise FactsError(f"{path}: expected a list of operations")
+        raise FactsError(f"{path}: expected a JSON list of operations")
     return [from_plain(OperationRecord, item, f"{path}[{index}]") for index, item in enumerate(data)]
 
 
@@ -485,7 +485,7 @@ def _load_requested(path: str) -> t.List[str]:
         return []
     data = _load_json(path)
     if not isinstance(data, list) or not all(isinstance(source, str) for source in data):
-        raise FactsError(f"{path}: expected a list of sources")
+        raise FactsError(f"{path}: expected a JSON list of sources")
     return sorted(str(source) for source in data)
 
 

@@ -378,9 +378,9 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     ),
     "ovn_chassis": (
         "OVN chassis",
-        "The chassis was read back with the new hostname; no port requests the old hostname.",
+        "The chassis was read back with the new hostname, and no port requests the old hostname.",
     ),
-    "host_names": ("canonical name", "The host's names and files were read back; libvirt reports the new name."),
+    "host_names": ("canonical name", "The host's names and files were read back, and libvirt reports the new name."),
     "guests": ("guests unharmed", "The QEMU process, uuid and definition of each guest are as in the plan."),
     "compute_up": ("service up", "nova-compute started under the new name, with the same node and ids."),
     "agents_alive": ("network agents", "Neutron reports the agents alive under the new name."),

@@ -150,8 +150,8 @@ class Runner:
                     )
                     self.backward(journal)
                     raise StepError(
-                        f"{error}. The run had done only preparations, and has undone them: everything is as before. "
-                        "Run the same command again."
+                        f"{error}. The run had done only preparations, and has undone them, so everything is as before "
+                        "the run. Run the same command again."
                     ) from error
                 raise
         return self._close(journal, journals.FINISHED)

@@ -118,9 +118,9 @@ def test_a_file_of_another_host_is_refused(bundle, tmp_path):
         ("cloud.json", "{", "cloud.json: not JSON"),
         ("cloud.json", "{}", "missing"),
         ("databases.json", "[]", "expected an object"),
-        ("hosts/a.json", "null", "expected an object"),
-        ("unreachable/a.json", "{}", "expected an object with a reason"),
-        ("unreachable/a.json", '{"reason": 1}', "expected an object with a reason"),
+        ("hosts/a.json", "null", "expected a JSON object"),
+        ("unreachable/a.json", "{}", "expected a JSON object with the key reason"),
+        ("unreachable/a.json", '{"reason": 1}', "expected a JSON object with the key reason"),
     ],
 )
 def test_what_cannot_be_understood_is_refused(tmp_path, relative, content, message):
