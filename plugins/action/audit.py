@@ -183,8 +183,8 @@ def _compared(args: Result, against: changes.Changes) -> str:
     if args["fail_on"] != audit.NEW_BLOCKER:
         return ""
     if against.comparable:
-        return f", {against.new_blockers} new since {against.since}"
-    return f", judged as with fail_on=blocker because {'; '.join(against.because)}"
+        return f", {against.new_blockers} new blockers since the audit of {against.since}"
+    return f", every blocker counts as new because {'; '.join(against.because)}"
 
 
 def _load_or_nothing(directory: str) -> Bundle:

@@ -85,7 +85,9 @@ class RemoteHost:
         if result.get("unreachable"):
             raise steps.StepError(f"the compute host does not answer: {result.get('msg')}")
         if result.get("failed"):
-            raise steps.StepError(f"on the compute host: {result.get('msg')}", bool(result.get("changed_meanwhile")))
+            raise steps.StepError(
+                f"the request failed on the compute host: {result.get('msg')}", bool(result.get("changed_meanwhile"))
+            )
         return result
 
 

@@ -117,7 +117,8 @@ class ActionModule(ActionBase):
                 return from_plain(return_host.ReturnScratch, json.load(stream), "scratch")
         except (OSError, ValueError) as error:
             raise StackguardError(
-                f"{path}: this run has not begun, or its evidence directory no longer exists: {error}"
+                f"{path}: no call with phase=begin came before this call, or the evidence directory no longer exists: "
+                f"{error}"
             ) from error
 
     def _answer(self, args: Result, outcome: return_host.ReturnCall) -> Result:

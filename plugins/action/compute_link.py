@@ -74,7 +74,7 @@ class RemoteState:
         try:
             result = self._execute({"requests": list(requests), "state_dir": self._state_dir})
         except AnsibleConnectionFailure as error:
-            raise StackguardError(f"the host with the journal does not answer: {error}") from error
+            raise StackguardError(f"the host that keeps the journal does not answer: {error}") from error
         if result.get("unreachable") or result.get("failed"):
             raise StackguardError(f"the journal: {result.get('msg')}")
         return list(result["results"])

@@ -50,7 +50,7 @@ class ActionModule(ActionBase):
         except OSError as error:
             return _refused(f"findings_report: {path}: {error.strerror}")
         except UnicodeDecodeError:
-            return _refused(f"findings_report: {path}: the file is not text")
+            return _refused(f"findings_report: {path}: the file is not a text file")
         except queries.QueryError as error:
             return _refused(f"findings_report: {path}: {error.message}")
         text = queries.shown(found, args["format"])
@@ -87,10 +87,11 @@ def _refuse_old(report: t.Mapping[str, t.Any], minutes: int) -> None:
         age = now - (written if written.tzinfo else written.replace(tzinfo=datetime.timezone.utc))
     except ValueError:
         raise queries.QueryError(
-            f"generated_at is {report['generated_at']!r}, so the age of the report is not known"
+            f"generated_at of the report is {report['generated_at']!r}, which is not a time, so the age of the report "
+            "is not known"
         ) from None
     if not datetime.timedelta(minutes=-1) <= age <= datetime.timedelta(minutes=minutes):
         raise queries.QueryError(
-            f"the report is of {report['generated_at']}, which is not within the last {minutes} minutes "
-            "(findings_max_age_minutes). Run the audit again"
+            f"the evidence of the report was collected at {report['generated_at']}, which is not within the last "
+            f"{minutes} minutes (findings_max_age_minutes). Run the audit again"
         )

@@ -111,7 +111,8 @@ class ActionModule(ActionBase):
                 return from_plain(evacuate.Scratch, json.load(stream), "scratch")
         except (OSError, ValueError) as error:
             raise StackguardError(
-                f"{path}: this run has not begun, or its evidence directory no longer exists: {error}"
+                f"{path}: no call with phase=begin came before this call, or the evidence directory no longer exists: "
+                f"{error}"
             ) from error
 
     def _answer(self, args: Result, outcome: evacuate.CallResult) -> Result:
@@ -247,11 +248,14 @@ def _message(args: Result, scratch: evacuate.Scratch, failed: bool) -> str:
     said = scratch.message or "Not all servers could be evacuated."
     parts = [said if said.endswith(".") else f"{said}."]
     if scratch.state == journals.OPEN:
-        parts.append("The operation is open. Run the same command again to resume the operation.")
+        parts.append("The operation is still open. Run the same command again to resume the operation.")
     if left:
-        parts.append(f"Still on {args['evacuate_host']}: {json.dumps(left, sort_keys=True)}.")
+        parts.append(f"These servers are still on {args['evacuate_host']}: {json.dumps(left, sort_keys=True)}.")
     if wrong:
-        parts.append(f"Not in the expected state: {json.dumps(wrong, sort_keys=True)}.")
+        parts.append(
+            "These servers left the host, but are not in the expected state (server and current host): "
+            f"{json.dumps(wrong, sort_keys=True)}."
+        )
     return " ".join([*parts, *(f"{warning}." for warning in scratch.warned)])
 
 

@@ -69,7 +69,7 @@ class ActionModule(JournaledRun):
         if args["action"] in ("apply", "resume") and not args["evidence_dir"]:
             return "evidence_dir is required: the directory into which compute_host_info wrote its results"
         if not args["live"] and args["cold"] == COLD_NEVER:
-            return "live, cold: with live=false and cold=never no server can move"
+            return "live, cold: with live=false and cold=never the module cannot move any server"
         try:
             evacuation_options.check_numbers(args, _LEAST)
         except evacuation_options.OptionError as error:

@@ -149,6 +149,6 @@ def _refuse_unknown(connection: t.Any, hosts: t.Sequence[str]) -> None:
     )
     for host in hosts:
         if host not in there:
-            raise StackguardError(f"hosts: there is no compute service of {host}")
+            raise StackguardError(f"hosts: Nova has no compute service on {host}")
         if not there[host]:
-            raise StackguardError(f"hosts: the cell of compute service {host} does not answer")
+            raise StackguardError(f"hosts: the cell of the compute service on {host} does not answer")

@@ -13,11 +13,13 @@ options:
   expect_plan:
     type: str
     description:
-      - The C(plan_sha256) of an approved plan, which a run in check mode returned. The run refuses to start if its plan
-        differs from the approved plan. The run shows the difference if C(plan.json) of the approved plan is in
-        O(report_dir).
-      - The C(plan_sha256) covers the decisions (request, names, rows, the set of servers, the fence). The
-        C(plan_sha256) does not cover ids of operations, times, measurements, or the destination of each server.
-      - Append C(@) and the path of C(plan.json) if this file is not in O(report_dir).
-      - The run resumes an open operation only if the operation began with this plan.
+      - The C(plan_sha256) of the plan that you approved. A run in check mode returns the C(plan_sha256) of its plan.
+        The run refuses to start if its plan differs from the approved plan. The run shows the difference if
+        C(plan.json) of the approved plan is in O(report_dir).
+      - The C(plan_sha256) changes if a decision in the plan changes (request, names, rows, the set of servers, the
+        fence). The C(plan_sha256) does not depend on operation ids, times, measurements, or the destination of each
+        server.
+      - If C(plan.json) of the approved plan is not in O(report_dir), append C(@) and the path of this C(plan.json) to
+        the C(plan_sha256).
+      - The run resumes an open operation only if the operation began with the approved plan.
 """

@@ -23,12 +23,12 @@ options:
     type: dict
     description:
       - Map of cell name (or uuid) to URL, for cells whose URL in C(cell_mappings) does not work from the Ansible
-        controller. For all other cells the module uses C(cell_mappings).
+        controller. For every cell that is not in O(nova_cell_db_urls), the module uses the URL in C(cell_mappings).
   neutron_db_url:
     type: str
     description:
-      - URL of neutron's database. In neutron's database the module uses only the table C(agents) and, with OVN, the
-        tables of port bindings.
+      - URL of neutron's database. In neutron's database the module uses only the table C(agents). In a cloud with OVN
+        it also uses the tables of port bindings.
 requirements:
   - SQLAlchemy >= 2.0
   - PyMySQL >= 1.0 (for MySQL and MariaDB)

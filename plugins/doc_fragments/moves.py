@@ -16,8 +16,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether to take over an open operation that began on another Ansible controller. Set this option only if the run
-        on the other Ansible controller has ended.
+      - Whether to take over an open operation that began on another Ansible controller. Set O(take_over=true) only if
+        the run on the other Ansible controller has ended.
   state_dir:
     type: path
     default: /var/lib/stackguard

@@ -15,14 +15,14 @@ options:
   cloud:
     type: raw
     description:
-      - Name of a cloud in C(clouds.yaml), or a dictionary with the same content. A dictionary must contain every
-        connection option. You cannot set other connection options if O(cloud) is a dictionary.
-      - Without this option, the SDK reads C(OS_CLOUD) and the other C(OS_*) environment variables.
+      - Name of a cloud in C(clouds.yaml), or a dictionary with the connection options of the cloud. If O(cloud) is a
+        dictionary, it must contain every connection option, and you cannot set other connection options of the module.
+      - Without O(cloud), openstacksdk reads C(OS_CLOUD) and the other C(OS_*) environment variables.
   auth:
     type: dict
     description:
-      - Parameters of the authentication plugin. For authentication by password the parameters are C(auth_url),
-        C(username), C(password), C(project_name) and the domains.
+      - Parameters of the authentication plugin. To authenticate with a password, set C(auth_url), C(username),
+        C(password), C(project_name) and the domains.
   auth_type:
     type: str
     description: Name of the authentication plugin.
@@ -36,7 +36,8 @@ options:
   ca_cert:
     type: str
     aliases: [cacert]
-    description: Path of a bundle of CA certificates that verify the certificates of API servers.
+    description: Path of a file with CA certificates. openstacksdk verifies the certificates of API servers with these
+      CA certificates.
   client_cert:
     type: str
     aliases: [cert]
@@ -49,20 +50,20 @@ options:
     type: bool
     default: true
     description:
-      - This option has no effect. The module accepts this option so that you can share one set of defaults with
-        C(openstack.cloud).
-      - A task that sets this option gets a warning.
+      - The option O(wait) has no effect. The module accepts O(wait) so that you can share one set of defaults
+        with C(openstack.cloud).
+      - A task that sets O(wait) gets a warning.
   timeout:
     type: int
     default: 180
     description:
-      - This option has no effect. The module accepts this option so that you can share one set of defaults with
-        C(openstack.cloud).
-      - A task that sets this option gets a warning.
+      - The option O(timeout) has no effect. The module accepts O(timeout) so that you can share one set of defaults
+        with C(openstack.cloud).
+      - A task that sets O(timeout) gets a warning.
   api_timeout:
     type: int
-    description: Number of seconds to wait for the answer to one request. Without this option, the SDK decides how long
-      to wait for the answer.
+    description: Number of seconds to wait for the answer to one API request. Without O(api_timeout), openstacksdk uses
+      its own time limit.
   interface:
     type: str
     choices: [admin, internal, public]
@@ -71,12 +72,12 @@ options:
     description: Which endpoint of the service catalogue to use.
   sdk_log_path:
     type: str
-    description: File for the log of openstacksdk. Without this option, openstacksdk writes no log.
+    description: File for the log of openstacksdk. Without O(sdk_log_path), openstacksdk writes no log.
   sdk_log_level:
     type: str
     default: INFO
     choices: [INFO, DEBUG]
-    description: V(DEBUG) logs requests and answers.
+    description: With V(DEBUG), openstacksdk also logs API requests and answers.
 requirements:
   - openstacksdk >= 4.0
 notes:

@@ -17,8 +17,9 @@ options:
     elements: dict
     default: []
     description:
-      - Findings to override, each with its code, its object and a reason. The report contains the reason.
-      - You cannot override an absolute finding. The page of each code says whether the finding is absolute.
+      - Findings to override, each with its code, its object and a reason. The report shows the reason for each
+        override.
+      - You cannot override a finding that is absolute. The page of each code says whether the finding is absolute.
     suboptions:
       code:
         type: str

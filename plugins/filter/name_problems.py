@@ -17,15 +17,16 @@ description:
 options:
   _input:
     description:
-      - Names of variables to their values. A null value means that the variable is not set.
+      - Dictionary of variables, with the name of each variable as key and its value as value. A null value means that
+        the variable is not set.
     type: dict
     required: true
   kind:
     description:
       - V(host) is a host name that Nova accepts for a compute host, and V(hosts) is a list of such host names. V(name)
         is a name or id of a server or flavor. V(name) may contain every character that can be printed on one line.
-        V(text) may contain the same characters as V(name), and may have any length. A finding reports later whether
-        V(text) is wrong.
+        V(text) may contain the same characters as V(name), and may have any length. The filter does not judge the
+        meaning of V(text). A finding of the run reports a wrong text.
     type: str
     choices: [host, hosts, name, text]
     default: host

@@ -10,14 +10,14 @@ DOCUMENTATION = r"""
 name: overrides
 author: stackguard.nova contributors
 version_added: 0.2.0
-short_description: Read the overrides of findings from a text
+short_description: Read overrides of findings from text
 description:
   - >-
-    Returns the list that C(stackguard_overrides) takes, from text such as the answer to a survey of AWX. One override
-    is on each line, C(CODE OBJECT: REASON). If the object of an override contains a colon and a space, write the
-    overrides as a JSON list of objects with the keys C(code), C(object) and C(reason).
-  - The filter fails on a line in another format, and shows the line. The filter also fails on a code that is unknown or
-    cannot be overridden, and on a value that is not text.
+    Returns the list that C(stackguard_overrides) takes, from text such as the answer to a survey of AWX. Write one
+    override on each line, as C(CODE OBJECT: REASON). If the object of an override contains a colon and a space, write
+    the overrides as a JSON list of objects with the keys C(code), C(object) and C(reason).
+  - If a line has another format, the filter fails and shows the line. The filter also fails if a code is unknown or
+    cannot be overridden, or if the input is not text.
 options:
   _input:
     description: The text with the overrides. An empty text means that there are no overrides.

@@ -39,11 +39,11 @@ options:
     description:
       - Name of a host in the inventory. V(as_is) is the service's host name in Nova. V(short) is the part of the
         service's host name before the first dot.
-      - The plugin reports an error if two hosts have the same name.
+      - The plugin reports an error if two hosts would have the same name in the inventory.
   group:
     type: str
     default: compute
-    description: Group of all hosts.
+    description: Name of the group that contains all hosts.
   zone_groups:
     type: bool
     default: true
@@ -52,8 +52,9 @@ options:
     type: str
     default: zone_
     description:
-      - Prefix of the names of the zones' groups. The plugin replaces characters that Ansible does not accept in a
-        group's name by underscores. The plugin reports an error if two zones have the same group.
+      - Prefix of the names of the zones' groups. If a zone's name contains characters that Ansible does not accept in a
+        group's name, the plugin replaces them with underscores. The plugin reports an error if the groups of two zones
+        would have the same name.
   include_disabled:
     type: bool
     default: true
@@ -68,16 +69,16 @@ options:
     description:
       - Whether to include hosts for which Nova has only the name, because their cell does not answer. A host for which
         Nova has only the name is not in a group for a zone, and C(status) of its C(nova_service) is V(UNKNOWN).
-      - With V(false) the plugin reports an error for a host for which Nova has only the name. With
-        O(include_disabled=false) or O(include_down=false) the plugin also reports an error, because it does not know
-        whether to include the host.
+      - With O(include_unread=false) the plugin reports an error for a host for which Nova has only the name. With
+        O(include_disabled=false) or O(include_down=false) the plugin also reports an error for such a host, because
+        Nova does not show whether its service is disabled or down.
   end_run:
     type: bool
     default: true
     description:
-      - Whether an error ends Ansible with exit status 1. With V(false) Ansible reports the error as a warning, like the
-        errors of other inventory plugins, unless C(any_unparsed_is_failed) is set in the section C(inventory) of
-        C(ansible.cfg).
+      - Whether an error ends Ansible with exit status 1. With O(end_run=false) Ansible reports an error of this plugin
+        as a warning, like the errors of other inventory plugins, unless C(any_unparsed_is_failed) is set in the section
+        C(inventory) of C(ansible.cfg).
 """
 
 EXAMPLES = r"""

@@ -24,8 +24,9 @@ options:
     elements: str
   internal:
     description:
-      - Whether to return instead the names of variables that only roles of this collection set. These names begin with
-        C(stackguard_) and the first word of a role, or all roles set these variables.
+      - Whether to return only the extra variables that have the name of an internal variable. Only the roles of this
+        collection set internal variables. The name of an internal variable begins with C(stackguard_) and the first
+        word of a role's name, or is one of the few names that all roles set.
     type: bool
     default: false
 """

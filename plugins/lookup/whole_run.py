@@ -15,9 +15,9 @@ short_description: Fail if a run would skip the first tasks of a playbook
 description:
   - Use this lookup for C(hosts) in the first play of a playbook that must run as a whole. The lookup returns
     V(localhost).
-  - Fails if C(--start-at-task), C(--step), C(--skip-tags always) or C(--skip-tags tagged) would skip the task that
-    fails on a partial run. If Ansible does not find the task of C(--start-at-task), Ansible runs no task and exits with
-    0.
+  - The lookup fails with C(--start-at-task), C(--step), C(--skip-tags always) and C(--skip-tags tagged), because these
+    options can skip the tasks that detect a partial run. If Ansible does not find the task that C(--start-at-task)
+    names, Ansible runs no task and exits with 0.
 options:
   _terms:
     description: Name of the playbook.
@@ -26,8 +26,8 @@ options:
     required: true
   limit:
     description:
-      - Whether the playbook accepts C(--limit). Otherwise the lookup fails with any limit.
-      - Set this option to V(true) if other plays of the playbook report a limit.
+      - Whether the playbook accepts C(--limit). With O(limit=false) the lookup fails if the run has a C(--limit).
+      - Set O(limit=true) if another play of the playbook reports a C(--limit) that the playbook cannot accept.
     type: bool
     default: true
 """
@@ -64,7 +64,7 @@ class LookupModule(LookupBase):
         if {"always", "tagged"} & set(options.get("skip_tags") or ()):
             raise AnsibleLookupError(f"{terms[0]} has no tags: run it without --tags and --skip-tags.")
         if options.get("start_at_task") or options.get("step"):
-            raise AnsibleLookupError(f"{terms[0]} runs as a whole: run it without --start-at-task and --step.")
+            raise AnsibleLookupError(f"{terms[0]} must run as a whole: run it without --start-at-task and --step.")
         if options.get("subset") and not self.get_option("limit"):
             raise AnsibleLookupError(f"{terms[0]} runs on the Ansible controller only: run it without --limit.")
         return ["localhost"]

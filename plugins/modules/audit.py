@@ -12,10 +12,10 @@ version_added: 0.1.0
 description:
   - Runs all checks of this collection that apply to a whole cloud. The module checks the evidence that
     M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote, or saved
-    evidence. The module reads no other source, and writes only the files of the report.
+    evidence. Apart from the evidence, the module reads only the directories of O(history_dir) and O(definitions_dir).
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
-    C(changes.json) and C(evidence.json). The same evidence always gives identical files. Only the comparison with
-    earlier audits depends on O(history_dir).
+    C(changes.json) and C(evidence.json). The same evidence always gives identical files. The comparison with earlier
+    audits also depends on O(history_dir).
   - Shows a short table on the terminal. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -34,9 +34,10 @@ options:
     elements: path
     default: []
     description:
-      - Saved evidence that the module checks instead of O(evidence_dir). Each entry is a file C(evidence.json) or a
-        directory. The module combines several entries, such as the evidence of the slices of one AWX job. If two
-        entries contain the same object, the module uses the facts that were read later.
+      - Saved evidence that the module checks instead of O(evidence_dir). Each entry of O(evidence) is the path of a
+        file C(evidence.json) or of a directory. The module combines the evidence of all entries, such as the evidence
+        of the slices of one AWX job. If two entries contain the same object, the module uses the facts that were read
+        later.
   inventory_hosts:
     type: list
     elements: str
@@ -49,20 +50,20 @@ options:
     choices: [hosts, api, databases, ceph]
     default: []
     description:
-      - Requested sources. The evidence keeps the list of requested sources. The module reports a blocker for a source
-        that has no evidence and no reason in O(failures).
+      - Requested sources. The module saves the list of requested sources in the evidence. The module reports a blocker
+        for a source that has no evidence and no reason in O(failures).
   failures:
     type: dict
     default: {}
     description:
-      - Reasons why a source (V(api), V(databases), V(operations)) could not be read. The evidence keeps each reason,
-        and the module reports each reason as a blocker.
+      - Reasons why a source (V(api), V(databases), V(operations)) could not be read. The module saves each reason in
+        the evidence, and reports each reason as a blocker.
   journals:
     type: dict
     description:
-      - The journals in the journal directory, as the lists C(open) and C(closed). The evidence keeps the operations of
-        the journals. Without this option the module treats the journals as not read. The module then cannot decide what
-        an open operation still needs.
+      - The journals in the journal directory, as the lists C(open) and C(closed). The module saves the operations of
+        these journals in the evidence. Without O(journals) the module treats the journals as not read, and cannot
+        decide what an open operation still needs.
   report_dir:
     type: path
     required: true
@@ -71,43 +72,44 @@ options:
   definitions_dir:
     type: path
     description:
-      - Directory with the most recently recorded definitions of the guests. The directory must persist between runs.
-        The module compares the current definitions with the most recently recorded definitions. Outside check mode the
-        module then records the current definitions. Without this option the module neither compares nor records
-        definitions.
+      - Directory with the most recently recorded definitions of the guests. The directory of O(definitions_dir) must
+        persist between runs. The module compares the current definitions with the most recently recorded definitions.
+        Outside check mode, after the comparison, the module records the current definitions. Without O(definitions_dir)
+        the module neither compares nor records definitions.
   fail_on:
     type: str
     default: blocker
     choices: [never, new_blocker, blocker, warning]
     description:
-      - With V(blocker) the task fails on the verdict C(block). With V(warning) the task fails on every verdict except
-        C(pass). The verdict is never C(pass) if a check is undecided.
-      - With V(new_blocker) the task fails only on blockers that the previous audit of the same scope did not report.
-        V(new_blocker) acts like V(blocker) if O(history_dir) has no audit of the same scope, if one of the two audits
-        did not read everything, or if a report in O(history_dir) is damaged.
+      - With O(fail_on=blocker) the task fails if the verdict is C(block). With O(fail_on=warning) the task fails on
+        every verdict except C(pass). The verdict is never C(pass) if a check is undecided.
+      - With O(fail_on=new_blocker) the task fails only on blockers that the previous audit of the same scope did not
+        report. O(fail_on=new_blocker) acts like O(fail_on=blocker) if O(history_dir) has no audit of the same scope, if
+        one of the two audits did not read everything, or if a report in O(history_dir) is damaged.
   history:
     type: int
     default: 0
-    description: Number of earlier reports to keep in O(history_dir). With V(0) the module keeps no report and does not
-      compare audits.
+    description: Number of earlier reports to keep in O(history_dir). With O(history=0) the module keeps no report and
+      does not compare audits.
   history_dir:
     type: path
     description:
-      - Directory of earlier reports. The directory must persist between runs. The default is C(history) in
-        O(report_dir). In check mode the module adds no report.
+      - Directory of earlier reports. The directory of O(history_dir) must persist between runs. The default of
+        O(history_dir) is the directory C(history) in O(report_dir). In check mode the module adds no report to
+        O(history_dir).
   cloud_name:
     type: str
     default: ""
-    description: Name of the cloud in the report. The evidence keeps the name of the cloud.
+    description: Name of the cloud in the report. The module saves the name of the cloud in the evidence.
   region:
     type: str
     default: ""
-    description: Region of the cloud. The evidence keeps the name of the region.
+    description: Region of the cloud. The module saves the name of the region in the evidence.
   links_listed:
     type: int
     default: 1000
-    description: Maximum number of wrong links that the report lists for each code. If more links are wrong, the module
-      counts the other wrong links and reports them as undecided.
+    description: Maximum number of wrong links that the report lists for each code. If more links than O(links_listed)
+      are wrong, the module counts the remaining wrong links and reports them as undecided.
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -151,8 +153,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the task succeeds with this verdict, according to O(fail_on).
-    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
-      its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
+      summary as its message.
   returned: always
   type: bool
   sample: true
@@ -173,7 +175,7 @@ counts:
       description: Number of warnings.
       type: int
     info:
-      description: Number of findings that show normal activity.
+      description: Number of findings with the severity C(info), which show normal activity.
       type: int
     unchecked:
       description: Number of undecided checks.
@@ -215,7 +217,7 @@ changes:
       description: Whether both audits have the same scope and both audits could read everything.
       type: bool
     new:
-      description: Number of findings that the previous audit did not report.
+      description: Number of findings of this audit that the previous audit did not report.
       type: int
     gone:
       description: Number of findings of the previous audit that this audit does not report. If the audits are not
@@ -230,7 +232,7 @@ changes:
       type: int
   sample: {since: "2026-11-20T02:10:44+00:00", comparable: true, new: 1, gone: 0, known: 3, new_blockers: 0}
 summary:
-  description: The first 40 lines of the report.
+  description: The first 40 lines of the table that the module shows on the terminal.
   returned: when the evidence could be read
   type: list
   elements: str

@@ -13,8 +13,8 @@ description:
   - Reads compute hosts, services, nodes, instances and unfinished migrations from Nova's API database and from the
     databases of all cells. Reads network agents from neutron's database. The module reads each database in one
     read-only transaction, and each table with one statement. The module changes nothing.
-  - If a database cannot be read, the module does not fail. RV(unread) then contains the name of the database, and
-    RV(complete) is V(false).
+  - If a database cannot be read, the module does not fail. For a database that could not be read, RV(unread) contains
+    the name of the database, and RV(complete) is V(false).
   - Runs on the Ansible controller, or on another host that can reach the databases.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -31,7 +31,7 @@ options:
     default: []
     description:
       - Names of the compute hosts to read. The module reads rows whose host or node has one of these names, in any
-        combination of upper and lower case. An empty list means all hosts.
+        combination of upper and lower case. With an empty list, the module reads all compute hosts.
   instance_uuids:
     type: list
     elements: str
@@ -61,8 +61,8 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory in which the module writes C(databases.json) for later modules. With this option the module does not
-        return RV(databases).
+      - Directory in which the module writes C(databases.json) for later modules. With O(evidence_dir) the module does
+        not return RV(databases).
 seealso:
   - module: stackguard.nova.compute_link
   - module: stackguard.nova.audit
@@ -101,13 +101,13 @@ complete:
   type: bool
   sample: true
 unread:
-  description: Parts that could not be read, with the reasons. The reasons contain no passwords.
+  description: Parts that could not be read, each with the reason. The reasons contain no passwords.
   returned: always
   type: list
   elements: dict
   contains:
     part:
-      description: Name of the part, with its levels separated by dots.
+      description: Name of the part that could not be read, with its levels separated by dots.
       type: str
     reason:
       description: Why the part could not be read.
@@ -234,7 +234,7 @@ databases:
       elements: dict
       contains:
         part:
-          description: Name of the part, with its levels separated by dots.
+          description: Name of the part that could not be read, with its levels separated by dots.
           type: str
         reason:
           description: Why the part could not be read.

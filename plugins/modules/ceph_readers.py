@@ -13,7 +13,8 @@ description:
   - Internal, no stability promise. The roles of this collection call this module.
   - Chooses the hosts that read Ceph, from the evidence of M(stackguard.nova.compute_host_info) with
     O(stackguard.nova.compute_host_info#module:rbd). The evidence shows which Ceph cluster (fsid) and pool each host
-    uses. The module never simply chooses the first host, because that host may use another Ceph cluster.
+    uses. The module does not assume that all hosts use the same Ceph cluster. For each cluster it chooses a host that
+    uses this cluster.
   - Runs on the Ansible controller. Changes nothing.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -58,7 +59,7 @@ readers:
       description: Id of the host's Ceph cluster.
       type: str
     pool:
-      description: Pool that the host reads.
+      description: Name of the Ceph pool that the host reads.
       type: str
   sample:
     - name: compute2

@@ -13,8 +13,9 @@ description:
   - Reads compute services, hypervisors, servers, aggregates, unfinished migrations, resource providers, network agents
     and ports. The module reads in bulk, page by page, with a fixed microversion for each request. The module changes
     nothing.
-  - If a part cannot be read, the module does not fail. RV(unread) then contains the name of the part, and RV(complete)
-    is V(false). The module fails if the cloud is unknown, or if the cloud refuses the credentials.
+  - If a part cannot be read, the module does not fail. For a part that could not be read, RV(unread) contains the name
+    of the part, and RV(complete) is V(false). The module fails if the cloud is unknown, or if the cloud refuses the
+    credentials.
   - Runs on the Ansible controller, or on another host that can reach the APIs.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -30,8 +31,8 @@ options:
     elements: str
     default: []
     description:
-      - Names of the compute hosts to read. An empty list means all hosts. The module then does not read the allocations
-        of resource providers, because each provider needs its own request.
+      - Names of the compute hosts to read. With an empty list, the module reads all compute hosts, but not the
+        allocations of resource providers, because each provider needs its own request.
   nodes:
     type: list
     elements: str
@@ -47,11 +48,11 @@ options:
     elements: str
     choices: [compute_max_microversion, placement_max_microversion, catalog, services, hypervisors, servers, aggregates,
       providers, migrations, agents, ports]
-    description: Parts to read. The default is all parts.
+    description: Parts to read. By default the module reads all parts.
   evidence_dir:
     type: path
     description:
-      - Directory in which the module writes C(cloud.json) for later modules. With this option the module does not
+      - Directory in which the module writes C(cloud.json) for later modules. With O(evidence_dir) the module does not
         return RV(cloud).
 seealso:
   - module: stackguard.nova.audit
@@ -92,7 +93,7 @@ complete:
   type: bool
   sample: true
 unread:
-  description: Parts that were not read, each with the reason. The list includes parts that were not requested.
+  description: Parts that were not read, each with the reason. Parts that were not requested are also in this list.
   returned: always
   type: list
   elements: dict
@@ -153,7 +154,7 @@ cloud:
       description: Time at which the module read the facts.
       type: str
     scope:
-      description: Host names from O(hosts). Empty if the module read all hosts.
+      description: Host names from O(hosts). This list is empty if the module read all hosts.
       type: list
       elements: str
     compute_max_microversion:
@@ -208,7 +209,7 @@ cloud:
       type: list
       elements: dict
     unread:
-      description: Parts that were not read. The list includes parts that were not requested.
+      description: Parts that were not read. Parts that were not requested are also in this list.
       type: list
       elements: dict
       contains:
@@ -223,7 +224,7 @@ cloud:
       type: list
       elements: str
     routed_subnets:
-      description: With O(hosts), subnets of the ports that belong to a segment.
+      description: With O(hosts), those subnets of the ports that belong to a network segment.
       type: list
       elements: str
     ha_hosts:

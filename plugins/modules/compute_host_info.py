@@ -14,7 +14,7 @@ description:
     effective C(nova.conf), the names and versions of libvirt, every domain, real memory and huge pages, systemd units
     and unfinished operations.
   - The module reads every part separately. A part that could not be read is V(null), never an empty list. C(unread)
-    then contains the reason.
+    contains the reason why the part could not be read.
   - With O(evidence_dir) the module writes the facts into a file on the Ansible controller and returns only a digest, so
     that the facts of many hosts do not pass through Ansible variables.
   - If a host does not answer, or the module fails on a host, the module also records the failure in O(evidence_dir).
@@ -35,7 +35,7 @@ options:
     type: path
     description:
       - Directory on the Ansible controller for C(hosts/NAME.json). The module creates this directory, and only its
-        owner can read it. Without this option, the module returns the facts under RV(host).
+        owner can read it. Without O(evidence_dir), the module returns the facts under RV(host).
   inventory_name:
     type: str
     description:
@@ -53,7 +53,8 @@ options:
     elements: str
     default: []
     description:
-      - Configuration directories of nova-compute. The module reads these directories after O(nova_conf_files).
+      - Configuration directories of nova-compute. The module reads the files in O(nova_config_dirs) after
+        O(nova_conf_files).
   libvirt_uri:
     type: str
     default: qemu:///system
@@ -117,8 +118,9 @@ options:
     type: bool
     default: true
     description:
-      - Whether to open the images. With V(false) the module only lists the names of the images, with one call for the
-        whole pool. V(false) is enough if another host of the same cluster and pool opens the images.
+      - Whether to open the images. With O(rbd_open=false) the module only lists the names of the images, with one call
+        for the whole pool. O(rbd_open=false) is enough if another host that uses the same cluster and pool opens the
+        images.
   rbd_details:
     type: bool
     default: false
@@ -153,7 +155,8 @@ options:
     default: []
     description:
       - Command prefix for C(rbd) and C(ceph) if these commands run in a container, such as C(docker), C(exec),
-        C(nova_compute). With this option the module uses the commands even if C(python3-rbd) is installed.
+        C(nova_compute). With O(ceph_command) the module uses the commands C(rbd) and C(ceph) even if C(python3-rbd) is
+        installed.
   definitions:
     type: bool
     default: false
@@ -224,7 +227,7 @@ host:
       description: The C(machine-id).
       type: str
     dmi_uuid:
-      description: Uuid in the firmware of the machine. Empty if the firmware has no uuid.
+      description: Uuid in the firmware of the machine. The value is empty if the firmware has no uuid.
       type: str
     compute_id_files:
       description: Every C(compute_id) file, each with C(path), C(read_by_nova), C(exists), C(uuid), C(owner), C(group),
@@ -329,8 +332,8 @@ host:
       description: Version of Open vSwitch, if it is installed.
       type: str
     rehearsal:
-      description: Always V(null) in the result of this module. A rename sets this value with the keys C(name),
-        C(hostname), C(reason), C(unresolved), C(now) and C(undecided).
+      description: This value is always V(null) in the result of M(stackguard.nova.compute_host_info). A rename sets
+        this value, with the keys C(name), C(hostname), C(reason), C(unresolved), C(now) and C(undecided).
       type: dict
     deployment:
       description: How nova-compute, libvirt and the network agents are deployed, with the keys C(processes), C(guests),
@@ -372,7 +375,7 @@ domains:
   type: int
   sample: 12
 domain_uuids:
-  description: Uuids of the domains, sorted. Empty if the domains were not read.
+  description: Uuids of the domains, sorted. This list is empty if the domains were not read.
   returned: when O(evidence_dir) is given
   type: list
   elements: str

@@ -42,7 +42,7 @@ attributes:
     description: Shows every row, name and line before and after the change.
   idempotent:
     support: full
-    description: A host that already has the new name everywhere is left unchanged.
+    description: The module does not change a host that already has the new name everywhere.
 options:
   rename_from:
     type: str
@@ -56,8 +56,8 @@ options:
     description: New host name of the compute service.
   hypervisor_hostname:
     type: str
-    description: New host name in libvirt. Set this option only if the module cannot derive the new name in libvirt from
-      O(rename_to).
+    description: New host name in libvirt. Set O(hypervisor_hostname) only if the module cannot derive the new name in
+      libvirt from O(rename_to).
   action:
     type: str
     default: apply
@@ -71,13 +71,13 @@ options:
     description:
       - Directory on the Ansible controller with the evidence of M(stackguard.nova.compute_host_info),
         M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). For the host to rename, the evidence must
-        include O(stackguard.nova.compute_host_info#module:name_users). This option is required to begin a rename. The
-        module also writes all evidence to the file C(evidence.json) in this directory.
+        include O(stackguard.nova.compute_host_info#module:name_users). You must set O(evidence_dir) to begin a rename.
+        The module also writes all evidence to the file C(evidence.json) in O(evidence_dir).
   report_dir:
     type: path
     description:
-      - Directory on the Ansible controller. The module writes C(report.html) into this directory. The page shows plan,
-        progress, proofs and findings.
+      - Directory on the Ansible controller for the report. The module writes C(report.html) into O(report_dir). The
+        report shows the plan, the progress, the proofs and the findings.
       - In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
   peers:
     type: list
@@ -98,7 +98,8 @@ options:
   drain_return:
     type: bool
     description:
-      - With O(strategy=drain), whether to move the guests back at the end. Without a value the guests do not move back.
+      - With O(strategy=drain), whether to move the guests back at the end. Without O(drain_return) the guests do not
+        move back.
       - With O(action=rollback), whether the guests that have already left the host return to it. If you resume an open
         drain with V(false), the module ends the operation and leaves the guests on their current hosts.
   drain_parallel:
@@ -120,8 +121,8 @@ options:
   stop_command:
     type: str
     description:
-      - Command that stops nova-compute. Set this option if nova-compute is not a systemd unit of the host. The module
-        executes the command without a shell. This option requires O(start_command).
+      - Command that stops nova-compute. Set O(stop_command) if nova-compute is not a systemd unit of the host. The
+        module executes the command without a shell. If you set O(stop_command), you must also set O(start_command).
   start_command:
     type: str
     description: Command that starts nova-compute.
@@ -147,8 +148,8 @@ options:
   nova_conf_files:
     type: list
     elements: str
-    description: Configuration files of nova-compute. Set this option if the command line of nova-compute does not
-      contain the paths of these files.
+    description: Configuration files of nova-compute. Set O(nova_conf_files) if the command line of nova-compute does
+      not contain the paths of these files.
   stop_timeout:
     type: int
     default: 400
@@ -180,9 +181,10 @@ options:
     type: bool
     default: false
     description:
-      - Whether you confirm that the run of the open operation has ended. This option is required if the earlier run was
-        on another Ansible controller, gave a sign of life a short time ago and did not release the operation. If the
-        earlier run is still active, the host refuses the next request of the earlier run.
+      - Whether you confirm that the run of the open operation has ended. You must set O(take_over=true) if the earlier
+        run was on another Ansible controller, was active a short time ago and did not release the operation. If you
+        take over the operation while the earlier run is still active, the host refuses the next request of the earlier
+        run.
   rabbit_url:
     type: str
     description:
@@ -190,10 +192,10 @@ options:
         C(rabbit://USER:PASSWORD@HOST1:5672,USER:PASSWORD@HOST2:5672/VHOST). With C(amqps://), or with C(?ssl=true), the
         module uses TLS and verifies the certificate. If the query of the URL sets C(ssl_ca_file), the module verifies
         the certificate with that file.
-      - If you set this URL, the run fails if the RabbitMQ queue of the new name contains requests. The run stops
+      - With O(rabbit_url) the run fails if the RabbitMQ queue of the new host name contains requests. The run stops
         nova-compute when no request waits in the RabbitMQ queues of the host, reports requests that remain for the old
         name, and removes the queues of the old name.
-      - Without this URL, the run reports the RabbitMQ queues as unchecked.
+      - Without O(rabbit_url), the run reports that it did not check the RabbitMQ queues.
       - With O(strategy=drain) the run reads only the RabbitMQ queues of the new name.
 requirements:
   - amqp >= 5.0 (for O(rabbit_url))
@@ -244,9 +246,9 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
-      its message.
+    - Whether the run completed what you requested with O(action).
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
+      summary as its message.
   returned: always
   type: bool
   sample: true
@@ -320,7 +322,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if this list is empty.
+      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
       type: list
       elements: dict
       contains:
@@ -331,7 +333,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the check could not be decided.
+          description: Why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -344,7 +346,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings that show normal activity.
+          description: Number of findings with the severity C(info), which show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.
@@ -365,7 +367,7 @@ plan:
       description: Id of the operation.
       type: str
     subject:
-      description: What the operation works on, such as a host or a server.
+      description: The object that the operation changes, such as a host or a server.
       type: str
     steps:
       description: The steps, in order.
@@ -420,8 +422,8 @@ plan_sha256:
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 needs:
   description:
-    - What the operation needs before you can resume it. V(discover_hosts) means that you must run C(nova-manage cell_v2
-      discover_hosts) on a controller node of the cloud.
+    - What you must do before you can resume the operation. V(discover_hosts) means that you must run C(nova-manage
+      cell_v2 discover_hosts) on a controller node of the cloud.
   returned: when a drain waits for the new host to be mapped to its cell
   type: str
   sample: discover_hosts

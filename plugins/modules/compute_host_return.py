@@ -7,16 +7,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_host_return
-short_description: Check and clear a returning compute host after its evacuation, call by call
+short_description: Check and clear a compute host that returns after its evacuation, over several calls
 version_added: 0.2.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
   - Decides from the evidence what a start of nova-compute would do to each domain of the host, and which leftovers of
     an evacuation remain. The module plans to clear the leftovers that are safe to clear, or returns all reasons for a
     refusal.
-  - Each call continues the operation as far as the evidence allows. RV(needs) then lists the facts and actions that
-    only a playbook can provide. The role P(stackguard.nova.return_host#role) provides these facts and actions, and
-    calls the module again until RV(needs) is empty.
+  - Each call continues the operation as far as the evidence allows. After each call, RV(needs) lists the facts and
+    actions that only a playbook can provide. The role P(stackguard.nova.return_host#role) provides these facts and
+    actions, and calls the module again until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and reads the journals of
     evacuations there. After each step the operation reads and checks everything again. The operation releases the
     compute service only if no evacuation of the host is open.
@@ -33,14 +33,14 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Reads and checks everything, and shows the plan. The module does not open the journal.
+    description: Reads and checks everything, and shows the plan. In check mode the module does not open a journal.
   diff_mode:
     support: full
     description: Shows every value of the plan before and after the change.
   idempotent:
     support: full
-    description: The module does not clear a leftover again that is already cleared. The module resumes an open
-      operation.
+    description: The module does nothing about leftovers that are already cleared. If an operation is open, the module
+      resumes the operation.
 options:
   return_host:
     type: str
@@ -54,13 +54,14 @@ options:
       - V(apply) begins the return of the host, or resumes an open return of the host. V(resume) fails if no return of
         the host is open.
       - V(status) reports the open operation and changes nothing.
-      - V(abort) closes the open return of the host without the remaining steps. V(abort) undoes no step, and does not
-        release the compute service.
+      - V(abort) closes the open return of the host without the remaining steps. V(abort) does not undo the steps that
+        are done, and does not release the compute service.
   phase:
     type: str
     default: advance
     choices: [begin, advance, end]
-    description: V(begin) is the first call of a run. V(end) is the last call of an interrupted run.
+    description: Position of this call in the run. The first call of a run has O(phase=begin), and each further call has
+      O(phase=advance). If the run is interrupted, the last call has O(phase=end).
   answers:
     type: list
     elements: dict
@@ -93,8 +94,8 @@ options:
   take_over:
     type: bool
     default: false
-    description: Whether to resume or abort an operation that began on another Ansible controller. Set this option only
-      if the run on the other Ansible controller has ended.
+    description: Whether to resume or abort an operation that began on another Ansible controller. Set O(take_over=true)
+      only if the run on the other Ansible controller has ended.
   report_dir:
     type: path
     description: Directory on the Ansible controller for C(report.html). In check mode the module also writes
@@ -118,45 +119,46 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run has ended without a failure.
-    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
-      its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
+      summary as its message.
   returned: always
   type: bool
   sample: true
 needs:
-  description: Facts and actions that the playbook must provide for the next call, each with a C(kind). Empty if the run
-    has ended.
+  description: Facts and actions that the playbook must provide for the next call, each with a C(kind). RV(needs) is
+    empty if the run has ended.
   returned: always
   type: list
   elements: dict
   contains:
     kind:
       description:
-        - The kind of need, V(read_host), V(read_ceph), V(read_cloud), V(end_domains) or V(lift). The other keys of the
-          entry depend on this kind.
+        - What the playbook must provide, as one of the kinds V(read_host), V(read_ceph), V(read_cloud), V(end_domains)
+          and V(lift). The other keys of the entry depend on C(kind).
       type: str
     readers:
-      description: With V(read_ceph), inventory names of the hosts that read Ceph.
+      description: With C(kind=read_ceph), inventory names of the hosts on which the playbook reads Ceph.
       type: list
       elements: str
     instances:
-      description: With V(read_ceph) and V(read_cloud), uuids of the servers whose images or rows the playbook reads.
+      description: With C(kind=read_ceph), uuids of the servers whose images the playbook reads. With
+        C(kind=read_cloud), uuids of the servers whose rows the playbook reads from Nova's databases.
       type: list
       elements: str
     volumes:
-      description: With V(read_ceph), uuids of the volumes whose images the hosts search for.
+      description: With C(kind=read_ceph), uuids of the volumes whose images the hosts search for.
       type: list
       elements: str
     pools:
-      description: With V(read_ceph), the pools in which the hosts search for volumes.
+      description: With C(kind=read_ceph), the pools in which the hosts search for volumes.
       type: list
       elements: str
     params:
-      description: With V(end_domains), the parameters of the action C(end_domains) of
+      description: With C(kind=end_domains), the parameters of the action C(end_domains) of
         M(stackguard.nova.compute_host_step).
       type: dict
     clusters:
-      description: With V(lift), the blocklist entries to remove, one item for each Ceph cluster.
+      description: With C(kind=lift), the blocklist entries to remove, one item for each Ceph cluster.
       type: list
       elements: dict
       contains:
@@ -182,9 +184,9 @@ ended:
 state:
   description:
     - C(planned) in check mode, or C(resumed) in check mode if a run would resume an open operation.
-    - C(clear) if nothing is left to clear. C(disks-not-open) if nothing is left to clear, but running domains have
-      disks that this host does not have open (SG517) or that no host read (SG709). With C(disks-not-open) the run
-      fails.
+    - C(clear) if nothing is left to clear on the host. C(disks-not-open) if nothing is left to clear, but running
+      domains have disks that this host does not have open (SG517) or that no host read (SG709). With C(disks-not-open)
+      the run fails.
     - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
       if the run refused to start, or C(failed) if the run decided nothing.
   returned: always
@@ -212,7 +214,7 @@ plan:
       description: Id of the operation.
       type: str
     subject:
-      description: What the operation works on, such as a host or a server.
+      description: The object that the operation changes, such as a host or a server.
       type: str
     steps:
       description: The steps, in order.
@@ -316,7 +318,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if this list is empty.
+      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
       type: list
       elements: dict
       contains:
@@ -327,7 +329,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the check could not be decided.
+          description: Why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -340,7 +342,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings that show normal activity.
+          description: Number of findings with the severity C(info), which show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

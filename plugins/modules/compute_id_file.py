@@ -10,11 +10,12 @@ module: compute_id_file
 short_description: Give a compute host the correct compute_id file
 version_added: 0.1.0
 description:
-  - Writes the file C(compute_id). Since Nova release 27 (2023.1), nova-compute finds its compute node with this file.
-    Use the module after a host was installed again, or before an upgrade from Nova release 26.
-  - The module writes the uuid of the host's compute node in the databases, and never generates or guesses a uuid.
-    Exactly one live row in all cells must have both the host name of nova-compute and libvirt's host name. No other
-    host may have the uuid of the compute node. Otherwise the task fails with the reason.
+  - Writes the file C(compute_id). From Nova release 27 (2023.1) on, nova-compute reads the uuid of its compute node
+    from the C(compute_id) file. Use the module after you have installed a host again, or before an upgrade from Nova
+    release 26.
+  - The module writes the uuid of the host's compute node in the databases, and never generates or guesses a uuid. The
+    task fails unless exactly one live row in all cells has both the host name of nova-compute and libvirt's host name.
+    The task also fails if another host has the uuid of the compute node.
   - The module never overwrites an existing file. The module leaves a file with the correct uuid unchanged. If a file
     has another uuid, the task fails and reports both uuids.
   - If the host has neither a C(compute_id) file nor records in the databases, let nova-compute create the file.
@@ -64,8 +65,8 @@ options:
     elements: str
     default: []
     description:
-      - Configuration files of nova-compute. Set this option if the command line of nova-compute does not contain the
-        paths of these files.
+      - Configuration files of nova-compute. Set O(nova_conf_files) if the command line of nova-compute does not contain
+        the paths of these files.
   libvirt_uri:
     type: str
     default: qemu:///system
@@ -74,7 +75,7 @@ options:
   decision:
     type: dict
     description:
-      - The action plugin sets this option. The module ignores a value in a task.
+      - The action plugin of the module sets O(decision). If a task sets O(decision), the module ignores the value.
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -109,8 +110,8 @@ uuid:
   type: str
   sample: 1cff775e-46bf-4a92-9aef-068925bfe4ab
 decision:
-  description: The records that determine the uuid. Hosts in C(unseen) were not read, so the module cannot find a copy
-    of the uuid on these hosts.
+  description: The records that determine the uuid. The module has not read the hosts in C(unseen), so it cannot find a
+    copy of the uuid on these hosts.
   returned: success
   type: dict
   contains:

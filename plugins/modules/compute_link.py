@@ -11,16 +11,18 @@ short_description: Repair the ids that link services, compute nodes, instances a
 version_added: 0.1.0
 description:
   - Checks C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
-    repairs wrong links whose correct value is certain. The module only reports other wrong links.
-  - The correct value of a link is certain if the names of host and node identify exactly one live row. nova-compute
-    itself would write this value. If id and names contradict each other, the correct value is certain only if the facts
-    of hosts in O(evidence_dir) prove the value.
+    repairs wrong links whose correct value is certain. If the correct value of a wrong link is not certain, the module
+    only reports the link.
+  - The correct value of a link is certain if the names of the host and the node identify exactly one live row, because
+    nova-compute itself would write the id of this row. If the id and the names contradict each other, the correct value
+    is certain only if the facts of hosts in O(evidence_dir) prove the value.
   - The module changes rows in batches, each in one transaction. The module does not change a row that has changed since
     the module read it, or a row with a task in progress. Before the module commits a batch, it writes the old values to
     a journal. The journal is on the host that the task runs on (or is delegated to). O(action=rollback) restores the
     rows that still have the repaired values.
   - Run the same task again to resume a run that was killed.
-  - The module connects to the databases from the Ansible controller. The host with the journal receives no credentials.
+  - The module connects to the databases from the Ansible controller. The host that keeps the journal receives no
+    credentials.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -39,7 +41,7 @@ attributes:
     description: Shows each row with the old value, the new value and the proof that the new value is correct.
   idempotent:
     support: full
-    description: The module does not change a link again after it has repaired the link.
+    description: The module does not change a link that already has the correct value.
 options:
   action:
     type: str
@@ -93,7 +95,7 @@ options:
     description: Directory for the journal, on the host that the task runs on.
   report_dir:
     type: path
-    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into this directory.
+    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into O(report_dir).
       C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.audit
@@ -131,8 +133,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
-      its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
+      summary as its message.
   returned: always
   type: bool
   sample: true
@@ -155,11 +157,11 @@ operation_id:
 counts:
   description:
     - Number of rows for each outcome.
-    - C(unproven) counts rows of a batch that a killed run was writing, and that another process has changed since. For
-      the rows in C(unproven) it is not known whether the repair was committed. A rollback does not change the rows that
+    - C(unproven) counts rows for which it is not known whether the repair was committed. A run was killed while it
+      wrote these rows, and another process has changed the rows since. A rollback does not change the rows that
       C(unproven) counts.
-    - C(doubtful) counts changed rows whose service or node was different when the module read the service or node again
-      after the commit.
+    - C(doubtful) counts repaired rows whose service or node changed during the repair. After the commit the module
+      reads the service or node of each repaired row again.
   returned: when it was not refused
   type: dict
   contains:
@@ -179,7 +181,7 @@ counts:
       description: Number of rows for which it is not known whether the repair was committed.
       type: int
     doubtful:
-      description: Number of changed rows whose service or node changed at the same time.
+      description: Number of repaired rows whose service or node changed during the repair.
       type: int
   sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
 not_guaranteed:
@@ -192,7 +194,8 @@ not_guaranteed:
   sample: []
 remaining:
   description:
-    - Number of wrong links at the end. In check mode this value is the number of wrong links after the planned repair.
+    - Number of links that are still wrong at the end of the run. In check mode this value is the number of wrong links
+      after the planned repair.
     - C(not_looked_at) lists sources that could not be read and may contain links selected by O(codes).
   returned: with O(action=apply), when it was not refused
   type: dict
@@ -207,7 +210,8 @@ remaining:
       description: Number of wrong links of all codes that O(overrides) accepts.
       type: int
     in_flight:
-      description: Number of links that the module could not check at this time.
+      description: Number of links that the module could not check, because a task or a migration of the instance is in
+        progress.
       type: int
     not_looked_at:
       description: Sources that could not be read and may contain links selected by O(codes).
@@ -253,7 +257,7 @@ repairs:
       description: Reason why the value is certain.
       type: str
     outcome:
-      description: The outcome of the change.
+      description: Whether the module changed the row, and if not, the reason.
       type: str
   sample:
     - code: SG211
@@ -320,7 +324,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if this list is empty.
+      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
       type: list
       elements: dict
       contains:
@@ -331,7 +335,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the check could not be decided.
+          description: Why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -344,7 +348,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings that show normal activity.
+          description: Number of findings with the severity C(info), which show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

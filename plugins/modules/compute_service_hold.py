@@ -10,8 +10,8 @@ module: compute_service_hold
 short_description: Force a compute service down and disable it for an operation, or release it
 version_added: 0.1.0
 description:
-  - Internal, no stability promise. The operations of the roles P(stackguard.nova.evacuate_host#role) and
-    P(stackguard.nova.return_host#role) hold and release compute services without this module.
+  - Internal, no stability promise. The roles P(stackguard.nova.evacuate_host#role) and
+    P(stackguard.nova.return_host#role) do not use this module.
   - Forces a compute service down and disables it with a reason, in one request, so that its servers can be evacuated
     and no other operation uses the host. The module fails if another operation holds the service.
   - Fence the host first. The module marks the host as dead in Nova, but does not power the host off.
@@ -31,7 +31,7 @@ attributes:
     description: Shows status, reason and forced_down before and after the change.
   idempotent:
     support: full
-    description: The module does not change a service that already has this state and reason.
+    description: The module does not change a compute service that already has the requested state and O(reason).
 options:
   host:
     type: str
@@ -41,8 +41,8 @@ options:
     type: str
     default: held
     choices: [held, released]
-    description: V(held) forces the compute service down and disables it. V(released) ends the forced-down state and
-      sets the status to O(status).
+    description: V(held) forces the compute service down and disables it. V(released) ends the forced-down state of the
+      compute service, and sets its status to O(status).
   reason:
     type: str
     required: true

@@ -42,9 +42,9 @@ options:
     elements: str
     default: []
     description:
-      - Operations that you plan to run, by the names of their playbooks. An empty list means all playbooks of this
-        collection except C(doctor), C(explain) and C(findings). The module checks the database privileges and the Ceph
-        permissions that these operations need.
+      - Operations that you plan to run, by the names of their playbooks. With an empty list, the module checks all
+        playbooks of this collection except C(doctor), C(explain) and C(findings). The module checks the database
+        privileges and the Ceph permissions that these operations need.
   accept_unchecked:
     type: list
     elements: str
@@ -125,7 +125,7 @@ counts:
       description: Number of parts that do not meet the needs of the operations.
       type: int
     not_checked:
-      description: Number of parts that could not be read.
+      description: Number of parts that the module could not check.
       type: int
   sample: {ok: 17, failed: 1, not_checked: 1}
 results:
@@ -140,7 +140,7 @@ results:
       type: str
       sample: hosts
     subject:
-      description: The host, the database, or V(cloud).
+      description: The checked host or database, or V(cloud) for the APIs.
       returned: always
       type: str
       sample: compute1

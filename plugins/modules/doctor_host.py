@@ -27,7 +27,7 @@ options:
     type: path
     description:
       - Directory on the Ansible controller in which the module saves the facts for M(stackguard.nova.doctor). The
-        module also records a host that does not answer. Without this option, the module returns the facts under
+        module also records a host that does not answer. Without O(evidence_dir), the module returns the facts under
         RV(state).
   inventory_name:
     type: str
@@ -35,7 +35,8 @@ options:
   only_journals:
     type: bool
     default: false
-    description: Whether the host only keeps journals. With V(true) the module reads no facts about nova-compute.
+    description: Whether the host only keeps journals. With O(only_journals=true) the module reads no facts about
+      nova-compute.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -44,8 +45,8 @@ options:
     type: list
     elements: str
     default: []
-    description: Configuration files of nova-compute, in the order in which nova-compute reads them. Set this option if
-      the module cannot find the files.
+    description: Configuration files of nova-compute, in the order in which nova-compute reads them. Set
+      O(nova_conf_files) if the module cannot find the configuration files.
   libvirt_uri:
     type: str
     default: qemu:///system

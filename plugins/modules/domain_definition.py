@@ -38,13 +38,13 @@ options:
     type: path
     description:
       - Directory on the Ansible controller for the records. The directory must persist between runs. The module creates
-        this directory, and only its owner can read it. Without this option, the module does not compare definitions,
-        and returns the XML under RV(definitions).
+        this directory, and only its owner can read it. Without O(definitions_dir), the module does not compare
+        definitions, and returns the XML under RV(definitions).
   guests:
     type: list
     elements: str
     default: []
-    description: Uuids of guests. An empty list means all guests of the host.
+    description: Uuids of guests. With an empty list, the module reads all guests of the host.
   record:
     type: bool
     default: true
@@ -131,12 +131,12 @@ guests:
       description: Time at which the module read the facts.
       type: str
     live:
-      description: Definition of the running guest, with the keys C(sha256), C(machine_type), C(cpu) and C(devices).
-        V(null) if the guest does not run.
+      description: Definition of the running guest, with the keys C(sha256), C(machine_type), C(cpu) and C(devices). The
+        value is V(null) if the guest does not run.
       type: dict
     inactive:
       description: Definition for the next start of the guest, with the keys C(sha256), C(machine_type), C(cpu) and
-        C(devices). V(null) if the guest is transient.
+        C(devices). The value is V(null) if the guest is transient.
       type: dict
   sample: [{uuid: 0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, name: instance-00000001, live: {}, inactive: {}}]
 definitions:

@@ -31,26 +31,30 @@ options:
     type: list
     elements: str
     default: []
-    description: Codes to select, such as V(SG113), V(sg113) or V(113), or their names. The default is all codes.
+    description: Codes to select, such as V(SG113), V(sg113) or V(113), or their names. By default the module selects
+      findings of all codes.
   severities:
     type: list
     elements: str
     default: []
-    description: Severities to select (V(blocker), V(warning), V(info)). The default is all severities.
+    description: Severities to select (V(blocker), V(warning), V(info)). By default the module selects findings of all
+      severities.
   hosts:
     type: list
     elements: str
     default: []
     description:
-      - Compute hosts to select, by any name of a host in the report. The default is all hosts.
+      - Compute hosts to select, by any name of a host in the report. By default the module selects findings of all
+        hosts.
       - A report does not list hosts without findings. RV(unnamed_hosts) lists the hosts of O(hosts) that have no
         finding.
   query:
     type: str
     default: ""
     description:
-      - JMESPath expression that runs on the report, such as V(findings[?severity=='blocker'].object.host). Before
-        O(query) runs, the other options select findings in the report, and O(codes) also selects unchecked items.
+      - JMESPath expression that runs on the report, such as V(findings[?severity=='blocker'].object.host). The module
+        evaluates O(query) on the findings that the other options have selected. O(codes) also selects the unchecked
+        items.
   format:
     type: str
     default: table
@@ -61,18 +65,19 @@ options:
     default: never
     choices: [never, found]
     description:
-      - With V(never) the task fails only if the report cannot answer the query. With V(found) the task also fails if
-        the query selects anything, if one of the codes is unchecked in the report, or if a host of O(hosts) has no
-        finding in the report.
-      - With V(found) and any O(codes), the task also fails if the report has an unchecked item of SG114, SG311, SG709
-        or SG710, or a finding of SG114, SG311 or SG709. The missing facts may be the facts that your query needs.
-      - With V(found) the task fails if the report is not from an audit. With V(found) and O(codes) or O(hosts), the
-        task also fails if the report contains no compute hosts.
+      - With O(fail_if=never) the task fails only if the report cannot answer the query. With O(fail_if=found) the task
+        also fails if the query selects anything, if one of the codes is unchecked in the report, or if a host of
+        O(hosts) has no finding in the report.
+      - With O(fail_if=found) and any O(codes), the task also fails if the report has an unchecked item of SG114, SG311,
+        SG709 or SG710, or a finding of SG114, SG311 or SG709. These codes report facts that could not be read, and your
+        query may need such a fact.
+      - With O(fail_if=found) the task fails if the report is not from an audit. With O(fail_if=found) and O(codes) or
+        O(hosts), the task also fails if the report contains no compute hosts.
   max_age_minutes:
     type: int
     default: 0
-    description: Maximum age of the report's evidence in minutes. The run fails if the evidence is older than this age.
-      V(0) accepts a report of any age.
+    description: Maximum age of the report's evidence in minutes. The run fails if the evidence is older than
+      O(max_age_minutes). With O(max_age_minutes=0) the module accepts a report of any age.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.explain
@@ -102,16 +107,16 @@ EXAMPLES = r"""
 
 RETURN = r"""
 result:
-  description: The entries that the query selects. Without O(query), these are findings as in C(report.json).
+  description: The entries that the query selects. Without O(query), the entries are findings as in C(report.json).
   returned: if the report answers
   type: raw
 count:
-  description: Number of selected entries. V(1) if the result is not a list.
+  description: Number of selected entries. The number is V(1) if the result is not a list.
   returned: if the report answers
   type: int
 unchecked:
-  description: Undecided checks of O(codes) in the report. The list always includes undecided checks of SG114, SG311,
-    SG709 and SG710.
+  description: Undecided checks of O(codes) in the report. Undecided checks of SG114, SG311, SG709 and SG710 are always
+    in this list.
   returned: if the report answers
   type: list
   elements: dict
@@ -123,7 +128,7 @@ unchecked:
       description: The object of the undecided check.
       type: str
     reason:
-      description: Why the check could not be decided.
+      description: Why the run could not decide the check.
       type: str
 unread:
   description: Codes of all findings in the report about facts that the run could not read (SG114, SG311, SG709),

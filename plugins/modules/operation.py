@@ -41,7 +41,7 @@ options:
   operation:
     type: str
     required: true
-    description: The operation, such as V(resize).
+    description: Name of the operation, such as V(resize).
   action:
     type: str
     default: apply
@@ -62,7 +62,7 @@ options:
     description: URL of Nova's API database, for an operation that reads or changes it.
   report_dir:
     type: path
-    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into this directory.
+    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into O(report_dir).
       C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_resize
@@ -81,15 +81,16 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
-      its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
+      summary as its message.
   returned: always
   type: bool
   sample: true
 state:
   description:
     - V(finished), or V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode,
-      V(refused) if the run refused to start and changed nothing. V(unknown) if the run was interrupted.
+      V(refused) if the run refused to start and changed nothing. V(unknown) if the run was interrupted, so that its
+      state is not known.
     - With O(action=status) V(open) or V(rolling-back).
   returned: always
   type: str
@@ -121,7 +122,7 @@ plan:
       description: Id of the operation.
       type: str
     subject:
-      description: What the operation works on, such as a host or a server.
+      description: The object that the operation changes, such as a host or a server.
       type: str
     steps:
       description: The steps, in order.
@@ -225,7 +226,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if this list is empty.
+      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
       type: list
       elements: dict
       contains:
@@ -236,7 +237,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the check could not be decided.
+          description: Why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -249,7 +250,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings that show normal activity.
+          description: Number of findings with the severity C(info), which show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

@@ -37,7 +37,8 @@ options:
   result:
     type: dict
     default: {}
-    description: Result that the task of the operation registered. Empty if that task was not executed.
+    description: Result that the task of the operation registered. O(result) is empty if Ansible did not execute the
+      task of the operation.
   others:
     type: list
     elements: dict
@@ -56,16 +57,17 @@ options:
   acts:
     type: bool
     default: true
-    description: Whether the playbook executes an operation. V(false) is for playbooks that only read and report.
+    description: Whether the playbook executes an operation. Set O(acts=false) in playbooks that only read and report.
   report_dir:
     type: path
-    description: Directory on the Ansible controller for the report. Without this option, the module writes no file.
+    description: Directory on the Ansible controller for the report. Without O(report_dir), the module writes no file.
   report:
     type: bool
     default: true
     description:
-      - Whether a failed run without a report writes C(report.json), which says that the run decided nothing. V(false)
-        is for playbooks that never write C(report.json), or write it in another task.
+      - Whether the module writes C(report.json) for a failed run that has no report. This C(report.json) says that the
+        run decided nothing. Set O(report=false) in playbooks that never write C(report.json), or that write
+        C(report.json) in another task.
   files:
     type: dict
     default: {}

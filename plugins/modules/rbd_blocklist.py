@@ -11,10 +11,10 @@ short_description: Fence a host with Ceph's OSD blocklist
 version_added: 0.1.0
 description:
   - Adds addresses to the OSD blocklist, or removes addresses from it. Clients at a listed address can no longer write
-    to Ceph, even if their processes still run. The module reads the list again after each change.
+    to Ceph, even if their processes still run. The module reads the blocklist again after each change.
   - The module fails if O(addresses) is empty, or contains an address of the Ceph cluster itself (monitors, managers,
-    OSDs, MDS, gateways). If the module cannot read the addresses of the Ceph cluster, it adds nothing to the list. See
-    O(infrastructure) and O(host_addresses).
+    OSDs, MDS, gateways). If the module cannot read the addresses of the Ceph cluster, it adds nothing to the blocklist.
+    See O(infrastructure) and O(host_addresses).
   - If a host also runs Ceph daemons or a gateway, these daemons share the address of the host. The blocklist cannot
     fence a host that runs Ceph daemons or a gateway.
   - Remove the addresses of a host only when no QEMU of the host runs any more.
@@ -35,7 +35,7 @@ attributes:
     description: The result contains the entries that changed.
   idempotent:
     support: full
-    description: The module does not add an address that is already on the list, as an entry or in a range.
+    description: The module does not add an address that is already on the blocklist, as an entry or in a range.
 requirements:
   - Python 3.9 or newer on the host
   - C(python3-rbd), or the command C(ceph), on the host
@@ -45,23 +45,23 @@ options:
     default: present
     choices: [present, absent, listed]
     description:
-      - Whether the addresses are on the list. With V(listed) the module only reads the list, and fails if one of the
-        addresses is not on the list.
+      - Whether the addresses must be on the blocklist. With O(state=listed) the module only reads the blocklist, and
+        fails if one of O(addresses) is not on the blocklist.
   addresses:
     type: list
     elements: str
     required: true
     description:
-      - IP addresses, at least one. An entry covers all clients at the address. The module fails on addresses of the
-        host that it runs on, on addresses of the Ceph cluster, and on loopback and link-local addresses.
-        C(::ffff:192.0.2.1) means C(192.0.2.1).
+      - IP addresses to add or remove, at least one. A blocklist entry applies to all clients at the address. The module
+        fails on addresses of the host that it runs on, on addresses of the Ceph cluster, and on loopback and link-local
+        addresses. C(::ffff:192.0.2.1) means C(192.0.2.1).
   expire:
     type: int
     default: 157680000
     description:
-      - Number of seconds after which Ceph removes the entries. The default is five years, so that a client cannot write
-        again because an entry has expired. The module prolongs an entry that has less than nine tenths of O(expire)
-        left.
+      - Number of seconds after which Ceph removes the entries. By default an entry is valid for five years, so that a
+        client cannot write again because its entry has expired. The module prolongs an entry that has less than nine
+        tenths of O(expire) left.
   infrastructure:
     type: list
     elements: str
@@ -69,7 +69,7 @@ options:
     description:
       - Addresses of the managers and MDS daemons of the Ceph cluster. Set O(infrastructure) if the Ceph user may not
         read the addresses of managers and MDS daemons. The module never adds the addresses in O(infrastructure) to the
-        list. With O(infrastructure) you confirm that the Ceph cluster has no other managers and MDS daemons.
+        blocklist. With O(infrastructure) you confirm that the Ceph cluster has no other managers and MDS daemons.
   never:
     type: list
     elements: str
@@ -112,8 +112,8 @@ options:
     elements: str
     default: []
     description:
-      - Configuration files of nova-compute, in the order in which nova-compute reads them. Set this option if the
-        module cannot find the files.
+      - Configuration files of nova-compute, in the order in which nova-compute reads them. Set O(nova_conf_files) if
+        the module cannot find the files.
 seealso:
   - module: stackguard.nova.rbd_guard
 """
@@ -165,8 +165,9 @@ listed:
   sample: [192.0.2.11]
 covered:
   description:
-    - With O(state=absent), entries that still cover an address. These entries are ranges of more than one address. The
-      module does not remove ranges, because this operation did not add them. A warning lists the remaining entries.
+    - With O(state=absent), entries that still cover an address. The remaining entries are ranges of more than one
+      address. The module does not remove ranges, because this operation did not add them. A warning lists the remaining
+      entries.
   returned: success
   type: list
   elements: dict

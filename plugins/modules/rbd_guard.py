@@ -52,9 +52,9 @@ options:
     elements: str
     default: []
     description:
-      - Uuids of the servers. The module works on all images of these servers in the pool. O(state=present) requires
-        O(servers) or O(images). O(state=absent) without O(servers) and O(images) removes all snapshots of the operation
-        in the pool.
+      - Uuids of the servers. The module guards all images of these servers in the pool, or removes their guard
+        snapshots. O(state=present) requires O(servers) or O(images). O(state=absent) without O(servers) and O(images)
+        removes all snapshots of the operation in the pool.
   images:
     type: dict
     default: {}
@@ -89,8 +89,8 @@ options:
     elements: str
     default: []
     description:
-      - Configuration files of nova-compute, in the order in which nova-compute reads them. Set this option if the
-        module cannot find the files.
+      - Configuration files of nova-compute, in the order in which nova-compute reads them. Set O(nova_conf_files) if
+        the module cannot find the files.
 seealso:
   - module: stackguard.nova.rbd_blocklist
 """

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: server_evacuate
-short_description: Evacuate the servers of a dead compute host, call by call
+short_description: Evacuate the servers of a dead compute host, over several calls
 version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.evacuate_host#role).
-  - Evacuates one dead compute host. Each call continues the operation as far as the facts of the hosts allow. RV(needs)
-    then lists the facts and actions that only a playbook can provide. The role P(stackguard.nova.evacuate_host#role)
-    provides these facts and actions, and calls the module again until RV(needs) is empty.
+  - Evacuates one dead compute host. The operation takes several calls. Each call continues the operation as far as the
+    facts of the hosts allow. After each call, RV(needs) lists the facts and actions that only a playbook can provide.
+    The role P(stackguard.nova.evacuate_host#role) provides these facts and actions, and calls the module again until
+    RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and calls the APIs from the
     Ansible controller.
   - The module evacuates a server only while it has proof that the host is fenced, each image of the server has its
     guard snapshot, and no other client has one of these images open. The evacuation request contains the destination,
-    which the scheduler checks, and never uses C(force). The microversion of the request keeps the power state of the
-    server (2.68) or leaves the server stopped (2.95).
+    and never uses C(force), so the scheduler checks the destination. The module uses microversion 2.68 to keep the
+    power state of the server, or microversion 2.95 to leave the server stopped.
   - A call that ends the operation writes the report and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -34,7 +35,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Reads and checks everything, and shows the plan. The module does not open the journal.
+    description: Reads and checks everything, and shows the plan. In check mode the module does not open a journal.
   diff_mode:
     support: full
     description: Shows every value of the plan before and after the change.
@@ -54,14 +55,15 @@ options:
     description:
       - V(apply) begins an evacuation, or resumes an open evacuation. V(resume) fails if no evacuation is open.
       - V(status) reports the open operation and changes nothing.
-      - V(abort) removes the guard snapshots of the open evacuation and closes the evacuation. If no server was sent to
-        another host, V(abort) also releases the compute service and removes the blocklist entries. If a server was sent
-        to another host, the compute service stays forced down and disabled.
+      - V(abort) removes the guard snapshots of the open evacuation and closes the evacuation. If the operation has not
+        yet requested any evacuation, V(abort) also releases the compute service and removes the blocklist entries. If
+        the operation has requested an evacuation, the compute service stays forced down and disabled.
   phase:
     type: str
     default: advance
     choices: [begin, advance, end]
-    description: V(begin) is the first call of a run. V(end) is the last call of an interrupted run.
+    description: Position of this call in the run. The first call of a run has O(phase=begin), and each further call has
+      O(phase=advance). If the run is interrupted, the last call has O(phase=end).
   answers:
     type: list
     elements: dict
@@ -80,7 +82,7 @@ options:
   report_dir:
     type: path
     description: Directory for C(report.json), C(report.html) and C(placements.json). In check mode the module also
-      writes C(plan.json) into this directory.
+      writes C(plan.json) into O(report_dir).
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -88,13 +90,13 @@ options:
   take_over:
     type: bool
     default: false
-    description: Whether to resume or abort an operation that began on another Ansible controller. Set this option only
-      if the run on the other Ansible controller has ended.
+    description: Whether to resume or abort an operation that began on another Ansible controller. Set O(take_over=true)
+      only if the run on the other Ansible controller has ended.
   fence:
     type: str
     description:
-      - Kind of fence, one of the choices of O(stackguard.nova.evacuate_host#role:main:evacuate_fence). Required with
-        O(action=apply) and O(action=resume).
+      - Kind of fence, which is one of the choices of O(stackguard.nova.evacuate_host#role:main:evacuate_fence).
+        Required with O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
     description: With O(fence=command), the command that succeeds only if the host is off. The proof that the host is
@@ -119,7 +121,7 @@ options:
     type: bool
     default: false
     description: Whether to put the host's addresses on the OSD blocklist, in addition to the fence of O(fence). If the
-      run cannot add the blocklist entries, it only warns.
+      run cannot add the blocklist entries, the run continues with a warning.
   attested_by:
     type: str
     description:
@@ -135,16 +137,17 @@ options:
     default: []
     description:
       - Addresses of the dead host in Ceph's public network, in addition to the addresses in watchers and locks.
-      - This option is required if neither watchers nor locks show an address of the host. The address in Nova
-        (C(host_ip)) does not prove which address the host uses for Ceph.
+      - You must set O(blocklist_addresses) if neither watchers nor locks show an address of the host. The address in
+        Nova (C(host_ip)) does not prove which address the host uses for Ceph.
   ceph_infrastructure:
     type: list
     elements: str
     default: []
     description:
-      - Addresses of Ceph's managers and MDS daemons. Set this option if the Ceph user may not read these addresses. The
-        run never puts the addresses of managers and MDS daemons on the blocklist. This option is required only if the
-        run fences an address that neither Nova nor the facts of the host show as an address of the host.
+      - Addresses of Ceph's managers and MDS daemons. Set O(ceph_infrastructure) if the Ceph user may not read the
+        addresses of managers and MDS daemons. The run never puts the addresses of managers and MDS daemons on the
+        blocklist. The run needs these addresses only if it fences an address that neither Nova nor the facts of the
+        host show as an address of the host.
   never_blocklist:
     type: list
     elements: str
@@ -159,14 +162,14 @@ options:
   servers:
     type: raw
     description:
-      - Names or uuids of the servers to evacuate, or a JMESPath filter such as C([?metadata.tier=='gold']). The default
-        is all servers of the host. If an operation is open, the module fails if O(servers) differs from the selection
-        of the open operation.
+      - Names or uuids of the servers to evacuate, or a JMESPath filter such as C([?metadata.tier=='gold']). By default
+        the module evacuates all servers of the host. If an operation is open, the module fails if O(servers) differs
+        from the selection of the open operation.
   order:
     type: str
     description:
-      - JMESPath sort key, such as C(metadata.priority), for the order in which servers get a destination. Servers
-        without a value come last, in order of size, the largest server first.
+      - JMESPath sort key, such as C(metadata.priority), for the order in which servers get a destination. Servers for
+        which the sort key has no value come last, ordered by size with the largest server first.
   max_parallel:
     type: int
     default: 8
@@ -195,8 +198,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether to evacuate some servers even if other servers have no destination. With V(false) the run fails if one
-        server has no destination.
+      - Whether to evacuate some servers even if other servers have no destination. With O(partial=false) the run fails
+        if any server has no destination.
   max_hosts:
     type: int
     default: 1
@@ -204,7 +207,8 @@ options:
   max_share:
     type: float
     default: 0.1
-    description: Share of the zone's hosts that may be down. The run allows the larger of O(max_hosts) and this share.
+    description: Share of the zone's hosts that may be down. The limit is the larger of O(max_hosts) and this share of
+      the zone's hosts.
   reset_states:
     type: list
     elements: str
@@ -212,13 +216,13 @@ options:
     choices: [task, paused, suspended, rescued]
     description:
       - Server states that the run resets after it has proven that the host is dead. Nova does not evacuate servers in
-        these states. V(task) stands for servers with a task that the dead host left unfinished. The report shows what
-        each server loses by the reset (SG519).
+        these states. V(task) means that the server has a task that the dead host left unfinished. The report shows what
+        each server loses when the run resets its state (SG519).
   max_rounds:
     type: int
     default: 200
-    description: Maximum number of rounds in which the run reads the hosts and evacuates servers. After the last round
-      the run ends, and the operation stays open.
+    description: Maximum number of rounds in which the run reads the hosts and evacuates servers. After O(max_rounds)
+      rounds the run ends. The operation stays open, and you can resume it.
   server_timeout:
     type: int
     default: 1800
@@ -231,7 +235,7 @@ options:
   death_timeout:
     type: int
     default: 120
-    description: Number of seconds after the fence within which the last signs of life of the host must end.
+    description: Number of seconds to wait, after the host is fenced, until the host shows no more signs of life.
 seealso:
   - module: stackguard.nova.rbd_guard
   - module: stackguard.nova.rbd_blocklist
@@ -249,33 +253,33 @@ EXAMPLES = r"""
 
 RETURN = r"""
 needs:
-  description: Facts and actions that the playbook must provide before the next call. The list is empty if the run has
+  description: Facts and actions that the playbook must provide before the next call. RV(needs) is empty if the run has
     ended.
   returned: always
   type: list
   elements: dict
   contains:
     kind:
-      description: The kind of need, such as V(read_hosts). The other keys of the entry depend on the kind.
+      description: What the playbook must provide, such as V(read_hosts). The other keys of the entry depend on C(kind).
       type: str
     hosts:
-      description: With V(read_hosts), inventory names of the hosts to read; V(null) for all.
+      description: With C(kind=read_hosts), inventory names of the hosts to read. V(null) means all hosts.
       type: list
       elements: str
     instances:
-      description: With V(read_hosts), uuids of the servers whose images the hosts read.
+      description: With C(kind=read_hosts), uuids of the servers whose images the hosts read.
       type: list
       elements: str
     readers:
-      description: With V(read_hosts), inventory names of the hosts that read Ceph.
+      description: With C(kind=read_hosts), inventory names of the hosts on which the playbook reads Ceph.
       type: list
       elements: str
     volumes:
-      description: With V(read_hosts), uuids of the volumes whose images the hosts search for.
+      description: With C(kind=read_hosts), uuids of the volumes whose images the hosts search for.
       type: list
       elements: str
     volume_readers:
-      description: With V(read_hosts), inventory names of the hosts that search for the volumes.
+      description: With C(kind=read_hosts), inventory names of the hosts that search for the volumes.
       type: list
       elements: str
   sample: [{kind: read_hosts, hosts: null, instances: [], readers: [compute2], volumes: [], volume_readers: []}]
@@ -310,17 +314,17 @@ arrived:
       description: Its name.
       type: str
     host:
-      description: Current host of the server.
+      description: Host on which the server is now.
       type: str
     status:
       description: Status of the server in Nova.
       type: str
     state:
-      description: State of the server in the operation.
+      description: State of the server in this operation.
       type: str
   sample: [{uuid: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, host: compute3, status: ACTIVE, state: verified}]
 left:
-  description: Servers that stay on the dead host, by uuid, each with the reason.
+  description: Servers that are still on the dead host, by uuid, each with the reason.
   returned: when the run has ended
   type: dict
   sample: {}
@@ -340,7 +344,8 @@ placements:
   returned: when the run has ended, without O(report_dir)
   type: dict
   sample:
-    8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute3, wave: 1, why: 9000 MiB of real memory before it}
+    8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute3, wave: 1,
+      why: the host has 9000 MiB of free real memory before this server arrives}
 plan:
   description: The steps of the plan, each with its changes.
   returned: when the run has ended, without O(report_dir)
@@ -353,7 +358,7 @@ plan:
       description: Id of the operation.
       type: str
     subject:
-      description: What the operation works on, such as a host or a server.
+      description: The object that the operation changes, such as a host or a server.
       type: str
     steps:
       description: The steps, in order.
@@ -463,7 +468,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if this list is empty.
+      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
       type: list
       elements: dict
       contains:
@@ -474,7 +479,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the check could not be decided.
+          description: Why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -487,7 +492,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings that show normal activity.
+          description: Number of findings with the severity C(info), which show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

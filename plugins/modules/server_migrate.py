@@ -53,7 +53,7 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) moves the servers, or resumes an unfinished run. V(resume) only resumes an unfinished run. Without
-        O(servers), V(resume) uses the servers of the open operation. V(status) returns the open operation and the
+        O(servers), V(resume) uses the servers of the open operation. V(status) reports the open operation and the
         current hosts of its servers, and changes nothing.
       - V(rollback) ends an unfinished run. Servers that have already moved stay on their new hosts. V(rollback) ends
         unfinished moves, and restores the status of a disabled host.
@@ -74,40 +74,40 @@ options:
   live:
     type: bool
     default: true
-    description: Whether to live-migrate running servers. With V(false) the run stops running servers and cold-migrates
-      them.
+    description: Whether to live-migrate running servers. With O(live=false) the run stops running servers and
+      cold-migrates them.
   cold:
     type: str
     default: stopped
     choices: [never, stopped, fallback]
     description:
-      - Which servers the module may cold-migrate with O(live=true). With V(stopped) the module cold-migrates only
-        stopped servers. With V(fallback) the module also cold-migrates running servers whose live migration failed. The
-        module stops a running server before the cold migration.
+      - Which servers the module may cold-migrate with O(live=true). With O(cold=stopped) the module cold-migrates only
+        stopped servers. With O(cold=fallback) the module also cold-migrates running servers whose live migration
+        failed. The module stops a running server before the cold migration.
   partial:
     type: bool
     default: false
-    description: Whether to move some servers even if other servers cannot be moved. The run fails if any server cannot
-      be moved.
+    description: Whether to move some servers even if other servers cannot be moved. The run still fails if any server
+      cannot be moved.
   enable_after:
     type: bool
     default: false
-    description: Whether to enable the host after the last server has left. A host that was disabled before the drain
-      stays disabled.
+    description: Whether to enable the compute service of the drained host again after the last server has left the
+      host. A host that was disabled before the drain stays disabled.
   max_parallel:
     type: int
     default: 8
-    description: Maximum number of servers in transit.
+    description: Maximum number of servers that move at the same time.
   max_parallel_per_source:
     type: int
     default: 2
     description:
-      - Maximum number of servers in transit from one host. Nova itself runs at most C(max_concurrent_live_migrations)
-        live migrations from a host at a time, 1 by default, and queues the others.
+      - Maximum number of servers that move away from one host at the same time. Nova itself runs at most
+        C(max_concurrent_live_migrations) live migrations from a host at a time, 1 by default, and queues the others.
   max_parallel_per_destination:
     type: int
     default: 2
-    description: Maximum number of servers in transit to one host.
+    description: Maximum number of servers that move to one host at the same time.
   memory_headroom_mb:
     type: int
     default: 512
@@ -124,8 +124,8 @@ options:
     type: int
     default: 300
     description:
-      - Number of seconds for which the memory measurements of the hosts are valid. After this time the module starts no
-        other move. RV(again) is V(true) after the servers in transit have arrived.
+      - Number of seconds for which the memory measurements of the hosts are valid. When the measurements are older, the
+        module starts no further move, waits until the servers in transit have arrived, and sets RV(again) to V(true).
   again:
     type: bool
     default: false
@@ -143,14 +143,14 @@ options:
     description:
       - Whether the playbook can test connections for this task. Before the first live migration, RV(probe) lists the
         connections to test with C(probe_tcp) of M(stackguard.nova.compute_host_step), by inventory host. After the
-        tests, repeat the task with O(probes). Without this option the module moves servers one by one to a destination,
-        until one server has arrived at this destination.
+        tests, repeat the task with O(probes). With O(probe=false) the module moves only one server at a time to a
+        destination, until the first server has arrived at this destination.
   probes:
     type: list
     elements: dict
     default: []
-    description: Results of the connection tests. Each result is an entry of RV(probe) with C(error), or with the reason
-      in C(untried).
+    description: Results of the connection tests. Each result is an entry of RV(probe) plus C(error), the outcome of the
+      test. If the connection was not tested, the entry has the reason in C(untried) instead.
   prefix:
     type: str
     default: ""
@@ -168,8 +168,8 @@ options:
       before Nova release 29. Without this URL the module does not check the pins.
   report_dir:
     type: path
-    description: Directory on the Ansible controller. With O(prefix) the module writes C(report.html) into this
-      directory. In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
+    description: Directory on the Ansible controller. With O(prefix) the module writes C(report.html) into
+      O(report_dir). In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.server_evacuate
@@ -202,8 +202,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
-      its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
+      summary as its message.
   returned: always
   type: bool
   sample: true
@@ -221,7 +221,7 @@ again:
   type: bool
   sample: false
 probe:
-  description: Connections to test before the first server moves, by inventory host.
+  description: Connections that the playbook must test before the first server moves, by inventory host.
   returned: when O(probe=true) and something is to be tried
   type: dict
   sample: {compute1: [{source: compute1, dest: compute2, address: 10.0.0.2, port: 16509, turn: 0}]}
@@ -265,7 +265,8 @@ placements:
   returned: when it was judged
   type: dict
   sample:
-    8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute2, wave: 1, why: 9000 MiB of real memory before it}
+    8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute2, wave: 1,
+      why: the host has 9000 MiB of free real memory before this server arrives}
 plan:
   description: The steps of the plan, each with its changes.
   returned: when it was planned in this run
@@ -278,7 +279,7 @@ plan:
       description: Id of the operation.
       type: str
     subject:
-      description: What the operation works on, such as a host or a server.
+      description: The object that the operation changes, such as a host or a server.
       type: str
     steps:
       description: The steps, in order.
@@ -382,7 +383,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if this list is empty.
+      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
       type: list
       elements: dict
       contains:
@@ -393,7 +394,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the check could not be decided.
+          description: Why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -406,7 +407,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings that show normal activity.
+          description: Number of findings with the severity C(info), which show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

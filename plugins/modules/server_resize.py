@@ -66,12 +66,12 @@ options:
     type: str
     default: auto
     choices: [auto, pin_api, pin_db, verify]
-    description: Method that keeps the server in its zone.
+    description: How the module keeps the server in its zone.
   confirm:
     type: bool
     default: true
-    description: Whether the module confirms the resize. With V(false) the server stays in C(VERIFY_RESIZE) until you
-      confirm or revert the resize.
+    description: Whether the module confirms the resize. With O(confirm=false) the server stays in C(VERIFY_RESIZE)
+      until you confirm or revert the resize.
   keep_pin:
     type: bool
     default: false
@@ -80,13 +80,13 @@ options:
     type: bool
     default: false
     description:
-      - Whether the server's current host counts as a destination. Set this option only if Nova is configured with
+      - Whether the server's current host counts as a destination. Set O(same_host=true) only if Nova is configured with
         C(allow_resize_to_same_host). No API shows whether C(allow_resize_to_same_host) is set.
   server_timeout:
     type: int
     default: 3600
-    description: Maximum number of seconds for the resize. This number of seconds is also the limit for the confirmation
-      of the resize, and for a revert of the resize.
+    description: Number of seconds to wait until the resize ends. The module also waits at most this number of seconds
+      for the confirmation of the resize, and for a revert of the resize.
   nova_api_db_url:
     type: str
     description:
@@ -94,7 +94,7 @@ options:
         availability zone pins before Nova release 29.
   report_dir:
     type: path
-    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into this directory.
+    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into O(report_dir).
       C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_zone_pin
@@ -130,8 +130,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check this value and fail with only the summary as
-      its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
+      summary as its message.
   returned: always
   type: bool
   sample: true
@@ -190,7 +190,7 @@ plan:
       description: Id of the operation.
       type: str
     subject:
-      description: What the operation works on, such as a host or a server.
+      description: The object that the operation changes, such as a host or a server.
       type: str
     steps:
       description: The steps, in order.
@@ -294,7 +294,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if this list is empty.
+      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
       type: list
       elements: dict
       contains:
@@ -305,7 +305,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the check could not be decided.
+          description: Why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -318,7 +318,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings that show normal activity.
+          description: Number of findings with the severity C(info), which show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

@@ -41,7 +41,7 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) changes availability zone pins, or resumes a killed run of the same task. V(resume) only resumes a
-        killed run, for the servers of the open operation. V(status) returns the open operation, and changes nothing.
+        killed run, for the servers of the open operation. V(status) reports the open operation, and changes nothing.
         V(rollback) restores every availability zone pin that the open operation changed, except pins that were changed
         again since.
   state:
@@ -65,7 +65,8 @@ options:
     description: Whether to select every server of the cloud, if neither O(servers) nor O(hosts) is set.
   zone:
     type: str
-    description: Expected zone of the servers. The module does not change the pins of servers that are in another zone.
+    description: Expected zone of the servers. The module does not change the availability zone pin of a server that is
+      in another zone.
   strategy:
     type: str
     default: auto
@@ -77,8 +78,8 @@ options:
     type: list
     elements: dict
     description:
-      - RV(changes) of an earlier run. The module undoes the changes of the earlier run, except a pin that was changed
-        again since.
+      - The changes to undo, which are RV(changes) of an earlier run. The module undoes the changes of the earlier run,
+        except a pin that was changed again since.
   partial:
     type: bool
     default: false
@@ -87,8 +88,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether to take over an open operation that began on another Ansible controller. Set this option only if the run
-        on the other Ansible controller has ended.
+      - Whether to take over an open operation that began on another Ansible controller. Set O(take_over=true) only if
+        the run on the other Ansible controller has ended.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -103,7 +104,7 @@ options:
         and to read these pins before Nova release 29.
   report_dir:
     type: path
-    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into this directory.
+    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into O(report_dir).
       C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_resize
@@ -243,7 +244,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if this list is empty.
+      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
       type: list
       elements: dict
       contains:
@@ -254,7 +255,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the check could not be decided.
+          description: Why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -267,7 +268,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings that show normal activity.
+          description: Number of findings with the severity C(info), which show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

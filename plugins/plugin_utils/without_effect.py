@@ -25,5 +25,6 @@ def warn(task: t.Any) -> None:
     """Say so where somebody relies on one."""
     for name in set_on_task(task):
         Display().warning(
-            f"{task.action}: {name} has no effect. It is accepted so that one set of defaults serves openstack.cloud"
+            f"{task.action}: {name} has no effect. The module accepts {name} so that you can share one set of defaults "
+            "with openstack.cloud"
         )

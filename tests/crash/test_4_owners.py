@@ -75,11 +75,11 @@ def test_a_request_that_slips_in_is_no_success_until_its_server_is_given_back(la
     ended = run.go().failed()
     assert set(of_code(ended, "SG701")) == {guests[0]}
     assert ended.stats["verdict"] == "block"
-    assert "these tasks of guests will never end" in ended.output
+    assert "the tasks of these guests will never end" in ended.output
     assert f"openstack server set --state active {guests[0]}" in ended.output
     assert lab.service(new)["status"] == "disabled"
     again = playbooks.rename(old, new).failed()
-    assert "these tasks of guests will never end" in again.output
+    assert "the tasks of these guests will never end" in again.output
     lab.action(guests[0], "os-resetState", {"state": "active"})
     done = playbooks.rename(old, new).ok()
     assert set(of_code(done, "SG121")) == {guests[0]}

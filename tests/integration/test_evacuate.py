@@ -121,7 +121,7 @@ def test_all_guests_of_a_dead_host_run_elsewhere_with_their_disks(clean, playboo
         "Nova may still be working on these servers, so their guard snapshots remain: run1, run2, run3, still1."
         in broken.stats["message"]
     )
-    assert "The operation is open. Run the same command again to resume the operation." in broken.output
+    assert "The operation is still open. Run the same command again to resume the operation." in broken.output
     assert broken.report["verdict"] == "block"
     guarded = {name for name, uuid in guests.items() if evacuation.snapshots(lab, f"{uuid}_disk")}
     assert len(guarded) == 4, broken.told()
@@ -145,7 +145,7 @@ def test_all_guests_of_a_dead_host_run_elsewhere_with_their_disks(clean, playboo
         assert evacuations(lab, uuid) == ["done"], "asked for once"
     again = evacuate(playbooks)
     assert again.rc == 0
-    assert "has no servers: nothing to evacuate" in again.output
+    assert "has no servers, so there is nothing to evacuate" in again.output
 
 
 def test_a_host_that_was_cut_off_is_fenced_by_the_blocklist(clean, playbooks):

@@ -426,7 +426,7 @@ def test_an_evacuation_that_is_left_after_something_was_sent_keeps_the_host_fenc
         playbooks.finish(process, timeout=900).failed()
         # Nova is at it.
         early = evacuate(playbooks, variables={"evacuate_action": "abort"}).failed()
-        assert "Run the abort again when Nova has finished" in early.output
+        assert "Run the abort again when these evacuations have ended" in early.output
         assert journal(lab)
     sent = [uuid for uuid in guests.values() if evacuations(lab, uuid)]
     assert len(sent) == 1

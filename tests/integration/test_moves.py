@@ -84,7 +84,7 @@ def test_guarded_the_same_stays_in_its_zone(clean, playbooks):
     zoning.crowd(lab)
     guests = zoning.boot(lab)
     checked = run(playbooks, "migrate_server", ["--check", "--diff"], migrate_servers=list(guests)).ok()
-    assert "MiB of real memory before this server" in checked.output
+    assert "MiB of free real memory before this server" in checked.output
     assert hosts(lab, guests) == {"web1": (SOURCE, "ACTIVE")}
     assert not zoning.migrations(lab, guests["web1"]), "a check moves nothing"
     result = run(playbooks, "migrate_server", migrate_servers="[?name=='web1']").ok()
@@ -238,7 +238,7 @@ def test_a_port_that_closes_after_the_first_server_costs_nobody_his_state(clean,
     failed = [row["status"] for uuid in guests.values() for row in lab.sql("cell1", MIGRATIONS, uuid)].count("error")
     assert failed <= 2, "the second failure closes it at the latest"
     assert "has set the server to ACTIVE again" in result.output
-    assert "the run sends no server to" in result.output or "the run sends no further server to" in result.output
+    assert "the run moves no server to" in result.output or "the run moves no further server to" in result.output
     assert HELD.fullmatch(status(lab)[1])
     lab.ssh(NEIGHBOUR, OPEN)
     drain(playbooks).ok()

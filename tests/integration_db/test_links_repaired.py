@@ -123,7 +123,7 @@ def test_a_row_that_changed_meanwhile_is_left_alone(mixed: World, state: State) 
     [
         (lambda world: world.update("cell", "instances", 1, task_state="resize_prep"), "task_state is 'resize_prep'"),
         (lambda world: world.update("cell", "instances", 1, host="COMPUTE1"), "host is 'COMPUTE1'"),
-        (lambda world: world.update("cell", "instances", 1, deleted=1), "deleted since it was read"),
+        (lambda world: world.update("cell", "instances", 1, deleted=1), "deleted the row after the run had read it"),
         (lambda world: world.update("cell", "compute_nodes", 1, deleted=1), "has changed"),
         (lambda world: world.update("cell", "compute_nodes", 1, host="cn7"), "has changed"),
         (
@@ -142,7 +142,7 @@ def test_whatever_happens_to_a_row_meanwhile(
     world.update("cell", "instances", 3, compute_id=2)
     state.between = ("journal_open", lambda: meanwhile(world))
     result = repair_links.apply(run(world.options(), state), request("SG211"))
-    assert counted(result) == ({"gone": 1} if reason == "deleted since it was read" else {"skipped": 1})
+    assert counted(result) == ({"gone": 1} if reason == "deleted the row after the run had read it" else {"skipped": 1})
     assert reason in result["repairs"][0]["outcome"]
     assert ids(world)[0] is None
 
@@ -277,7 +277,10 @@ def test_rollback_leaves_alone_what_changed_since(mixed: World, state: State) ->
     assert counted(back) == {"changed": 1, "skipped": 1}
     assert ids(mixed) == [2, 4711, 2]
     assert back["incomplete"] is True
-    assert f"cell:cell1 instances id=1 (instance {GUEST}): skipped: the row changed since it was read" in back["msg"]
+    assert (
+        f"cell:cell1 instances id=1 (instance {GUEST}): skipped: the row changed after the run had read it"
+        in back["msg"]
+    )
     assert back["repairs"][0]["outcome"].startswith("skipped"), "what somebody has to look at comes first"
 
 

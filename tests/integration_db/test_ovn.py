@@ -692,7 +692,7 @@ def test_a_port_with_rows_of_both_names_is_refused_and_nothing_changes(world):
     world.bound_port("port1", OLD)
     world.bound_port("port1", NEW)
     world.bound_port("port2", OLD)
-    with pytest.raises(Conflict, match="rows exist for compute1 and also for renamed1"):
+    with pytest.raises(Conflict, match="rows exist both for compute1 and for renamed1"):
         neutron_bindings.move_bindings(world.url("neutron"), OLD, NEW, planned(world))
     assert world.hosts_of("ml2_port_bindings") == sorted([OLD, OLD, NEW])
 

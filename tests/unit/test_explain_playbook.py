@@ -50,5 +50,5 @@ def test_a_code_that_does_not_exist_fails_with_the_nearest(explain, tmp_path):
     done = explain("-e", "code=SG1113")
     told = " ".join(done.stdout.partition("PLAY RECAP")[0].rpartition("TASK [")[2].split())
     assert done.returncode == 2, done.stdout + done.stderr
-    assert "'SG1113' is not a finding code. The nearest are SG113" in told
+    assert "'SG1113' is not a finding code. The most similar codes are SG113" in told
     assert not (tmp_path / "stackguard-reports").exists(), "it writes no file"

@@ -133,7 +133,7 @@ def _ephemerals(uuid: str, flavor: ServerFlavor, present: t.Mapping[str, RbdImag
         wanted = (f"{uuid}_disk.local",)
     if None in sizes or whole < flavor.ephemeral * GIB:
         seen = f"the server has ephemeral disks of {whole // GIB} GiB, and the flavor allows {flavor.ephemeral} GiB"
-        return SpawnImages(tuple(sorted({*wanted, *names})), f"{seen}. A disk may be missing")
+        return SpawnImages(tuple(sorted({*wanted, *names})), f"{seen}. An ephemeral disk may be missing")
     return SpawnImages(wanted)
 
 
@@ -332,15 +332,16 @@ def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reaso
     option = f"evacuate_reset_states=[{', '.join(missing)}]"
     if server.task_state is not None and (reset is None or "task" in missing):
         way = (
-            f". {option} resets the task once the run has proof that the host is dead"
+            f". With {option} the run resets the task after it has proof that the host is dead"
             if missing
-            else ". No option resets this task"
+            else ". No option of this collection resets this task"
         )
         yield Reason("SG701", f"a task of the server is in progress: {server.task_state}{way}")
     if server.status == "VERIFY_RESIZE":
         yield Reason(
             "SG710",
-            "the resize waits for the owner: the server stays until the owner confirms or reverts the resize",
+            "the resize waits for the server's owner: the run cannot evacuate the server until the owner confirms or "
+            "reverts the resize",
         )
     elif server.status not in (*STATUSES, *server_state.LOST_STATES):
         yield Reason(
@@ -351,8 +352,8 @@ def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reaso
         yield Reason(
             "SG710",
             (
-                f"the server is {server.status}: with evacuate_reset_states=[{word}] the run evacuates the server, "
-                f"which loses {loss}"
+                f"the server is {server.status}: with evacuate_reset_states=[{word}] the run evacuates the server, but "
+                f"the server loses {loss}"
             ),
         )
 

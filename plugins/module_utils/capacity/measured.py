@@ -141,7 +141,7 @@ def _destination(
 ) -> Destination:
     problems = list(_state_problems(target))
     if facts is None:
-        problems.append(Reason("SG709", "this host was not read"))
+        problems.append(Reason("SG709", "the run has not read this host"))
         free = target.free or {}
         return Destination(
             target.host, target.provider, target.zone, None, None, free, None, None, problems=tuple(problems)
@@ -149,14 +149,17 @@ def _destination(
     account = room(facts, request, sent)
     if account is None:
         problems.append(
-            Reason("SG709", f"the memory or the domains of this host were not read{_why(facts, 'memory', 'domains')}")
+            Reason(
+                "SG709",
+                f"the run has not read the memory or the domains of this host{_why(facts, 'memory', 'domains')}",
+            )
         )
     pages = free_pages(facts)
     there = {domain.uuid for domain in facts.domains or []}
     unknown = sorted(entry.uuid for entry in sent if not entry.known and entry.uuid not in there)
     if unknown:
         problems.append(
-            Reason("SG709", f"servers of unknown size are in transit to this host: {', '.join(unknown[:5])}")
+            Reason("SG709", f"servers whose size is not known are moving to this host: {', '.join(unknown[:5])}")
         )
     for entry in sent:
         if pages is not None and entry.uuid not in there:

@@ -131,7 +131,9 @@ class _Board:
         for group in guest.groups:
             others = [self.where[member] for member in group.members if member != guest.uuid and member in self.where]
             if group.policy == ANTI_AFFINITY and others.count(host) >= (group.max_server_per_host or 1):
-                yield Reason("SG512", f"anti-affinity: group {group.id} has {others.count(host)} members on this host")
+                yield Reason(
+                    "SG512", f"anti-affinity: server group {group.id} has {others.count(host)} members on this host"
+                )
             if group.policy == AFFINITY and host not in others:
                 yield Reason("SG512", _affinity(group, others, guest.source or self.request.host))
 
@@ -139,31 +141,33 @@ class _Board:
         if guest.offers is not None and there.provider not in guest.offers:
             yield Reason(
                 "SG512",
-                "placement does not offer the host for the resources that the server needs, or still treats the host "
-                "as disabled (up to a minute after someone enables it)",
+                "placement does not offer this host for the resources that the server needs, or still treats the host "
+                "as disabled (up to a minute after someone enables the host)",
             )
             return
         free = self.free[there.host]
         short = {name: amount for name, amount in guest.needs.items() if free.get(name, 0) < amount}
         for name, amount in sorted(short.items()):
-            yield Reason("SG512", f"placement has {free.get(name, 0)} {name} left; {amount} are needed")
+            yield Reason(
+                "SG512", f"placement has {free.get(name, 0)} {name} left on this host, but the server needs {amount}"
+            )
 
     def _memory(self, guest: Guest, host: str) -> t.Iterator[Reason]:
         room = self.room[host]
         wanted = demand_mib(guest.memory_mib, self.request)
         # A host whose memory is unread says so among its problems.
         if room is not None and room < wanted:
-            yield Reason("SG501", f"{room} MiB of real memory are left; {wanted} MiB are needed")
+            yield Reason("SG501", f"this host has {room} MiB of real memory left, but the server needs {wanted} MiB")
 
     def _pages(self, guest: Guest, host: str) -> t.Iterator[Reason]:
         if not guest.cells:
             return
         pages = self.pages[host]
         if pages is None:
-            yield Reason("SG709", "the huge pages of this host were not read")
+            yield Reason("SG709", "the run has not read the huge pages of this host")
         elif take_pages(pages, guest.cells) is None:
             wanted = ", ".join(f"{cell.memory_mib} MiB of {cell.page_kib} KiB pages" for cell in guest.cells)
-            yield Reason("SG503", f"no NUMA node has enough free huge pages: {wanted} are needed")
+            yield Reason("SG503", f"no NUMA node of this host has enough free huge pages: the server needs {wanted}")
 
     def assign(self, guest: Guest, host: str) -> Assignment:
         """Take off what the guest takes."""
@@ -178,9 +182,9 @@ class _Board:
         self.where[guest.uuid] = host
         wave = 1 + self.count[host] // max(1, self.request.parallel)
         self.count[host] += 1
-        why = f"{room} MiB of real memory before this server, {left} MiB after it"
+        why = f"the host has {room} MiB of free real memory before this server arrives, and {left} MiB after it"
         if host in guest.avoided:
-            why += f"; no better host is available: {guest.avoided[host]}"
+            why += f"; no better host is available, although {guest.avoided[host]}"
         return Assignment(guest.uuid, guest.name, host, wave, guest.size, why)
 
 
@@ -188,13 +192,16 @@ def _affinity(group: ServerGroup, others: t.Sequence[str], source: str) -> str:
     """The filter wants a host that has a member; the source counts as one (filters/affinity_filter.py, 26 to 34)."""
     elsewhere = sorted(set(others) - {source})
     if elsewhere:
-        return f"affinity: the other members of group {group.id} are on {', '.join(elsewhere)}"
-    return f"affinity: group {group.id} has members only on the server's own host, and Nova would accept no other host"
+        return f"affinity: the other members of server group {group.id} are on {', '.join(elsewhere)}"
+    return (
+        f"affinity: server group {group.id} has members only on the server's own host, and Nova would accept "
+        "no other host"
+    )
 
 
 def _own(guest: Guest, there: Destination) -> t.Iterator[Reason]:
     if guest.source == there.host:
-        yield Reason("SG512", "the server is on this host")
+        yield Reason("SG512", "the server is already on this host")
 
 
 def _zone(guest: Guest, there: Destination) -> t.Iterator[Reason]:
@@ -220,11 +227,11 @@ def _disks(guest: Guest, there: Destination) -> t.Iterator[Reason]:
             "SG513", "the host stores disks on its own file system: the server would be rebuilt from its image"
         )
     elif there.images is None or (there.asked and guest.uuid not in there.asked):
-        yield Reason("SG709", "the images in the pool of this host were not read")
+        yield Reason("SG709", "the run has not read the images in the Ceph pool of this host")
     else:
         missing = sorted(set(guest.images) - there.images)
         if missing:
-            yield Reason("SG504", f"the pool of this host lacks {', '.join(missing)}")
+            yield Reason("SG504", f"the Ceph pool of this host lacks {', '.join(missing)}")
 
 
 def assign(
@@ -253,7 +260,9 @@ def assign(
             continue
         against = {host: board.against(guest, host, waived) for host in board.hosts}
         for host, why in failed.items():
-            against.setdefault(host, []).append(Reason("SG512", f"the server failed on this host in this run: {why}"))
+            against.setdefault(host, []).append(
+                Reason("SG512", f"the run has already tried this host for the server, without success: {why}")
+            )
         unassigned.append(Unassigned(guest.uuid, guest.name, _telling(problems, against), against, problems))
     return Assignments(assigned, unassigned)
 
@@ -262,9 +271,17 @@ def _worn_out(failed: t.Mapping[str, str]) -> t.List[Reason]:
     refused = [host for host, why in failed.items() if refused_by_scheduler(why)]
     tried = [host for host in failed if host not in refused]
     if len(tried) >= ATTEMPTS:
-        return [Reason("SG512", f"the server failed on {', '.join(sorted(tried))}: the run tries no further host")]
+        return [
+            Reason(
+                "SG512", f"the run could not place the server on {', '.join(sorted(tried))}, and tries no other host"
+            )
+        ]
     if len(refused) >= REFUSALS:
-        return [Reason("SG512", f"the scheduler refused {len(refused)} hosts: the run tries no further host")]
+        return [
+            Reason(
+                "SG512", f"the scheduler refused {len(refused)} hosts for the server, so the run tries no other host"
+            )
+        ]
     return []
 
 
@@ -302,7 +319,7 @@ def why_not(assignments: Assignments, uuid: str, host: str) -> str:
     """Say why a guest does not go to a host, for people."""
     for place in assignments.assigned:
         if place.uuid == uuid:
-            return place.why if place.host == host else f"the server goes to {place.host}: {place.why}"
+            return place.why if place.host == host else f"the run chose {place.host} for the server: {place.why}"
     for guest in assignments.unassigned:
         if guest.uuid == uuid:
             reasons = [*guest.problems, *guest.reasons.get(host, [])]

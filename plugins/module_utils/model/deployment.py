@@ -99,10 +99,10 @@ PRESETS: t.Dict[str, Preset] = {
     OSA: Preset(),
     PACKAGES: Preset(),
     CHARM: Preset(
-        refusal="The charm writes nova.conf at each of its hooks, with the name that Juju has for the host.",
+        refusal="The charm rewrites nova.conf at each hook, and uses the host name that Juju has.",
     ),
     SNAP: Preset(
-        refusal="The snap writes nova.conf itself: its option node.fqdn is the host's name (snap set).",
+        refusal="The snap writes nova.conf itself, and uses the host name in its option node.fqdn (snap set).",
     ),
     PODS: Preset(
         refusal="The name of a Kubernetes node cannot change: the node must join the cluster again under the new name.",
@@ -139,11 +139,11 @@ def _doubt(found: Deployment, kind: str, traced: t.Sequence[str]) -> t.Optional[
     if len({(entry.engine, entry.container_id, entry.unit) for entry in found.compute}) > 1:
         return "nova-compute runs in more than one place"
     if len(traced) > 1 and kind == UNKNOWN:
-        return f"traces of more than one deployment: {', '.join(traced)}"
+        return f"the host has traces of more than one deployment: {', '.join(traced)}"
     if len(_engines(found)) > 1:
-        return f"two container engines: {', '.join(_engines(found))}"
+        return f"the host has two container engines: {', '.join(_engines(found))}"
     if not traced or (traced == [CHARM]):
-        return "no trace of nova-compute was found"
+        return "the host has no trace of nova-compute"
     if kind == UNKNOWN:
         return "nova-compute runs in a systemd unit or container that belongs to no known deployment"
     if kind not in (SNAP, PODS) or not found.compute:

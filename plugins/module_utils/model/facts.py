@@ -878,5 +878,5 @@ def load_bundle(data: t.Any) -> Bundle:
     if not isinstance(data, dict):
         raise FactsError("evidence: expected a JSON object")
     if data.get("schema") != SCHEMA:
-        raise FactsError(f"evidence: schema {data.get('schema')!r} is not {SCHEMA}, which this version reads")
+        raise FactsError(f"evidence: the schema is {data.get('schema')!r}, but this version reads only schema {SCHEMA}")
     return from_plain(Bundle, data, "evidence")

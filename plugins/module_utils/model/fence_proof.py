@@ -56,11 +56,11 @@ class FenceProof:
             if not getattr(self, name):
                 raise ProofError(f"a proof without {name} is invalid")
         if self.kind not in PROVABLE:
-            raise ProofError(f"{self.kind!r} cannot be read back")
+            raise ProofError(f"a fence of kind {self.kind!r} cannot be read back")
         if of_addresses(self.kind) != bool(self.clusters):
-            raise ProofError(f"the clusters {sorted(self.clusters)} do not fit a proof of kind {self.kind}")
+            raise ProofError(f"a proof of kind {self.kind} cannot have these Ceph clusters: {sorted(self.clusters)}")
         if not all(fsid and addresses and all(addresses) for fsid, addresses in self.clusters.items()):
-            raise ProofError("a cluster without an address is not fenced")
+            raise ProofError("a Ceph cluster for which the proof has no address is not fenced")
 
     @property
     def covers_machine(self) -> bool:
@@ -105,10 +105,10 @@ def prove(kind: str, target: FenceTarget, answers: Answers, at: str) -> FencePro
     """
     fence = FENCES.get(kind)
     if fence is None or not fence.readings:
-        raise ProofError(f"{kind!r} cannot be read back")
+        raise ProofError(f"a fence of kind {kind!r} cannot be read back")
     reading = fence.read_back(target, answers)
     if len(answers) < fence.readings:
-        raise ProofError(f"the fence was read back {len(answers)} times; {fence.readings} readings are needed")
+        raise ProofError(f"the fence was read back {len(answers)} times, but {fence.readings} readings are needed")
     return FenceProof(kind, target.host, target.operation_id, reading.read, at, reading.source, dict(reading.clusters))
 
 
@@ -153,9 +153,9 @@ def refusal(
         return f"the proof belongs to another operation: {fence.operation_id}"
     seconds = age(fence, now)
     if seconds is None or seconds < -SKEW:
-        return f"the time of the proof ({fence.at}) is not before now ({now})"
+        return f"the time of the proof ({fence.at}) is not a valid time before the current time ({now})"
     if seconds > max_age:
-        return f"the proof is {int(seconds)} s old; the limit is {int(max_age)} s"
+        return f"the proof is {int(seconds)} s old, but the limit is {int(max_age)} s"
     return None
 
 

@@ -581,7 +581,7 @@ def parse_overrides(raw: t.Any) -> t.List[Override]:
     if raw is None:
         return []
     if not isinstance(raw, (list, tuple)):
-        raise OverrideError("stackguard_overrides: expected a list of {code, object, reason}")
+        raise OverrideError("stackguard_overrides: expected a list of entries with the keys code, object and reason")
     return [_parse_override(item, f"stackguard_overrides[{index}]") for index, item in enumerate(raw)]
 
 
@@ -606,7 +606,7 @@ def _overrides_of_json(text: str) -> t.Any:
     except ValueError as error:
         raise OverrideError(f"overrides: the text begins like JSON, but cannot be parsed: {error}") from None
     if not isinstance(found, list):
-        raise OverrideError("overrides: expected a JSON list of {code, object, reason}")
+        raise OverrideError("overrides: expected a JSON list of objects with the keys code, object and reason")
     for index, item in enumerate(found):
         if isinstance(item, dict) and not all(isinstance(value, str) for value in item.values()):
             raise OverrideError(f"overrides[{index}]: code, object and reason must be text")
@@ -631,7 +631,9 @@ def _parse_override(item: t.Any, where: str) -> Override:
     if code not in CATALOGUE:
         raise OverrideError(f"{where}: {code!r} is not a finding code")
     if CATALOGUE[code].absolute:
-        raise OverrideError(f"{where}: {code} ({CATALOGUE[code].slug}) is absolute: it cannot be overridden")
+        raise OverrideError(
+            f"{where}: {code} ({CATALOGUE[code].slug}) is an absolute finding, which cannot be overridden"
+        )
     if not subject or not reason:
         raise OverrideError(f"{where}: object and reason must not be empty")
     return Override(code, subject, reason)

@@ -199,7 +199,8 @@ def rename_in_option_line(text: str, old: str, new: str) -> str:
     value = match.group(2) if match else None
     if match is None or value is None or value.strip("\"'") != old:
         raise NamesError(
-            f"the line {text.strip()!r} is not a plain line host = {old}: change the line to host = {old} first"
+            f"the run can change only a line of the form host = {old}, but found {text.strip()!r}: change this line to "
+            f"host = {old} first"
         )
     quote = value[0] if value[:1] in ("'", '"') else ""
     return f"{match.group(1)}{quote}{new}{quote}{match.group(3)}"

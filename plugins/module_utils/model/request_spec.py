@@ -28,7 +28,7 @@ def zone_of(text: str) -> t.Optional[str]:
     begin, end = _span(text)
     value = json.loads(text[begin:end])
     if value is not None and not isinstance(value, str):
-        raise SpecError(f"{_ZONE} is neither a name nor null")
+        raise SpecError(f"{_ZONE} in the request spec is neither a name nor null")
     return value
 
 
@@ -46,7 +46,7 @@ def _span(text: str) -> t.Tuple[int, int]:
         name = json.loads(text[slice(*_one(outer, "nova_object.name"))])
         data = _members(text, _one(outer, _DATA)[0])
     except (ValueError, IndexError) as error:
-        raise SpecError(f"not a stored request spec: {error}") from None
+        raise SpecError(f"the text is not a stored request spec: {error}") from None
     if name != "RequestSpec":
         raise SpecError(f"the object is a {name}, not a RequestSpec")
     return _one(data, _ZONE)
@@ -55,7 +55,7 @@ def _span(text: str) -> t.Tuple[int, int]:
 def _one(members: t.Sequence[t.Tuple[str, int, int]], key: str) -> t.Tuple[int, int]:
     found = [(begin, end) for name, begin, end in members if name == key]
     if len(found) != 1:
-        raise SpecError(f"the request spec has {len(found)} keys {key!r}; exactly one is expected")
+        raise SpecError(f"the request spec has the key {key!r} {len(found)} times, but exactly one is expected")
     return found[0]
 
 

@@ -236,7 +236,7 @@ class _Checker:
         if isinstance(shape, Listing):
             self._fail(node, f"a list has no field {name!r}: filter it, such as [?{name}=='TEXT'], or use [].{name}")
         if isinstance(shape, Missing):
-            self._fail(node, f"no record has {shape.what}, so {name!r} selects nothing")
+            self._fail(node, f"no record has the field {shape.what}, so {name!r} selects nothing")
         if isinstance(shape, Scalar):
             self._fail(node, f"{_words(shape.types)} has no field {name!r}")
         return ANYTHING
@@ -288,7 +288,10 @@ class _Checker:
             literal = node["type"] == "literal"
             said = f"the constant {_shown(node)}" if literal else "a constant"
             text = repr(node["value"]) if literal and isinstance(node["value"], str) else "'TEXT'"
-            self._fail(node, f"{said} is always true or always false: compare it with a field, such as name=={text}")
+            self._fail(
+                node,
+                (f"{said} is always true or always false: compare a field with the constant, such as name=={text}"),
+            )
 
     def _flatten(self, node: Node, shape: Shape) -> Shape:
         (child,) = node["children"]
@@ -312,7 +315,13 @@ class _Checker:
         placed = [child for child in _in_order(node) if id(child) in self.selection.positions]
         at = next((child for child in placed if child["type"] != "literal"), placed[0] if placed else node)
         if not any(child["type"] in _READS for child in _in_order(node)):
-            self._fail(at, "both sides are constants, so the result never changes: compare a field with a constant")
+            self._fail(
+                at,
+                (
+                    "both sides of the comparison are constants, so its result never changes: compare a field "
+                    "with a constant"
+                ),
+            )
         if node["value"] in _ORDERING:
             for side in (left, right):
                 if side.types and NUMBER not in side.types:
@@ -327,7 +336,7 @@ class _Checker:
     def _choice(self, node: Node, value: str, choices: t.Sequence[str]) -> None:
         if value not in choices:
             near = difflib.get_close_matches(value, choices, 3) or choices[:_SHOWN]
-            self._fail(node, f"{value!r} is not one of the field's values: {', '.join(near)}")
+            self._fail(node, f"{value!r} is not a value that this field can have: {', '.join(near)}")
 
     def _or_expression(self, node: Node, shape: Shape) -> Shape:
         return _alike([self.of(child, shape) for child in node["children"]])
@@ -419,7 +428,7 @@ def _alike(shapes: t.Sequence[Shape]) -> Shape:
 def _no_field(name: str, shape: Fields) -> str:
     names = sorted(shape.fields)
     if not names:
-        return f"no record has anything in {shape.what}, so {name!r} selects nothing"
+        return f"{shape.what} is empty in every record, so {name!r} selects nothing"
     near = difflib.get_close_matches(name, names, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     quotes = f" Write text in quotes: '{name}'." if name.isupper() else ""

@@ -24,9 +24,11 @@ RUNNING, STOPPED = "running", "stopped"
 LOST_TASKS: t.Mapping[str, str] = {
     **dict.fromkeys(
         ("rebooting", "reboot_pending", "reboot_started", "rebooting_hard", "reboot_pending_hard"),
-        "the server's reboot is not executed; the start on the new host has the same effect",
+        "the owner's reboot request is not executed, but the start of the server on the new host has the same effect",
     ),
-    "reboot_started_hard": "the server's reboot is not executed; the start on the new host has the same effect",
+    "reboot_started_hard": (
+        "the owner's reboot request is not executed, but the start of the server on the new host has the same effect"
+    ),
     "powering-off": "the owner's stop request is not executed",
     "powering-on": "the owner's start request is not executed",
     "pausing": "the owner's pause request is not executed",
@@ -38,21 +40,24 @@ LOST_TASKS: t.Mapping[str, str] = {
     "updating_password": "the server's new password is not set",
     **dict.fromkeys(
         ("image_snapshot", "image_snapshot_pending", "image_pending_upload", "image_uploading", "image_backup"),
-        "the image of the request is incomplete: delete the image in Glance",
+        "the image that the owner requested is incomplete: delete this image in Glance",
     ),
     **dict.fromkeys(
         ("shelving", "shelving_image_pending_upload", "shelving_image_uploading"),
-        "the shelve request is not executed: delete its incomplete image in Glance",
+        "the owner's shelve request is not executed, and its image is incomplete: delete this image in Glance",
     ),
 }
 
 #: Server status to the option's value that lets it be reset, and what is lost.
 LOST_STATES: t.Mapping[str, t.Tuple[str, str]] = {
-    "PAUSED": ("paused", "the server's memory: the server was paused, and stays stopped"),
-    "SUSPENDED": ("suspended", "the server's memory image: the server was suspended, and stays stopped"),
+    "PAUSED": ("paused", "the server's memory (the server was paused, and is stopped after its evacuation)"),
+    "SUSPENDED": (
+        "suspended",
+        "the server's memory image (the server was suspended, and is stopped after its evacuation)",
+    ),
     "RESCUE": (
         "rescued",
-        "the server's rescue system: the server boots its own disk again, and UUID_disk.rescue stays in the pool",
+        "the server's rescue system (the server boots its own disk again, and UUID_disk.rescue stays in the pool)",
     ),
 }
 
@@ -118,11 +123,11 @@ def refusals(server: ApiServer, about: EvacuationFacts) -> t.Iterator[str]:
     53 (Xena, Victoria): every release that this collection knows evacuates those.
     """
     if tpm_of(server, about):
-        yield "the server has a virtual TPM: its state is on the dead host, and Nova refuses its evacuation"
+        yield "Nova refuses to evacuate the server, because the state of its virtual TPM is on the dead host"
     if (about.shares or {}).get(server.id):
-        yield "the server has a share (manila): Nova refuses its evacuation until the share is detached"
+        yield "Nova refuses to evacuate the server until its manila share is detached"
     if server.id in (about.accelerator_ports or ()):
-        yield "one of the server's ports is an accelerator: Nova refuses its evacuation"
+        yield "Nova refuses to evacuate the server, because one of its ports is an accelerator port"
 
 
 def tpm_of(server: ApiServer, about: EvacuationFacts) -> bool:
@@ -162,12 +167,13 @@ def losses(server: ApiServer, about: EvacuationFacts, target_state: str = "keep"
     found = []
     properties = properties_of(server, about)
     if properties.get("hw_firmware_type") == "uefi":
-        secure = ", keys of secure boot" if properties.get("os_secure_boot") in ("required", "optional") else ""
-        found.append(f"the server's UEFI variables (boot entries{secure}): only the dead host has them")
+        secure = ", secure boot keys" if properties.get("os_secure_boot") in ("required", "optional") else ""
+        found.append(f"the server's UEFI variables (boot entries{secure}), which exist only on the dead host")
     if power_before(server) == STOPPED or target_state == STOPPED:
         # All releases: spawn always starts it, and stop_instance follows, without a clean shutdown.
         found.append(
-            "the server does not stay off: Nova boots the server briefly on the new host, then powers it off hard"
+            "the server does not stay off during the evacuation: Nova boots the server briefly on the new host, then "
+            "powers it off without a clean shutdown"
         )
     encrypted = (about.encrypted or {}).get(server.id)
     if encrypted:

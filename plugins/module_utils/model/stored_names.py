@@ -83,4 +83,6 @@ def why_unknown(cell: CellFacts, column: str, stored: str, wanted: str) -> str:
         return (
             f"cell {cell.name} may treat {stored!r} and {wanted!r} as the same name: {column} has collation {collation}"
         )
-    return f"{what} in cell {cell.name} was not read, so {stored!r} and {wanted!r} may be the same name there"
+    return (
+        f"{what} in cell {cell.name} was not read, so the database may treat {stored!r} and {wanted!r} as the same name"
+    )

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 #: What people read of findings that were only counted. Programs go by findings.CountedOnly.
-NOT_LISTED = "more were found and are not listed"
-NOT_LOOKED_AT = "more rows were counted and not compared"
+NOT_LISTED = "more of this kind were found, but are not listed"
+NOT_LOOKED_AT = "more rows were counted, but not compared"
 
 
 def count(number: int, what: str) -> str:

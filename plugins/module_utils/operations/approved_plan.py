@@ -118,11 +118,11 @@ class Approver:
         ways = f"Nothing was changed. Resume the operation without {self.variable}, or end the operation first"
         if begun != self.expected:
             with_plan = f"the plan {begun}" if begun else "a plan whose plan_sha256 is not in the journal"
-            raise Refused(f"{said} operation {journal['operation_id']} was begun with {with_plan}. {ways}")
+            raise Refused(f"{said} operation {journal['operation_id']} began with {with_plan}. {ways}")
         before = journal["about"].get(REQUEST)
         if request is not None and before != _plain(request):
             lines = approval.differences({"request": before or {}}, {"request": _plain(request)})
-            asked = f"{said} this run has other options than operation {journal['operation_id']}"
+            asked = f"{said} the options of this run differ from the options of operation {journal['operation_id']}"
             raise Refused("\n".join([f"{asked}. {ways}", "Differences (- approved, + now):", *lines]))
 
     @contextlib.contextmanager
@@ -133,7 +133,8 @@ class Approver:
             raise
         except OSError as error:
             raise Refused(
-                f"{self._path()}: {error.strerror}: the run needs this directory for {PLAN_FILE}. Nothing was changed"
+                f"{self._path()}: {error.strerror}: the run must write {PLAN_FILE} into this directory. Nothing was "
+                "changed"
             ) from error
 
     def _path(self) -> str:

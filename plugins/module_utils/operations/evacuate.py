@@ -269,7 +269,7 @@ class Evacuation:
         found = [entry for entry in lifecycle.open_journals(self.run) if records.is_of(entry, self.host)]
         if len(found) > 1:
             ids = ", ".join(str(entry["operation_id"]) for entry in found)
-            raise Refused(f"SG706 operation-open: several evacuations of {self.host} are open: {ids}")
+            raise Refused(f"SG706 operation-open: more than one evacuation of {self.host} is open: {ids}")
         return found[0] if found else None
 
     def _status(self, journal: t.Optional[Json]) -> CallResult:
@@ -280,8 +280,8 @@ class Evacuation:
         moving_ = [f"{entry.name} -> {entry.target}" for entry in records.in_transit(journal)]
         more = [
             (
-                f"fence: {journal['about'].get('fence')}; most recent proof: {proof.get('read', 'none')} "
-                f"({proof.get('at', '-')})"
+                f"fence: {journal['about'].get('fence')}, most recent proof that the host is fenced: "
+                f"{proof.get('read', 'none')} ({proof.get('at', '-')})"
             ),
             f"servers: {len(journal['about']['servers'])}, arrived: {len(memory.get('arrived') or [])}",
             f"in transit: {', '.join(moving_) or 'none'}",
@@ -430,7 +430,7 @@ class Evacuation:
             empty = Plan(records.KIND, request.operation_id, self.host, [])
             self.scratch.plan_sha256 = self.approver.nothing(empty, {**self._asked, "servers": []})
             self._look_at_chassis()
-            return self._end("clear", f"{self.host} has no servers: nothing to evacuate", over=True)
+            return self._end("clear", f"{self.host} has no servers, so there is nothing to evacuate", over=True)
         return self._planned(bundle, about, request, decision)
 
     def _request(
@@ -634,8 +634,8 @@ class Evacuation:
         if not same:
             raise Refused(
                 f"SG706 operation-open: operation {journal['operation_id']} evacuates "
-                f"{', '.join(sorted(known.values()))}: to resume this operation, leave {self.run.variable('servers')} "
-                f"out. To end this operation, use {self.run.variable('action')}=abort"
+                f"{', '.join(sorted(known.values()))}: to resume this operation, do not set "
+                f"{self.run.variable('servers')}. To end this operation, use {self.run.variable('action')}=abort"
             )
 
     def _judged_again(self, bundle: Bundle, about: EvacuationFacts, journal: Json, act: bool) -> t.Mapping[str, t.Any]:
@@ -645,7 +645,7 @@ class Evacuation:
         that is only read back proves itself, whoever runs there; so do blocklist entries that keep guests from writing.
         """
         if bundle.cloud is None or bundle.cloud.servers is None:
-            raise Refused(f"the run could not read the servers of {self.host}. Run the same command again")
+            raise Refused(f"the run could not read which servers are on {self.host}. Run the same command again")
         here = {server.id for server in bundle.cloud.servers}
         planned = tuple(entry.uuid for entry in records.servers_of(journal) if entry.uuid in here)
         if not planned:
@@ -785,8 +785,8 @@ class Evacuation:
         )
         if self.scratch.none_left:
             remedy = (
-                f"End the operation with {self.run.variable('action')}=abort: no server is left on {self.host}, so the "
-                "run only reads the fence back."
+                f"No server is left on {self.host}, so the run has only read the fence back. End the operation with "
+                f"{self.run.variable('action')}=abort."
             )
         elif not self.scratch.act:
             remedy = (
@@ -916,7 +916,7 @@ class Evacuation:
         against_all, _some = rounds.split(findings.standing(checked.findings, honoured), staying)
         if not against_all:
             self.run.say(
-                f"{self.host} is fenced and down, and no Ceph client of this host has a disk of its servers open"
+                f"{self.host} is fenced and down, and no Ceph client on {self.host} has a disk of a server open"
             )
             return self._to_guard()
         waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
@@ -939,7 +939,9 @@ class Evacuation:
         """
         servers = self._to_be_guarded()
         if not any(entry.images for entry in servers):
-            self.run.say("no server has an image in Ceph, so no guard snapshot is needed: Nova does not delete volumes")
+            self.run.say(
+                "no server has an image in Ceph, and Nova does not delete volumes, so no guard snapshot is needed"
+            )
             self.scratch.guarded = sorted(entry.uuid for entry in servers)
             self.book.mark(GUARD, journals.DONE, "no image")
             return self._to_round()
@@ -988,7 +990,7 @@ class Evacuation:
         places = [f"pool {pool} of Ceph cluster {fsid}" for fsid, pool in sorted(homes)]
         if not places:
             return ""
-        return f" First bring back a host that reaches {', '.join(places)}: no other host reaches it."
+        return f" First make a host available that reaches {', '.join(places)}, because no available host does."
 
     def _guard(self) -> CallResult:
         """Take what the guard answered: a server is guarded when each of its images was read back with its id."""
@@ -1069,8 +1071,8 @@ class Evacuation:
                     "guard": "could not be verified on each image",
                     "said": self.scratch.warned[-3:],
                 },
-                "Make the server's pool reachable from a host that the run reads, then run the same command again. "
-                "Until the run has protected its images with guard snapshots, the run does not send the server.",
+                "Make the server's pool reachable from a host that the run reads, then run the same command again. The "
+                "run evacuates the server only after it has protected the server's images with guard snapshots.",
             )
             for entry in lacking
         ]
@@ -1096,7 +1098,7 @@ class Evacuation:
         result = rounds.run(bundle, about, self._evacuator(), self._passes(bundle, about, known))
         self._note_round(result)
         if result.stopped:
-            raise Stopped(f"{self.host} shows signs of life: the run sends no further server", result.checked)
+            raise Stopped(f"{self.host} shows signs of life, so the run evacuates no further server", result.checked)
         done = self._finished_guards(result)
         if result.again and self.scratch.rounds < int(self.options["max_rounds"]):
             homes = self._homes(done)
@@ -1107,7 +1109,7 @@ class Evacuation:
             self.book.mark(EVACUATE, journals.DONE, _summary(result))
             self.scratch.ended_well = True
         else:
-            self.scratch.message = f"the limit of {self.run.variable('max_rounds')} rounds is reached"
+            self.scratch.message = f"the run has reached the limit of rounds ({self.run.variable('max_rounds')})"
         return self._to_leave()
 
     def _evacuator(self) -> Evacuator:
@@ -1203,7 +1205,8 @@ class Evacuation:
         uncounted = self.book.write(counted=[f"{entry.uuid} {entry.host}" for entry in others])
         if uncounted:
             self.run.say(
-                "another operation has sent servers since this run read the hosts. The run reads the hosts again"
+                "another operation has started to move servers since this run read the hosts. The run reads the hosts "
+                "again"
             )
             self.book.remember(write=False, intended=[])
         return bool(uncounted)
@@ -1374,7 +1377,9 @@ class Evacuation:
         planned = self._completed(bundle, records.servers_of(journal))
         moving_ = self._in_transit_now(bundle, planned)
         if moving_:
-            raise Stopped(f"Nova is still evacuating {', '.join(moving_)}. Run the abort again when Nova has finished")
+            raise Stopped(
+                f"Nova is still evacuating {', '.join(moving_)}. Run the abort again when these evacuations have ended"
+            )
         earlier = self._same_outage(bundle, [journal])
         needed = [records.blocklisted(entry) for entry in earlier if records.sent(entry)]
         kept = records.together([book.about.get("listed_before") or {}, *needed])
@@ -1389,7 +1394,9 @@ class Evacuation:
         cloud = bundle.cloud
         unread = {entry.part for entry in cloud.unread} if cloud is not None else set()
         if cloud is None or cloud.servers is None or cloud.migrations is None or "servers.unknown" in unread:
-            raise Stopped("the run could not read which servers are in transit, so it removes no guard snapshot")
+            raise Stopped(
+                "the run could not read which servers Nova is still evacuating, so it removes no guard snapshot"
+            )
         if cloud.services is None:
             # Its hold leads to the earlier operations of this outage, which may need the blocklist still.
             raise Stopped(
@@ -1474,18 +1481,27 @@ class Evacuation:
             self.book.mark(GUARD, journals.UNDONE)
         sent = records.sent(self.book.journal)
         if not sent and self._to_lift():
-            raise Stopped(f"the blocklist still has {json.dumps(self._to_lift(), sort_keys=True)}. Run the abort again")
+            raise Stopped(
+                f"these entries are still on the OSD blocklist: {json.dumps(self._to_lift(), sort_keys=True)}. "
+                "Run the abort again"
+            )
         kept = records.together([records.blocklisted(self.book.journal)])
         if sent:
             said = (
-                f"{len(sent)} servers were sent, so {self.host} stays disabled and fenced. Run return_host before "
-                "nova-compute starts on this host"
+                f"the operation requested the evacuation of {len(sent)} servers, so {self.host} stays disabled and "
+                "fenced. Run return_host before nova-compute starts on this host"
             )
         else:
             self._release()
-            said = f"no server was sent: {self.host} is as before, except for what the fence switched off"
+            said = (
+                f"the operation requested no evacuation, so {self.host} is as before the operation, except for "
+                "what the fence switched off"
+            )
             if kept:
-                said += f"; the blocklist keeps the entries that it had before: {json.dumps(kept, sort_keys=True)}"
+                said += (
+                    "; the blocklist keeps the entries that it had before the operation: "
+                    f"{json.dumps(kept, sort_keys=True)}"
+                )
         self.book.close(journals.ROLLED_BACK, said)
         self.scratch.ended_well = True
         return self._end("aborted", said)
@@ -1540,7 +1556,7 @@ class Evacuation:
             unchecked.append(findings.Unchecked(code, self.host, f"{said}: {why}"))
         elif not parts and not scratch.rounds:
             # Asked for, or aborted: a gate that reads only the verdict must not take that for a pass.
-            said, code = "this run did not judge the host and its servers", "SG709"
+            said, code = "this run did not check the host and its servers", "SG709"
             if not scratch.ended_well:
                 # A refusal names its reason, such as SG706: another operation is open.
                 code = scratch.message[:5] if scratch.message[:5] in findings.CATALOGUE else code
@@ -1595,7 +1611,7 @@ def _read_at(answers: Answers) -> str:
     """Return when the fence was read back last, as the role noted it before the reading. Raises ProofError."""
     at = str(answers[-1].get("at") or "")
     if fence_proof.moment(at) is None:
-        raise ProofError("the time of the reading was not recorded")
+        raise ProofError("the time at which the fence was read back was not recorded")
     return at
 
 
@@ -1608,9 +1624,12 @@ def _sent(entry: t.Mapping[str, t.Any]) -> IncomingServer:
 
 def _summary(result: rounds.Round) -> str:
     verified = sum(1 for entry in result.arrived if entry.state == rounds.VERIFIED)
-    return f"{verified} servers verified on other hosts in the last round, {len(result.left)} servers stay"
+    return (
+        f"{verified} servers were verified on other hosts in the last round, {len(result.left)} servers are "
+        "still on the dead host"
+    )
 
 
 def _home_failed(home: t.Mapping[str, t.Any]) -> str:
     where = f"{home.get('fsid')}/{home.get('pool')} through {home.get('reader')}"
-    return f"guard snapshots in {where}: {task_results.why(home.get('result'))}"
+    return f"the guard snapshots in {where} failed: {task_results.why(home.get('result'))}"

@@ -101,7 +101,7 @@ def _chassis(options: Options, host: str) -> t.Tuple[t.Optional[t.Dict[str, Evid
         return None, (Unchecked(CODE, host, f"OVN's databases were not read: {_reason(facts)}"),)
     found = {entry.name: _evidence(facts, entry) for entry in chassis_of(facts, host)}
     if facts.gateways is None:
-        said = f"whether the chassis is a gateway of routers was not read: {_reason(facts)}"
+        said = f"the run could not read whether the chassis is a gateway of routers: {_reason(facts)}"
         return found, (Unchecked(CODE, host, said),)
     return found, ()
 
@@ -141,12 +141,13 @@ def _remedy(name: str, alive: t.Optional[bool]) -> str:
             "it is."
         )
     delete = (
-        "If the host never returns: verify that the machine is dead and that no port is bound to the chassis, then "
-        f"openstack network agent delete {name}. Otherwise leave it: the host uses it again when it returns."
+        "If the host will not come back, verify that the machine is dead and that no port is bound to the chassis, "
+        f"then run: openstack network agent delete {name}. If the host will come back, keep the chassis, because the "
+        "host uses it again."
     )
     if alive is None:
         return (
-            "Neutron did not show whether it is alive: verify first that openstack network agent list shows this "
-            f"chassis as dead, and that ovn_sb_connection leads to the database of this cloud. {delete}"
+            "Neutron did not show whether this chassis is alive. First verify that openstack network agent list shows "
+            f"the chassis as dead, and that ovn_sb_connection is the connection to the database of this cloud. {delete}"
         )
     return delete

@@ -130,7 +130,7 @@ def check_numbers(args: t.Mapping[str, t.Any], least: t.Mapping[str, int]) -> No
     """Refuse numbers below their least, and an overcommit that is none. Raises :class:`OptionError`."""
     for name, smallest in least.items():
         if args[name] < smallest:
-            raise OptionError(f"{name}: {args[name]} is less than {smallest}")
+            raise OptionError(f"{name}: {args[name]} is less than the minimum {smallest}")
     if not 0 < args["overcommit"] <= 10:
         raise OptionError(f"overcommit: {args['overcommit']} is not a factor between 0 and 10")
 

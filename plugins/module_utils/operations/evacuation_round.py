@@ -165,7 +165,8 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     known = {uuid: dict(hosts) for uuid, hosts in given.tried.items()}
     if bundle.cloud is None or bundle.cloud.servers is None:
         raise ApiError(
-            "the run could not read the servers of the dead host, so it does not know which servers are still there"
+            "the run could not read the servers of the dead host, so it does not know which servers are still on this "
+            "host"
         )
     here = {server.id: server for server in bundle.cloud.servers}
     # One that has used up its time is not waited for again: it would keep all the others where they are.
@@ -213,7 +214,10 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
 def _unsent(assigned: t.Sequence[Assignment], wave: Wave) -> t.Dict[str, str]:
     """Return servers that had a place and were not sent: what that rested on had expired. They stay, for now."""
     known = {entry.uuid for entry in wave.outcomes} | {entry.uuid for entry in wave.in_transit}
-    why = "the proof of the fence or the measurement of the destination expired before the server was sent"
+    why = (
+        "the proof that the host is fenced, or the memory measurement of the destination, expired before the "
+        "run requested the evacuation"
+    )
     return {assignment.uuid: why for assignment in assigned if assignment.uuid not in known}
 
 
@@ -290,7 +294,7 @@ def _judged(
     found += [item for items in by_server.values() for item in items if item not in found]
     # Whoever has neither an assignment nor a reason of its own stays for what stands against all.
     everybody = ", ".join(sorted({item.code for item in decision.checked.findings if item.severity == BLOCKER}))
-    left = dict.fromkeys(uuids, everybody or "no destination was found in this round")
+    left = dict.fromkeys(uuids, everybody or "the run found no destination for the server in this round")
     left.update({entry.uuid: "; ".join(_reasons(entry)) for entry in decision.assignments.unassigned})
     for assignment in decision.assignments.assigned:
         left.pop(assignment.uuid, None)
@@ -310,7 +314,7 @@ def _reset(
             try:
                 server_actions.reset_state_verified(given.connection, assignment.uuid)
             except ApiError as error:
-                left[assignment.uuid] = f"the server's state could not be reset: {error}"
+                left[assignment.uuid] = f"the run could not reset the server's state: {error}"
                 continue
         going.append(assignment)
     return going
@@ -392,7 +396,7 @@ def unguarded(
             )
     for entry in with_images:
         if entry.uuid not in guarded:
-            why.setdefault(entry.uuid, "this run did not make the guard snapshots of the server")
+            why.setdefault(entry.uuid, "this run made no guard snapshots for the server")
     return why
 
 
@@ -455,8 +459,8 @@ def _left_images(bundle: Bundle, entry: PlannedServer) -> t.Iterator[Finding]:
                     "SG508",
                     Subject("image", f"{place.pool}/{name}"),
                     {"instance": "deleted by its owner during the evacuation", "server": entry.name},
-                    f"Save the data that you need from the disk, then run: rbd rm {place.pool}/{name}. Nova could "
-                    "not delete the disk while its guard snapshot existed",
+                    f"Save the data that you need from the disk, then run: rbd rm {place.pool}/{name}. Nova could not "
+                    "delete this disk, because the disk still had its guard snapshot",
                 )
 
 
@@ -473,8 +477,8 @@ def _verified(bundle: Bundle, entry: PlannedServer, host: str, status: str, give
         # Its owner may have stopped or started it meanwhile.
         severity = WARNING if status in ("ACTIVE", "SHUTOFF") else BLOCKER
         remedy = (
-            f"Check the server's events: openstack server event list {entry.uuid}. The server has left its old "
-            "host, but the state of the server has changed"
+            f"Check the server's events: openstack server event list {entry.uuid}. The server has left the dead host, "
+            "but is not in the state that it had there"
         )
         yield finding("SG710", subject, seen, remedy, severity)
     elif expected is None:
@@ -504,8 +508,8 @@ def _is_refused(item: Finding, entry: PlannedServer, request: EvacuationRequest)
 def _refused(item: Finding, request: EvacuationRequest) -> Finding:
     """That QEMU has no watcher, or there would be two: it goes on with a disk that it can not write."""
     remedy = (
-        f"Keep nova-compute on {request.host} stopped. The server is safe: Ceph refuses the writes of the QEMU on "
-        f"this host. To clear the host: ansible-playbook stackguard.nova.return_host -e return_host={request.host}"
+        f"Keep nova-compute on {request.host} stopped. The server is safe: Ceph refuses the writes of the QEMU on this "
+        f"host. To clear the host, run: ansible-playbook stackguard.nova.return_host -e return_host={request.host}"
     )
     return finding("SG507", item.object, {**item.evidence, "fenced by": "its blocklist entry"}, remedy, WARNING)
 

@@ -265,7 +265,10 @@ def _head(journal: t.Mapping[str, t.Any]) -> t.List[str]:
     run = journal.get("run") or {}
     return [
         f"operation {journal['operation_id']} ({journal['kind']} {journal['subject']}) is {journal['state']}",
-        f"begun at {journal['started_at']}, last written at {journal['updated_at']} on {run.get('controller', '?')}",
+        (
+            f"begun at {journal['started_at']}, journal last written at {journal['updated_at']} on "
+            f"{run.get('controller', '?')}"
+        ),
     ]
 
 

@@ -106,7 +106,9 @@ def _read(run: ServerRun) -> t.Tuple[checks.Evidence, MigrationRequest]:
     sources = sorted({str(known[uuid].host) for uuid in chosen if uuid in known and known[uuid].host})
     lost = tuple(uuid for uuid in chosen if uuid not in known or not known[uuid].host)
     if not sources:
-        raise Refused(f"refused, and nothing was changed: these servers are on no host: {', '.join(lost)}")
+        raise Refused(
+            f"refused, and nothing was changed: these servers do not exist, or are on no host: {', '.join(lost)}"
+        )
     found = _collect(run, sources, set(chosen))
     return dataclasses.replace(found, missing=lost), _request(run, run.operation_id, chosen)
 
@@ -216,7 +218,7 @@ def _to_probe(bundle: Bundle, missing: t.Sequence[reachability.Probe]) -> Result
     for probe in missing:
         wanted.setdefault(names[probe.source], []).append(dataclasses.asdict(probe))
     hosts = ", ".join(sorted({probe.dest for probe in missing}))
-    msg = f"before the run sends a server, the run tests whether the source can reach {hosts}"
+    msg = f"before the run moves a server, the run tests whether the source host can reach {hosts}"
     return {"changed": False, "state": "none", "again": True, "probe": wanted, "msg": msg}
 
 
@@ -257,7 +259,10 @@ def _service(found: checks.Evidence, host: t.Optional[str]) -> t.Tuple[t.Optiona
     service = next((entry for entry in facts.services or [] if entry.host == host), None)
     provider = next((node.id for node in facts.hypervisors or [] if node.service_host == host), None)
     if host is not None and (service is None or provider is None):
-        raise Refused(f"refused, and nothing was changed: the compute node of {host} was not read")
+        raise Refused(
+            "refused, and nothing was changed: the run could not read the compute service or the compute node "
+            f"of {host}"
+        )
     return service, provider
 
 
@@ -270,7 +275,12 @@ def _resume(run: ServerRun, journal: Result) -> Result:
         run.say(f"resuming operation {journal['operation_id']}: {journal['subject']}")
     told = {"operation_id": journal["operation_id"], SHA256: journal["about"].get(SHA256)}
     if run.check_mode:
-        return {**told, "changed": True, "state": journal["state"], "msg": "the open operation would be resumed"}
+        return {
+            **told,
+            "changed": True,
+            "state": journal["state"],
+            "msg": ("the open operation would be resumed"),
+        }
     if not run.options["again"]:
         # What failed then may have been repaired since: all is tried once more.
         journal = {**journal, "memory": {key: kept for key, kept in journal.get("memory", {}).items() if key != "move"}}
@@ -308,7 +318,9 @@ def status(run: ServerRun) -> Result:
         "subject": journal["subject"],
         "steps": journal["steps"],
         "servers": servers,
-        "msg": lifecycle.status_line(run, journal, f"{left} of {count(len(servers), 'server')} not moved yet", _END),
+        "msg": lifecycle.status_line(
+            run, journal, (f"{left} of {count(len(servers), 'server')} have not moved yet"), _END
+        ),
     }
 
 
@@ -409,7 +421,10 @@ def _left(run: ServerRun, book: Book, request: MigrationRequest, outcome: steps.
     seen = {"again": False, **_seen(run, outcome)}
     if request.drain_host is not None:
         action = run.variable("action")
-        way = f"Run the same command again to resume, or with {action}=rollback to restore the status of the service"
+        way = (
+            f"Run the same command again to resume the drain, or with {action}=rollback to restore the status "
+            "of the compute service"
+        )
         return {
             **seen,
             "state": journals.OPEN,
@@ -444,5 +459,5 @@ def _report(run: ServerRun, found: checks.Evidence, decision: checks.MoveDecisio
 def _backward(run: ServerRun, book: Book) -> Result:
     request = _request(run, book.operation_id)
     journal = _runner(run, book, request, steps.MovedServers()).backward(book.journal)
-    msg = f"the move of {journal['subject']} has ended. The moved servers stay on their new hosts"
+    msg = f"the move of {journal['subject']} has ended. The servers that have moved stay on their new hosts"
     return {"changed": True, "state": journals.ROLLED_BACK, "again": False, "msg": msg}

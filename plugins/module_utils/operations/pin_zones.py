@@ -171,7 +171,7 @@ class PinRun(lifecycle.Run):
             names = ", ".join(left)
             msg = f"{count(given, 'pin')} restored, {len(left)} not restored: {names}. Run action=rollback again"
             return {**told, "changed": bool(given), "failed": True, "msg": msg}
-        unchanged = f"{len(plan.already)} left unchanged (already restored, or changed by others since)"
+        unchanged = f"{len(plan.already)} left unchanged (already restored, or changed by another user since)"
         msg = f"{count(given, 'pin')} restored, {unchanged}"
         book.close(journals.ROLLED_BACK, msg)
         return {**told, "changed": bool(given), "msg": msg}

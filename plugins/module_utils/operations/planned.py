@@ -211,7 +211,7 @@ class Planned(abc.ABC):
             return self.nothing_open(lifecycle.STATUS)
         now = self.now(journal)
         self.run.say(lifecycle.status_text(journal, [now]))
-        more = f"The operation is a {self.goal(journal)}. {now}"
+        more = f"The open operation is: {self.goal(journal)}. {now}"
         return {
             **self._told(journal),
             "changed": False,

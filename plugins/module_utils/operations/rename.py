@@ -126,8 +126,8 @@ class Rename(planned.Planned):
                 "collection began the operation"
             )
         ended = True if run.get("ended") else run_owner.has_ended(run)
-        words = "this run has ended" if ended else "this run is active"
-        words = "it is not known here whether this run is active" if ended is None else words
+        words = "this run has ended" if ended else "this run is still active"
+        words = "this Ansible controller does not know whether this run is still active" if ended is None else words
         return f"Last resumed by {journals.run_text(run)}: {words}"
 
     def finished(self, journal: Result) -> str:
@@ -151,7 +151,10 @@ class Rename(planned.Planned):
         """Raise Refused (SG706) where a rename of other names is open, whatever is asked for."""
         if self.is_another(journal):
             head = lifecycle.unfinished(journal, self.goal(journal), " on this host")
-            raise Refused(f"{head}. First resume or roll back this rename, with the host names that it began with")
+            raise Refused(
+                f"{head}. First resume or roll back this rename, with the same rename_from and rename_to as at "
+                "its beginning"
+            )
         if action != lifecycle.ROLLBACK and lifecycle.goes_back(journal):
             raise Refused(f"operation {journal['operation_id']} is {journal['state']}: only a rollback can end it")
 
@@ -175,9 +178,9 @@ class Rename(planned.Planned):
             # The host's present name decides whether the rename is over. The code does not guess it.
             why = next((entry.reason for entry in facts.unread if entry.part == "nova_conf"), "no reason was given")
             raise Refused(
-                f"{nothing}: there is nothing to {verb}. Whether the name of the host is {self._args['rename_from']} "
-                f"or {self._args['rename_to']} is not known, because nova.conf was not read ({why}). Set "
-                "rename_nova_conf_files to the files of nova.conf, then run the same command again"
+                f"{nothing}: there is nothing to {verb}. The run does not know whether the name of the host is "
+                f"{self._args['rename_from']} or {self._args['rename_to']}, because it could not read nova.conf "
+                f"({why}). Set rename_nova_conf_files to the files of nova.conf, then run the same command again"
             )
         if current == self._args["rename_from" if action == lifecycle.ROLLBACK else "rename_to"]:
             return {
@@ -261,7 +264,7 @@ class Rename(planned.Planned):
             (answer,) = self.run.state.call([{"op": "rehearse", **wanted}])
             tried = from_plain(Rehearsal, answer["rehearsal"], "rehearsal")
         except (steps.StepError, FactsError, KeyError) as error:
-            tried = Rehearsal(wanted["name"], None, f"the host gave no answer: {error}")
+            tried = Rehearsal(wanted["name"], None, f"the host did not answer the test of the new name: {error}")
         hosts = {**bundle.hosts, request.inventory_name: dataclasses.replace(facts, rehearsal=tried)}
         return dataclasses.replace(bundle, hosts=hosts)
 
@@ -293,7 +296,7 @@ class Rename(planned.Planned):
         checked = identity.check(bundle) + name_checks.check(bundle)
         report = self._report_of(bundle, checked, [], request)
         if report["verdict"] == "block":
-            head = f"the host already has the name {request.rename_to}, but these findings block:"
+            head = f"the host already has the name {request.rename_to}, but these findings block the run:"
             msg = f"{head}\n{terminal.findings_text(checked)}"
             raise Refused(msg, report=report, state="failed")
         empty = Plan(rename_plan.KIND, "none", f"{request.rename_from} -> {request.rename_to}", [])
@@ -385,7 +388,7 @@ class Rename(planned.Planned):
         passed = [tuple(entry) for part in noted for entry in part.get("passed") or ()]
         overrides = [
             *findings.parse_overrides(journal["about"].get("overrides") or []),
-            *(findings.Override(str(code), str(about), "named by an earlier run") for code, about in passed),
+            *(findings.Override(str(code), str(about), "given in an earlier run") for code, about in passed),
             *self.run.overrides,
         ]
         checked = findings.Checked(

@@ -51,8 +51,8 @@ _WHAT = "repair of links"
 #: Rows that the message of a rollback names one by one.
 NAMED = 20
 UNPROVEN = (
-    "the run ended during the write, and other writers have changed the row since. It is not known whether the repair "
-    "was committed"
+    "the run ended while it wrote the row, and another process has changed the row since. It is not known whether the "
+    "repair was committed"
 )
 
 Result = t.Dict[str, t.Any]
@@ -94,7 +94,9 @@ class Tally:
         self.skipped += len(outcome.skipped)
         # First what somebody has to look at: only so many are told.
         self.leave([(made, f"skipped: {why}") for made, why in outcome.skipped])
-        self.leave([(made, "skipped: the row was deleted since it was read") for made in outcome.gone])
+        self.leave(
+            [(made, ("skipped: another process deleted the row after the run had read it")) for made in outcome.gone]
+        )
         self.doubtful += doubtful
         self.tell(
             (made, f"{word}, but the target of the link changed during the repair: {why}") for made, why in doubtful
@@ -241,8 +243,9 @@ def _not_guaranteed(run: RepairRun, plan: t.Sequence[Wrong]) -> t.List[str]:
     """Say of which databases it cannot be guaranteed that nothing moves between the check of a link and its commit."""
     names = sorted({f"cell:{wrong.cell.name}" for wrong in plan})
     return [
-        f"{name} is a Galera cluster, where a lock is valid on one node only. Another node can delete or rename the "
-        "target of a link before the link is committed. So the run reads each target again after the commit."
+        f"{name} is a Galera cluster, where a lock is valid on one node only. Before a repaired link is committed, "
+        "another node of the cluster can delete or rename the target of the link. For this reason the run reads each "
+        "target again after the commit."
         for name in names
         if link_rows.is_cluster(nova.url_of(run.options, name))
     ]
@@ -275,10 +278,10 @@ def _doubtful(tally: Tally, checked: findings.Checked) -> t.Iterator[findings.Fi
 def _aside(tally: Tally) -> str:
     """Say what was not done of what was begun."""
     said = [
-        (tally.skipped, "left unchanged, because of changes after the repair"),
+        (tally.skipped, "left unchanged, because another process made changes after the repair"),
         (tally.gone, "deleted since the repair"),
         (tally.unproven, "left unchanged, because it is not proven that this operation wrote the values"),
-        (len(tally.doubtful), "repaired, with a target that changed during the repair"),
+        (len(tally.doubtful), "repaired, although the target of the link changed during the repair"),
     ]
     return "".join(f", {count(number, 'row')} {what}" for number, what in said if number)
 
@@ -384,7 +387,7 @@ def _write_down(
 
 def _refuse_lost(lock: nova.AdvisoryLock) -> None:
     if not lock.still_held():
-        raise StackguardError("the database connection that holds the lock was lost: run the same command again")
+        raise StackguardError("the run lost the database connection that holds its lock: run the same command again")
 
 
 # --- what stands against it -----------------------------------------------------------------------------------
@@ -395,7 +398,7 @@ def refuse_nonsense(request: plans.LinkRequest) -> None:
     strange = sorted(set(request.codes) - set(REPAIRABLE))
     if strange:
         raise StackguardError(
-            f"repair_codes: {', '.join(strange)} cannot be repaired; the run can repair {', '.join(REPAIRABLE)}"
+            f"repair_codes: the run cannot repair {', '.join(strange)}, but only {', '.join(REPAIRABLE)}"
         )
     if not 1 <= request.batch_size <= MOST or request.limit < 0:
         raise StackguardError(f"repair_batch_size must be 1 to {MOST}, and repair_limit must not be negative")
@@ -461,8 +464,8 @@ def _too_many(links: Links, plan: t.Sequence[Wrong], request: plans.LinkRequest)
     if len(plan) + unlisted > request.limit:
         evidence = {"rows that would change": len(plan), "rows not looked at": unlisted, "repair_limit": request.limit}
         remedy = (
-            "Select fewer rows (repair_hosts, repair_codes), or raise repair_limit when you know why so many "
-            "rows are wrong. --diff shows the first rows."
+            "Select fewer rows (repair_hosts, repair_codes), or raise repair_limit if you know why so many rows are "
+            "wrong. --diff shows the first rows."
         )
         yield findings.finding("SG514", findings.Subject("host", "repair_limit"), evidence, remedy)
 
@@ -529,7 +532,7 @@ def _settle(run: RepairRun, book: Book) -> None:
         said = {batches.DONE: "the batch was committed", batches.VOID: "the batch was not committed"}.get(
             ended, UNPROVEN
         )
-        run.say(f"batch {number}: the run ended during the write: {said}")
+        run.say(f"batch {number}: the earlier run ended while it wrote this batch: {said}")
         rows.mark(number, ended)
 
 

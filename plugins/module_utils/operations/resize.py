@@ -68,7 +68,7 @@ class Resize(Planned):
     def problem(cls, options: t.Mapping[str, t.Any]) -> t.Optional[str]:
         """Return what is missing."""
         if options["action"] == lifecycle.APPLY and not options["flavor"]:
-            return "flavor: the new flavor is required"
+            return "flavor: set the new flavor"
         return None
 
     # --- finding
@@ -133,7 +133,7 @@ class Resize(Planned):
         plan = plans.plan(request, found, zone, decision.pin, method, why)
         about = {"server": self.identity, "flavor": flavor[0], "flavor_name": flavor[1].name, "zone": zone}
         told = {"server": self.identity, "zone": zone, "strategy": method, "why": why, "report": report}
-        would = f"{found.name} would be resized in {zone}"
+        would = f"outside check mode the run would resize {found.name} within zone {zone}"
         return Prepared(plan, about, self._approved(flavor, zone, method), told, would)
 
     def _request(self, flavor: Flavor) -> ResizeRequest:
@@ -256,5 +256,5 @@ def _identity(run: ServerRun) -> str:
         named = sorted({str(entry["about"]["server"]) for entry in found if entry["subject"] == word})
     if len(named) != 1:
         what = "no server is" if not named else f"{len(named)} servers are"
-        raise Refused(f"{what} called {word}: use the uuid")
+        raise Refused(f"{what} called {word}. Use the uuid of the server")
     return named[0]

@@ -251,7 +251,7 @@ class HostReturn:
         result = self._result(needs.READ_HOST)
         domains = result.get("domain_uuids")
         if domains is None:
-            raise Stopped(f"{self._inventory_name} was not read: {task_results.why(result)}")
+            raise Stopped(f"the run could not read {self._inventory_name}: {task_results.why(result)}")
         if self.scratch.readers is None:
             found = ceph_readers.readers(evidence.load_dir(self.directory), [self._inventory_name])
             self.scratch.readers = [reader.name for reader in found]
@@ -299,7 +299,7 @@ class HostReturn:
         return _Judged(decision, plan, standing, shown)
 
     def _refuse(self, number: int, shown: str) -> t.NoReturn:
-        why = f"{number} reasons to keep nova-compute stopped\n{shown}"
+        why = f"there are {number} reasons to keep nova-compute stopped\n{shown}"
         if self.scratch.owned:
             raise Stopped(why)
         stays = f", and operation {self.scratch.operation_id} stays open" if self.scratch.operation_id else ""
@@ -310,7 +310,8 @@ class HostReturn:
         journal = self._open_journal()
         if (journal or {}).get("operation_id", "") != self.scratch.operation_id:
             raise Refused(
-                f"SG706 operation-open: another run has worked on {self.host} at the same time. Run return_host again"
+                f"SG706 operation-open: another run of return_host has worked on {self.host} during this run. Run "
+                "return_host again"
             )
         self._show(judged)
         if journal is not None:
@@ -352,14 +353,18 @@ class HostReturn:
         more = plans.beyond(judged.plan, begun)
         if more and self.approver.expected:
             raise Refused(
-                f"{self.approver.variable} is {self.approver.expected}, but operation {operation} would clear more "
-                f"than that plan now: {'; '.join(more)}. Nothing was changed. Resume the operation without "
-                f"{self.approver.variable}, or end the operation with {self.run.variable('action')}={lifecycle.ABORT}"
+                f"{self.approver.variable} is {self.approver.expected}, but operation {operation} would now clear more "
+                f"than this approved plan contains: {'; '.join(more)}. Nothing was changed. Resume the operation "
+                f"without {self.approver.variable}, or end the operation with "
+                f"{self.run.variable('action')}={lifecycle.ABORT}"
             )
         if self.run.check_mode:
             self.scratch.changed = bool(judged.plan.steps)
             self.scratch.diff = terminal.plan_diff(judged.plan)
-            said = f"operation {operation} is open and would be resumed: {self._to_clear(judged)}"
+            said = (
+                f"operation {operation} is open, and outside check mode this run would resume it: "
+                f"{self._to_clear(judged)}"
+            )
             return self._end("resumed", said, well=True)
         self._own(Book.take_up(self.run, journal, f"resumed: {self._to_clear(judged)}", journals.OPEN), journal)
         self.run.say(f"resuming operation {operation}: {self._what}")
@@ -374,7 +379,10 @@ class HostReturn:
         states = {step.name: self.book.state_of(step.name) for step in plan.steps}
         self.book.journal = {**self.book.journal, "plan": to_plain(plan), "steps": states}
         self.book.tell(**{SHA256: value})
-        self.book.note(f"added to the plan, because found after the plan was made: {'; '.join(more)}")
+        self.book.note(
+            "the run added these leftovers to the plan, because it found them after it had made the plan: "
+            f"{'; '.join(more)}"
+        )
         self.scratch.plan_sha256 = value
 
     # --- steps
@@ -385,8 +393,8 @@ class HostReturn:
         again = [step.title for step in judged.plan.steps if step.name in self.scratch.carried]
         if more or again:
             if any(step.name == plans.DOMAINS for step in judged.plan.steps):
-                raise Stopped("more domains whose servers are on other hosts have appeared during the run")
-            raise Stopped(f"these steps are left, or became necessary during the run: {'; '.join([*more, *again])}")
+                raise Stopped("during the run, more domains appeared whose servers are on other hosts")
+            raise Stopped(f"these steps are not done, or became necessary during the run: {'; '.join([*more, *again])}")
         if not judged.plan.steps:
             return self._finished(judged)
         step = judged.plan.steps[0]
@@ -406,7 +414,7 @@ class HostReturn:
         """Take what the host answered, which has verified the end of each."""
         result = self._result(needs.END_DOMAINS)
         if not task_results.ended_well(result) or not result.get("results"):
-            raise Stopped(f"the domains were not ended: {task_results.why(result)}")
+            raise Stopped(f"the run could not end the domains: {task_results.why(result)}")
         return self._done(plans.DOMAINS)
 
     def _lift(self, params: Json) -> ReturnCall:
@@ -434,14 +442,17 @@ class HostReturn:
         opened = tuple(findings.standing(checks.open_evacuations(request), self.run.overrides))
         if opened:
             shown = terminal.findings_text(Checked(opened), ())
-            raise Stopped(f"the compute service stays disabled and forced down\n{shown}", Checked(opened))
+            raise Stopped(
+                (f"the run does not release the compute service, which stays disabled and forced down\n{shown}"),
+                Checked(opened),
+            )
         connection, reason = self.connect(), params["reason"]
         service = compute_services.find_service(connection, self.host)
         held = (service.disabled_reason if service else None) or ""
         if held != reason:
             raise Stopped(
-                f"SG707 lock-held: the compute service of {self.host} has the reason {held or 'none'}, expected "
-                f"{reason}. The run does not change it"
+                f"SG707 lock-held: the compute service of {self.host} has the disabled reason {held or 'none'}, "
+                f"expected {reason}. The run does not change this compute service"
             )
         status = str(self.options["status"])
         wanted = {"status": status, "reason": RETURNED if status == "disabled" else None, "forced_down": False}
@@ -457,7 +468,7 @@ class HostReturn:
             self._close(judged)
             said = f"{self.host} is clear, operation {self.scratch.operation_id} is finished; {notes}"
         else:
-            said = f"nothing to clear on {self.host}; {notes}"
+            said = f"there is nothing to clear on {self.host}; {notes}"
         if judged.dead:
             return self._end(DISKS, _dead_text(self.host, judged.dead, notes, judged.shown))
         return self._end(CLEAR, said, well=True)
@@ -472,7 +483,7 @@ class HostReturn:
                     "the run can no longer release the compute service, because another evacuation of the host needs "
                     f"a start of nova-compute. End this operation with {self.run.variable('action')}={lifecycle.ABORT}"
                 )
-            self.book.mark(step.name, journals.DONE, "nothing was left to do")
+            self.book.mark(step.name, journals.DONE, "nothing was left to do in this step")
         self.book.close(journals.FINISHED, f"nothing is left to clear on {self.host}")
 
     def _stop(self, message: str, checked: t.Optional[Checked] = None) -> ReturnCall:
@@ -508,7 +519,7 @@ class HostReturn:
             unchecked.append(Unchecked(code, self.host, f"{said}: {why}"))
         elif scratch.checked is None:
             # Asked for, or aborted: a gate that reads only the verdict must not take that for a pass.
-            said = "this run did not judge the host" if scratch.ended_well else why
+            said = "this run did not check the host" if scratch.ended_well else why
             unchecked.append(Unchecked("SG709", self.host, said))
         before = _checked(scratch.checked) if scratch.checked else Checked()
         report = findings.report(
@@ -524,7 +535,7 @@ class HostReturn:
 def _abort_text(host: str, journal: t.Mapping[str, t.Any]) -> str:
     """Return what an abort leaves: what is done stays done, and a step that was begun may be done."""
     steps = runner.progress(journal)
-    parts = [f"operation {journal['operation_id']} is aborted, and the run has undone none of its steps"]
+    parts = [f"operation {journal['operation_id']} is aborted, and the changes of its completed steps remain"]
     for state, said in ((journals.DONE, "done"), (journals.APPLYING, "begun, possibly done")):
         parts += [f"{said}: {step['title']}" for step in steps if step["state"] == state]
     parts += [f"not done: {step['title']}" for step in steps if step["state"] == journals.PENDING]
@@ -537,12 +548,13 @@ def _dead_text(host: str, dead: t.Sequence[Finding], notes: str, shown: str) -> 
     closed = [item for item in dead if item.code == checks.DEAD_DISK]
     reasons = []
     if closed:
-        wanted = "When nova-compute runs, hard-reboot each of these servers"
-        reasons.append(f"{count(len(closed), 'running domain')} cannot use the disks of the server. {wanted}")
+        wanted = "As soon as nova-compute runs, hard-reboot each of these servers"
+        reasons.append(f"{count(len(closed), 'running domain')} cannot use the disks of their servers. {wanted}")
     if len(closed) < len(dead):
         unread = count(len(dead) - len(closed), "disk")
         reasons.append(
-            f"the run does not know whether running domains can use {unread}, because no host examined the storage"
+            f"the run does not know whether running domains can use {unread}, because no host has read the disks in "
+            "Ceph"
         )
     return f"nothing is left to clear on {host}, but {'. Also, '.join(reasons)}. {notes}\n{shown}"
 

@@ -44,7 +44,9 @@ def _playbook() -> t.Dict[str, t.Any]:
     if began is None:
         pid = os.getpid()
     elif began.pid is None or began.pid != os.getppid():
-        raise StackguardError(f"the playbook (process {began.pid}) ended before this task began: nothing was changed")
+        raise StackguardError(
+            f"the playbook (process {began.pid}) ended before this task began, so this task changed nothing"
+        )
     else:
         pid = began.pid
     return {"pid": pid, "pid_start": processes.start_time(pid)}
@@ -83,8 +85,8 @@ def refuse_while_it_runs(
     operation = f"operation {journal['operation_id']}"
     if run.get("controller") != mine["controller"]:
         raise StackguardError(
-            f"SG707 lock-held: {operation} was begun on {run.get('controller')}. If that run has ended, set "
-            f"{option}=true"
+            f"SG707 lock-held: {operation} began on another Ansible controller ({run.get('controller')}). If the run "
+            f"there has ended, set {option}=true"
         )
     above = run.get("playbook") or {}
     for process in (run, above if above != mine.get("playbook") else {}):

@@ -99,7 +99,9 @@ class JournalHost:
         before = journal.get("run") or {}
         ended = run_owner.has_ended(before)
         if ended is False and not before.get("ended") and not take_over:
-            raise StackguardError(f"SG707 lock-held: {journals.run_text(before)} runs on this machine")
+            raise StackguardError(
+                f"SG707 lock-held: {journals.run_text(before)} is still active on this Ansible controller"
+            )
         request = {
             "op": "journal_claim",
             **self._about,

@@ -65,7 +65,7 @@ def decide(bundle: Bundle, facts: HostFacts, path: t.Optional[str] = None) -> Co
 def _needed(value: t.Optional[_T], facts: HostFacts, part: str) -> _T:
     if value is None:
         reasons = [item.reason for item in facts.unread if item.part == part]
-        raise IdentityError(f"{part} of the host was not read: {'; '.join(reasons) or 'no reason is known'}")
+        raise IdentityError(f"the run could not read {part} of the host: {'; '.join(reasons) or 'no reason is known'}")
     return value
 
 
@@ -97,7 +97,9 @@ def _cells(bundle: Bundle, host: str) -> t.List[CellFacts]:
         raise IdentityError("the list of cells was not read")
     for cell in bundle.databases.cells:
         if cell.scope and host not in cell.scope:
-            raise IdentityError(f"the run read cell {cell.name} only for {', '.join(cell.scope)}, not for {host}")
+            raise IdentityError(
+                f"the facts of cell {cell.name} are only about the hosts {', '.join(cell.scope)}, not about {host}"
+            )
     return bundle.databases.cells
 
 
@@ -158,14 +160,14 @@ def _own_files(facts: HostFacts, target: str, identity: str) -> t.Iterator[str]:
         if item.error is not None:
             yield f"{item.path} exists, but contains no valid uuid: {item.error}"
         elif item.uuid != identity:
-            yield f"{item.path} holds {item.uuid}, but the compute node of this host is {identity}"
+            yield f"{item.path} contains {item.uuid}, but the uuid of this host's compute node is {identity}"
 
 
 def _other_hosts(bundle: Bundle, own: str, identity: str) -> t.Iterator[str]:
     for name, host in sorted(bundle.hosts.items()):
         for item in host.compute_id_files or []:
             if name != own and item.uuid == identity:
-                yield f"{item.path} on host {name} holds the same uuid {identity}"
+                yield f"{item.path} on host {name} contains the same uuid {identity}"
 
 
 def _unseen(bundle: Bundle, own: str) -> t.List[str]:

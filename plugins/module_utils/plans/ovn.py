@@ -106,11 +106,11 @@ def renaming(
         found = ", ".join(entry.name for entry in mine) or "none"
         raise PlanError(
             f"exactly one chassis must have the hostname {old}, and its name must be the system-id of Open vSwitch "
-            f"({external.get('system-id')}). Found chassis: {found}. An override does not help"
+            f"({external.get('system-id')}). Found chassis: {found}. You cannot override this problem"
         )
     others = [entry for entry in read.chassis or [] if entry.uuid != mine[0].uuid]
     if any(new in (entry.hostname, entry.name) for entry in others):
-        raise PlanError(f"another chassis already has the name {new}. An override does not help")
+        raise PlanError(f"another chassis already has the name {new}. You cannot override this problem")
     stored = needed(rows, "the port bindings in neutron's database (neutron_db_url)")
     return OvnRenaming(read, stored, mine[0], external, old, new, host.inventory_name, timeout)
 
@@ -152,13 +152,13 @@ def notes(about: OvnRenaming) -> t.List[str]:
     """Return what to know beside the steps."""
     tools = (
         "OVN: do not let a deployment tool work on this host until the run has ended. A tool that writes the hostname "
-        "into Open vSwitch cuts guests off from the network. Do not run neutron-ovn-db-sync-util during the run: the "
-        "run cannot detect it."
+        "into Open vSwitch cuts guests off from the network. Do not start neutron-ovn-db-sync-util during the run, "
+        "because the run cannot detect this tool."
     )
     found = [tools]
     if about.chassis.name in (about.facts.gateways or []):
         found.append(
-            "OVN: this chassis is a gateway of routers. The name of the chassis does not change, so no gateway fails "
+            "OVN: this chassis is a gateway of routers. The name of the chassis stays the same, so no gateway fails "
             "over."
         )
     return found

@@ -20,16 +20,16 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
 
 #: What a plan says where an override of SG317 passes that OVN's databases were not read.
 NOT_VERIFIED = (
-    "OVN: the run does not verify the chassis, since OVN's databases were not read (SG317). Compare ovn-sbctl list "
-    "Chassis with the new name before the host gets servers."
+    "OVN: the run does not verify the chassis, because it could not read OVN's databases (SG317). Before you let the "
+    "host take servers, verify that ovn-sbctl list Chassis shows the new name as the hostname of the chassis."
 )
 NOT_KNOWN = (
-    "OVN: it is not known whether the host has OVN (SG317), and the run verifies no chassis. Compare ovn-sbctl list "
-    "Chassis with the new name before the host gets servers."
+    "OVN: it is not known whether the host has OVN (SG317), so the run verifies no chassis. Before you let the host "
+    "take servers, verify that ovn-sbctl list Chassis shows the new name as the hostname of the chassis."
 )
 ROUTED = (
-    "OVN with routed provider networks: restart neutron's API after the run. Neutron maps the segments to the new "
-    "hostname when it starts."
+    "OVN with routed provider networks: restart neutron's API after the run. Neutron maps the network segments to the "
+    "new hostname only when neutron's API starts."
 )
 
 
@@ -71,10 +71,11 @@ def _chassis(facts: OvnFacts, host: HostFacts, names: t.Tuple[Names, Names], tim
     if len(mine) != 1 or (host.ovs_external_ids is not None and mine[0].name != own):
         seen = ", ".join(entry.name for entry in mine) or "none"
         raise PlanError(
-            f"chassis with the hostname {old}: {seen}; Open vSwitch's system-id is {own}. An override does not help"
+            f"chassis with the hostname {old}: {seen}; Open vSwitch's system-id is {own}. You cannot override this "
+            "problem"
         )
     if any(new in (entry.hostname, entry.name) for entry in facts.chassis or [] if entry.uuid != mine[0].uuid):
-        raise PlanError(f"a chassis is called {new} already. An override does not help")
+        raise PlanError(f"another chassis already has the name {new}. You cannot override this problem")
     params = {
         "old": old,
         "new": new,

@@ -485,7 +485,8 @@ def _agents_can_follow(context: PlanContext) -> None:
     if signs and context.before.host != context.after.host:
         raise PlanError(
             f"the ports of {context.before.host} belong to OVN ({', '.join(signs)}), but neutron shows no OVN agent "
-            "with this name. An override of SG317 does not help: the name of the host would change before its ports"
+            "with this name. An override of SG317 does not help, because the name of the host would change before its "
+            "ports"
         )
     if not context.request.has_neutron_db or context.before.host == context.after.host or not agents:
         return
@@ -506,7 +507,7 @@ def libvirt_will_follow(context: PlanContext) -> None:
     if tried is not None and decided and tried.hostname != context.after.hypervisor_hostname:
         raise PlanError(
             f"libvirt would report the name {tried.hostname} for this host, not {context.after.hypervisor_hostname}. "
-            "An override of SG124 does not help: the rename would stop after it changed the databases"
+            "An override of SG124 does not help, because the rename would stop after it has changed the databases"
         )
 
 
@@ -528,9 +529,8 @@ def _nothing_runs_on_under_the_old_name(context: PlanContext) -> None:
         return
     if _l2_agents(context) and not agent_units_of(context):
         raise PlanError(
-            "set rename_agent_units to the unit of the L2 agent, which the run does not know. Otherwise the agent "
-            "would keep running under the old name, and put every port of a guest on the dead VLAN. An override of "
-            "SG709 does not help"
+            "set rename_agent_units to the systemd unit of the L2 agent, which the run does not know. If the L2 agent "
+            "kept its old name, it would put every port of a guest on the dead VLAN. An override of SG709 does not help"
         )
     # neutron-lib placement/utils.py: uuid5 of the host's name; ml2/drivers/mech_agent.py compares them.
     derived = [

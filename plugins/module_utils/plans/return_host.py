@@ -51,7 +51,10 @@ def _cleared(made: Plan) -> t.Iterator[t.Tuple[t.Tuple[str, ...], str]]:
             yield (step.name, str(domain["uuid"])), f"domain {domain['name']} ({domain['uuid']})"
         for lift in step.params.get("lifts") or ():
             for address in lift["addresses"]:
-                yield (step.name, str(lift["fsid"]), str(address)), f"blocklist entry {address} in Ceph {lift['fsid']}"
+                yield (
+                    (step.name, str(lift["fsid"]), str(address)),
+                    (f"blocklist entry {address} in Ceph cluster {lift['fsid']}"),
+                )
         if step.name == RELEASE:
             yield (step.name, str(step.params["reason"])), f"disabled compute service ({step.params['reason']})"
 
@@ -62,16 +65,16 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
         return [
             (
                 f"nova-compute runs on {host}, and Nova has unfinished evacuation records of this host: each start of "
-                "nova-compute ends one record of a server"
+                "nova-compute completes one record of a server"
             ),
             f"restart nova-compute on {host}, wait for Join ServiceGroup in its log, then run return_host again",
         ]
     if clearing.held_until_start is not None:
         return [
-            f"when this run has ended, start nova-compute on {host}: its service stays disabled and forced down",
-            "then run return_host again to release the service: Nova refuses the release until nova-compute has run",
+            f"when this run has ended, start nova-compute on {host}: the service stays disabled and forced down",
+            "then run return_host again to release the service, because Nova refuses the release until it has run",
         ]
-    return ["start nova-compute when this run has ended: return_host does not start nova-compute"]
+    return ["start nova-compute when this run has ended, because return_host does not start nova-compute"]
 
 
 def domain_params(clearing: Clearing, uri: str) -> t.Dict[str, t.Any]:

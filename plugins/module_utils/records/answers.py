@@ -30,12 +30,12 @@ def load(directory: t.Optional[str], folder: str, names: t.Sequence[str]) -> t.L
 
 def _one(directory: t.Optional[str], folder: str, name: str) -> DoctorHost:
     if not directory:
-        return DoctorHost(name, kind="failed", reason="the host was not checked")
+        return DoctorHost(name, kind="failed", reason="the run did not check the host")
     path = os.path.join(directory, evidence.relative(folder, name))
     try:
         with open(path, encoding="utf-8") as stream:
             return facts.from_plain(DoctorHost, json.load(stream), path)
     except FileNotFoundError:
-        return DoctorHost(name, kind="failed", reason="the host gave no answer")
+        return DoctorHost(name, kind="failed", reason="the host did not answer the run")
     except (OSError, ValueError, facts.FactsError) as error:
-        return DoctorHost(name, kind="failed", reason=f"the host's answer cannot be read: {error}")
+        return DoctorHost(name, kind="failed", reason=f"the run cannot read the host's answer: {error}")

@@ -37,7 +37,7 @@ _NAME = re.compile(r"batch-(\d{6,})(?:\.(done|void|undone|unproven))?\.json")
 def directory(state_dir: str, kind: str, operation_id: str) -> str:
     """Return where an operation's batches are. Raises :class:`JournalError` for what is no operation id."""
     if not re.fullmatch(r"[0-9a-z_]+", kind) or not re.fullmatch(r"[0-9A-Za-z-]+", operation_id):
-        raise journals.JournalError(f"{kind} {operation_id}: not an operation")
+        raise journals.JournalError(f"{kind} {operation_id} is not the id of an operation")
     return os.path.join(state_dir, f"{kind}-{operation_id}")
 
 
@@ -53,7 +53,7 @@ def write(place: str, number: int, rows: t.Sequence[t.Any]) -> None:
 def mark(place: str, number: int, state: str) -> None:
     """Note how a batch ended. Raises :class:`JournalError` for one that is not there."""
     if state not in STATES:
-        raise journals.JournalError(f"{place}: {state} is not a state of a batch")
+        raise journals.JournalError(f"{place}: {state} is not a valid state of a batch")
     found = states(place)
     if number not in found:
         raise journals.JournalError(f"{place}: there is no batch {number}")

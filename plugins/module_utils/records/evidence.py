@@ -236,7 +236,9 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
     unreachable = {name: _load_reason(path) for name, path in _files(directory, UNREACHABLE)}
     for name in sorted(set(hosts) & set(unreachable)):
         # The run was killed between the two writes of a save: which one is the newer cannot be told.
-        raise FactsError(f"{directory}: host {name} is both in {HOSTS} and in {UNREACHABLE}: read the host again")
+        raise FactsError(
+            f"{directory}: the evidence has host {name} in {HOSTS} and in {UNREACHABLE}: read this host again"
+        )
     cloud = _load_optional(os.path.join(directory, CLOUD), CloudFacts)
     databases = _load_optional(os.path.join(directory, DATABASES), DatabaseFacts)
     links = _load_optional(os.path.join(directory, LINKS), LinkFacts)
@@ -409,7 +411,7 @@ def instance_uuids(directory: str) -> t.List[str]:
 def with_unread(bundle: Bundle, inventory_names: t.Iterable[str]) -> Bundle:
     """Return the evidence with every one of these hosts in it: one that left no trace is one that was not read."""
     missing = set(inventory_names) - {*bundle.hosts, *bundle.unreachable}
-    reasons = dict.fromkeys(sorted(missing), "not read: the task ended before the host answered")
+    reasons = dict.fromkeys(sorted(missing), "not read, because the task ended before the host answered")
     return dataclasses.replace(bundle, unreachable={**bundle.unreachable, **reasons})
 
 
@@ -449,14 +451,14 @@ def _files(directory: str, folder: str) -> t.List[t.Tuple[str, str]]:
 def _load_host(path: str, name: str) -> HostFacts:
     facts = from_plain(HostFacts, _load_json(path), path)
     if facts.inventory_name != name:
-        raise FactsError(f"{path}: the file has the facts of {facts.inventory_name}")
+        raise FactsError(f"{path}: the file contains the facts of another host, {facts.inventory_name}")
     return facts
 
 
 def _load_reason(path: str) -> str:
     data = _load_json(path)
     if not isinstance(data, dict) or not isinstance(data.get("reason"), str):
-        raise FactsError(f"{path}: expected an object with a reason")
+        raise FactsError(f"{path}: expected a JSON object with the key reason")
     return str(data["reason"])
 
 
@@ -465,7 +467,7 @@ def _load_failures(path: str) -> t.Dict[str, str]:
         return {}
     data = _load_json(path)
     if not isinstance(data, dict) or not all(isinstance(reason, str) for reason in data.values()):
-        raise FactsError(f"{path}: expected an object of reasons")
+        raise FactsError(f"{path}: expected a JSON object with a reason for each source")
     return {str(source): str(reason) for source, reason in data.items()}
 
 
@@ -474,7 +476,7 @@ def _load_operations(path: str) -> t.Optional[t.List[OperationRecord]]:
         return None
     data = _load_json(path)
     if not isinstance(data, list):
-        raise FactsError(f"{path}: expected a list of operations")
+        raise FactsError(f"{path}: expected a JSON list of operations")
     return [from_plain(OperationRecord, item, f"{path}[{index}]") for index, item in enumerate(data)]
 
 
@@ -483,7 +485,7 @@ def _load_requested(path: str) -> t.List[str]:
         return []
     data = _load_json(path)
     if not isinstance(data, list) or not all(isinstance(source, str) for source in data):
-        raise FactsError(f"{path}: expected a list of sources")
+        raise FactsError(f"{path}: expected a JSON list of sources")
     return sorted(str(source) for source in data)
 
 

@@ -58,9 +58,9 @@ def _load(directory: str, name: str) -> Kept:
     except (ValueError, RecursionError):
         return Kept(moment, None, f"{path}: not JSON")
     if not isinstance(data, dict) or data.get("schema") != SCHEMA or not isinstance(data.get("content"), dict):
-        return Kept(moment, None, f"{path}: not a report of this version")
+        return Kept(moment, None, f"{path}: the file is not a report of this version of the collection")
     if data.get("sha256") != _digest(data["content"]):
-        return Kept(moment, None, f"{path}: changed since it was written")
+        return Kept(moment, None, f"{path}: the report has changed since it was written")
     return Kept(moment, data["content"])
 
 

@@ -61,7 +61,7 @@ def open_new(directory: str, journal: t.Dict[str, t.Any], ended: t.Optional[int]
     with _locked(directory):
         if ended is not None and count_closed(directory, journal["kind"]) != ended:
             raise JournalError(
-                f"{path}: another operation has ended since this one was planned: run the same command again"
+                f"{path}: another operation has ended since the run made this plan: run the same command again"
             )
         try:
             # A link refuses what is there already, whoever made it: version 0.1 opened without this lock.
@@ -377,7 +377,7 @@ def close(directory: str, journal: t.Dict[str, t.Any]) -> str:
     """
     if journal.get("state") not in FINAL:
         raise JournalError(
-            f"operation {journal.get('operation_id')} is {journal.get('state')}: the run cannot close it"
+            f"operation {journal.get('operation_id')} is {journal.get('state')}, so the run cannot close its journal"
         )
     path = path_of(directory, journal["kind"])
     closed = os.path.join(directory, "closed")

@@ -36,7 +36,7 @@ def read(directory: str, kind: str) -> t.Optional[t.Dict[str, t.Any]]:
     except (OSError, ValueError) as error:
         raise JournalError(f"{path}: {error}") from error
     if not isinstance(journal, dict) or journal.get("schema") != SCHEMA:
-        raise JournalError(f"{path}: not a journal of schema {SCHEMA}")
+        raise JournalError(f"{path}: the file is not a journal of schema {SCHEMA}")
     return journal
 
 

@@ -361,10 +361,12 @@ class _Reader:
         values: t.Dict[str, t.Any] = {}
         for name in self._text.members():
             if name not in hints:
-                raise FactsError(f"{where}: unknown field {name!r}: did a newer version of this collection write it?")
+                raise FactsError(
+                    f"{where}: unknown field {name!r}. Check whether a newer version of this collection wrote the file"
+                )
             if name in values:
                 raise FactsError(
-                    f"{where}.{name}: the key appears twice: was the file put together from several files?"
+                    f"{where}.{name}: the key appears twice. Check whether the file was put together from several files"
                 )
             values[name] = self._read(hints[name], f"{where}.{name}")
         for field in dataclasses.fields(cls):
@@ -399,7 +401,8 @@ class _Reader:
             for key in self._text.members():
                 if key in found:
                     raise FactsError(
-                        f"{where}.{key}: the key appears twice: was the file put together from several files?"
+                        f"{where}.{key}: the key appears twice. Check whether the file was put together from several "
+                        "files"
                     )
                 found[self._one(key)] = self._read(item, f"{where}.{key}")
             return found

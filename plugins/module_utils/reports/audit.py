@@ -55,7 +55,7 @@ FAIL_ON: t.Mapping[str, t.Tuple[str, ...]] = {
 }
 VERDICTS = {
     "pass": "The audit read everything that you requested, and there are no findings.",
-    "warn": "There is no blocker. Check the warnings and the undecided checks.",
+    "warn": "There is no blocker. Check the warnings and the undecided checks in the report.",
     "block": "Resolve these blockers before you begin maintenance.",
 }
 #: Entries of "what to do now", and objects that one names.
@@ -323,7 +323,7 @@ def table(found: AuditResult, against: t.Optional[changes.Changes] = None) -> st
     """Return the outcome as a short table for a terminal."""
     lines = [f"verdict {found.verdict}: {VERDICTS[found.verdict]}", _counted(found)]
     if against is not None and against.since is not None:
-        gone = "gone" if against.comparable else "not seen (incomplete comparison: see changes.json)"
+        gone = "gone" if against.comparable else "not reported again (the comparison is incomplete: see changes.json)"
         lines.append(
             f"since    {against.since}: {len(against.new)} new, {against.known} known, {len(against.gone)} {gone}"
         )
@@ -362,9 +362,9 @@ def _ways_lines(found: AuditResult) -> t.List[str]:
     for way in contested[:TO_DO]:
         done = [*(["keep nova-compute stopped"] if way.keep_stopped else []), *[entry.code for entry in way.steps]]
         later = ", ".join(dict.fromkeys(entry.code for entry, _when in way.put_off))
-        lines.append(f"order    {way.names}: {', '.join(done) or 'nothing now'}; not yet: {later} (see report.html)")
+        lines.append(f"order    {way.names}: now {', '.join(done) or 'nothing'}, later {later} (see report.html)")
     if len(contested) > TO_DO:
-        lines.append(f"order    and {count(len(contested) - TO_DO, 'more host')}: see report.json, remedies")
+        lines.append(f"order    {count(len(contested) - TO_DO, 'more host')}: see the remedies in report.json")
     return lines
 
 

@@ -269,11 +269,11 @@ def _forecast(found: audit.AuditResult, fleet: _Fleet) -> t.Dict[str, t.Any]:
 
 def _sentence(outcomes: t.Mapping[str, int], lost: int) -> str:
     words = {
-        STARTS: lambda n: f"{count(n, 'host')} would start and touch no guest",
+        STARTS: lambda n: f"{count(n, 'host')} would start without a change to any guest",
         TOUCHES: lambda n: f"{count(n, 'host')} would change guests",
         REFUSES: lambda n: f"{count(n, 'host')} would refuse to start",
         DESTROYS: lambda n: f"{count(n, 'host')} would destroy {count(lost, 'guest')}",
-        "unknown": lambda n: f"for {count(n, 'host')} this is not known",
+        "unknown": lambda n: f"the effect is not known for {count(n, 'host')}",
     }
     return ", ".join(words[name](outcomes[name]) for name in reversed(OUTCOMES) if outcomes[name])
 
@@ -315,18 +315,24 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
     )
     unread = [host for host in zone.hosts if host.no_room is None]
     judged = len(zone.hosts) - len(unread)
-    named = ", ".join(f"{host.name}: {amount(host.no_room_mib)} do not fit" for host in short[:NAMED])
+    named = ", ".join(f"{host.name} (no room for {amount(host.no_room_mib)})" for host in short[:NAMED])
     more = f", and {count(len(short) - NAMED, 'more host')}" if len(short) > NAMED else ""
     if not judged:
-        return f"{zone.name}: not known, because none of its hosts was read"
+        return f"{zone.name}: the capacity is not known, because none of its hosts was read"
     if not short:
-        words = f"{zone.name} survives the loss of any host"
+        words = f"If any one host of {zone.name} is lost, the other hosts have room for its guests"
     elif len(short) == judged:
-        words = f"{zone.name} does not survive the loss of any host ({named}{more})"
+        words = (
+            f"Whichever host of {zone.name} is lost, the other hosts have too little room for its guests: {named}{more}"
+        )
     else:
-        words = f"{zone.name} survives the loss of any host except {named}{more}"
+        words = (
+            f"If any one host of {zone.name} is lost, the other hosts have room for its guests, except for "
+            f"{named}{more}"
+        )
     return (
-        f"{words}. Not known for {count(len(unread), 'host')} that {'was' if len(unread) == 1 else 'were'} not read"
+        f"{words}. This is not known for {count(len(unread), 'host')} that {'was' if len(unread) == 1 else 'were'} not "
+        "read"
         if unread
         else words
     )
@@ -344,11 +350,11 @@ def capacity_words(host: capacity_outlook.HostOutlook) -> str:
     if host.total is None or host.need is None:
         return f"not read: {host.reason or 'the memory or the domains of the host'}"
     verdict = (
-        f"{count(host.no_room, 'guest')} ({amount(host.no_room_mib)}) would find no room"
+        f"no room for {count(host.no_room, 'guest')} ({amount(host.no_room_mib)})"
         if host.no_room
-        else "all would find room"
+        else "room for all these guests"
     )
-    unknown = f"; {count(host.unknown, 'host')} of this zone not read" if host.unknown else ""
+    unknown = f"; {count(host.unknown, 'host')} of this zone could not be read" if host.unknown else ""
     return (
         f"{amount(host.available or 0)} of {amount(host.total)} available. An evacuation would move "
         f"{count(host.guests or 0, 'running guest')} with {amount(host.need)} of memory. The other hosts of "
@@ -388,7 +394,10 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
         r"journals",
         "Make sure that the audit can read the journal directory: stackguard_state_dir on stackguard_state_host.",
     ),
-    (r"listed|counted", "Repair the listed links and run the audit again, or raise audit_links_listed."),
+    (
+        r"listed|counted",
+        ("Repair the listed links and run the audit again, or raise audit_links_listed to list more links."),
+    ),
     (
         r"link|cell|database|migrations|instances|mapping",
         (
@@ -408,7 +417,7 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
         ),
     ),
 )
-_LOOK = "Read the page of the code, which shows the sources that the check needs."
+_LOOK = "Read the page of the finding code. The page lists the sources that the check needs."
 
 
 def _coverage(found: audit.AuditResult) -> t.List[t.Dict[str, t.Any]]:

@@ -90,7 +90,7 @@ def history(kept: t.Iterable[Kept]) -> History:
             continue
         # The newest counts; of one without a moment it is not known when it was.
         unknown = damaged is not None and damaged_at is None
-        damaged = damaged if unknown else f"the history is damaged: {entry.reason or 'a report of another layout'}"
+        damaged = damaged if unknown else f"the history is damaged: {entry.reason or 'a report has an unknown format'}"
         damaged_at = None if unknown else entry.moment
     return History(tuple(sorted(reports, key=lambda one: one.generated_at)), damaged, damaged_at)
 
@@ -237,7 +237,7 @@ def _damage(history: History, fit: t.Optional[Earlier], now: Earlier) -> t.List[
 def _against(then: Earlier, now: Earlier) -> t.List[str]:
     """Return every reason why an earlier report may excuse nothing."""
     reasons = [
-        f"{what} are not the same"
+        f"{what} differ between the two audits"
         for what, name in (
             ("the hosts", "hosts"),
             ("the sources that were requested", "requested"),
@@ -248,7 +248,8 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
     ]
     if COUNTED not in then.scope:
         reasons.append(
-            "another version wrote the earlier report, which does not record the items that were only counted"
+            "another version of this collection wrote the earlier report, which does not contain the items that were "
+            "only counted"
         )
     if now.scope["cloud"] is None and not now.scope["stores"]:
         reasons.append("the cloud is not known: the evidence has neither its name nor its databases")
@@ -258,7 +259,9 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
     undecided = _undecided(now) - _undecided(then)
     if undecided:
         codes = sorted({code for code, _object in undecided})
-        reasons.append(f"this audit did not decide {', '.join(codes[:5])}{' ...' if len(codes) > 5 else ''}")
+        reasons.append(
+            f"this audit could not decide the checks {', '.join(codes[:5])}{' ...' if len(codes) > 5 else ''}"
+        )
     return reasons
 
 

@@ -45,7 +45,11 @@ def _nearest(typed: str, code: str) -> str:
     near += [names[name] for name in difflib.get_close_matches(typed.casefold(), names, 3, 0.7)]
     if not near:
         return "Without a code, the run lists all codes."
-    return "The nearest are " + ", ".join(f"{item} ({CATALOGUE[item].slug})" for item in dict.fromkeys(near)) + "."
+    return (
+        "The most similar codes are "
+        + ", ".join(f"{item} ({CATALOGUE[item].slug})" for item in dict.fromkeys(near))
+        + "."
+    )
 
 
 def listing() -> str:

@@ -198,8 +198,8 @@ def must_decide(report: Json, query: Query, fail_if: str) -> None:
         )
     if (query.codes or query.hosts) and not _number(report.get("hosts")):
         raise QueryError(
-            "findings_fail_if: the report is about no compute host (hosts is 0), so it decides nothing about codes or "
-            "hosts. Run the audit with the hosts"
+            "findings_fail_if: the report contains no compute host (hosts is 0), so it cannot answer a query about "
+            "codes or hosts. Run the audit again with the compute hosts"
         )
 
 
@@ -292,7 +292,7 @@ def message(found: Answer, report: Json) -> str:
     """Return the outcome in a sentence or a few."""
     entries = f"{found.number} {'entry' if found.number == 1 else 'entries'}"
     what = count(found.number, "finding") if found.findings else entries
-    parts = [f"The query selects {what} of the report of {report['generated_at']} (verdict {report['verdict']})."]
+    parts = [f"The query selects {what} from the report of {report['generated_at']} (verdict {report['verdict']})."]
     if found.undecided:
         number = count(len(found.undecided), "unchecked item")
         parts.append(f"The report has {number} ({_listed(found.undecided)}), which the audit did not decide.")

@@ -69,14 +69,19 @@ STATES: t.Mapping[str, Ended] = {
         "aborted", WARN, "The operation was ended before all its steps were done, and its journal is closed."
     ),
     journals.OPEN: Ended(
-        "open", BLOCK, "The operation is not finished. Its journal is open: resume the operation, or end it."
+        "open",
+        BLOCK,
+        (
+            "The operation is not finished. The journal of the operation is open: resume the operation, or "
+            "end the operation."
+        ),
     ),
     journals.ROLLING_BACK: Ended(
-        "open", BLOCK, "The rollback is not finished. Its journal is open: finish the rollback."
+        "open", BLOCK, "The rollback is not finished. The journal of the operation is open: finish the rollback."
     ),
     PLANNED: Ended("planned", None, "Check mode: nothing was changed. This is the whole plan."),
     "resumed": Ended("open", WARN, "Check mode: nothing was changed. An open operation would be resumed."),
-    "refused": Ended("refused", BLOCK, "Nothing was changed. The blockers below are all the reasons."),
+    "refused": Ended("refused", BLOCK, "Nothing was changed. The list of blockers below is complete."),
     "disks-not-open": Ended(
         "disks not open",
         BLOCK,
@@ -85,9 +90,11 @@ STATES: t.Mapping[str, Ended] = {
     ),
     "incomplete": Ended("incomplete", BLOCK, "The operation has ended, and some servers did not move."),
     "none": Ended("nothing to do", None, "Nothing was changed."),
-    "clear": Ended("nothing to do", None, "Nothing was changed: no server is on the host."),
+    "clear": Ended("nothing to do", None, "Nothing was changed, because no server is on the host."),
     "failed": Ended("failed", BLOCK, "The run failed. The journal records what the run changed."),
-    "unknown": Ended("unknown", BLOCK, "The run could not read the state of the operation. The journal has the state."),
+    "unknown": Ended(
+        "unknown", BLOCK, ("The run could not read the state of the operation. The journal contains the state.")
+    ),
 }
 
 
@@ -343,15 +350,21 @@ def _events(shown: OperationRun) -> t.List[t.Dict[str, str]]:
 
 #: By action: what its step has proven once it is done. What it said itself comes after it.
 PROVES: t.Mapping[str, t.Tuple[str, str]] = {
-    "service_status": ("operation lock", "The compute service has the status and the reason of this operation."),
+    "service_status": (
+        "operation lock",
+        ("The compute service has the status and the disabled reason that this operation sets."),
+    ),
     "lock_guests": ("guests locked", "Nova refuses the owners' requests while the host is renamed."),
     "settle": ("no task in flight", "No guest of the host had a task in progress when the run continued."),
     "drain_queues": ("no request waiting", "RabbitMQ had no request for the old name."),
     "stop_units": ("service stopped", "The run verified that the units are stopped and masked."),
-    "cell_rows": ("cell database", "Each row had the expected old value, and was read back with the new value."),
-    "api_rows": ("API database", "Each row had the expected old value, and was read back with the new value."),
-    "providers": ("placement", "Each provider was read back under its new name."),
-    "neutron": ("neutron", "Agents and ports were read back under the new name."),
+    "cell_rows": (
+        "cell database",
+        "Each database row had the expected old value, and was read back with the new value.",
+    ),
+    "api_rows": ("API database", "Each database row had the expected old value, and was read back with the new value."),
+    "providers": ("placement", "Each resource provider was read back under its new name."),
+    "neutron": ("neutron", "The network agents and ports were read back under the new name."),
     "ovn_ports_by_chassis": (
         "OVN ports",
         "Each port of the host requested its chassis by name, and the chassis kept each port.",
@@ -365,9 +378,9 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     ),
     "ovn_chassis": (
         "OVN chassis",
-        "The chassis was read back with the new hostname; no port requests the old hostname.",
+        "The chassis was read back with the new hostname, and no port requests the old hostname.",
     ),
-    "host_names": ("canonical name", "The host's names and files were read back; libvirt reports the new name."),
+    "host_names": ("canonical name", "The host's names and files were read back, and libvirt reports the new name."),
     "guests": ("guests unharmed", "The QEMU process, uuid and definition of each guest are as in the plan."),
     "compute_up": ("service up", "nova-compute started under the new name, with the same node and ids."),
     "agents_alive": ("network agents", "Neutron reports the agents alive under the new name."),
@@ -379,7 +392,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "guard": ("guard snapshots", "Each image was read back with its id and its snapshot."),
     "unguard": ("guards removed", "No image has a guard snapshot of this operation."),
     "end_domains": ("domains ended", "Neither libvirt nor the process table of the host has any of these domains."),
-    "unblock": ("blocklist", "In each cluster, a host that reaches the cluster removed the entries."),
+    "unblock": ("blocklist", "For each Ceph cluster, a host that reaches the cluster removed the blocklist entries."),
     "release": ("service released", "The compute service was read back with the status of the plan."),
     "hold": ("host held", "The compute service is disabled with the reason of this operation."),
     "leave": ("host released", "The compute service has the status of the plan."),
@@ -420,17 +433,22 @@ def _fence_proofs(shown: OperationRun) -> t.Iterator[t.Dict[str, str]]:
         covers = "; ".join(f"Ceph {fsid}: {in_words({'addresses': found})}" for fsid, found in sorted(clusters.items()))
         words = f"{proof.get('kind')} of {proof.get('host')}, read on {proof.get('source')}: {proof.get('read')}. "
         machine = proof.get("kind") in OF_MACHINE
-        words += f"The proof covers {'the whole machine' if machine else covers or 'nothing that the journal names'}."
+        words += (
+            "The proof covers "
+            f"{'the whole machine' if machine else covers or 'no Ceph cluster that is recorded in the journal'}."
+        )
         yield _proof(FENCE_PROOF, words, str(proof.get("at")))
     if isinstance(attested, dict):
-        words = f"No proof, but a statement of {attested.get('by')}: {attested.get('reason')}"
+        words = f"There is no technical proof, but {attested.get('by')} states: {attested.get('reason')}"
         yield _proof("attestation", words, str(attested.get("at")))
     listed = {fsid: found for fsid, found in (shown.about.get("blocklisted") or {}).items() if found}
     if listed:
         words = "; ".join(f"Ceph {fsid}: {in_words({'addresses': found})}" for fsid, found in sorted(listed.items()))
         yield _proof("OSD blocklist", f"The blocklist has these entries of this operation: {words}", "")
     if shown.about.get("machine_id"):
-        yield _proof("machine", f"The operation is for the machine {shown.about['machine_id']}.", "")
+        yield _proof(
+            "machine", (f"The operation belongs to the machine with the machine-id {shown.about['machine_id']}."), ""
+        )
 
 
 def _proof(what: str, words: str, at: str) -> t.Dict[str, str]:
@@ -514,7 +532,12 @@ def _remains(shown: OperationRun, steps: t.Sequence[Json], servers: t.Sequence[J
         rows.append(_row(f"{count(len(stay), 'server')} did not move: {named}. The reason for each server is below."))
     guarded = sum(1 for server in servers if server["guarded"])
     if guarded and not shown.is_open:
-        rows.append(_row(f"{count(guarded, 'server')} may have a guard snapshot left: an audit names each (SG508)."))
+        rows.append(
+            _row(
+                f"{count(guarded, 'server')} may still have guard snapshots. An audit lists these guard snapshots "
+                "(SG508)."
+            )
+        )
     if shown.state in REACHED and not shown.check_mode:
         rows += _afterwards(shown)
     return rows
@@ -567,7 +590,8 @@ def _afterwards(shown: OperationRun) -> t.Iterator[t.Dict[str, t.Any]]:
         host = str(shown.about.get("host") or shown.variables.get("evacuate_host") or "")
         command = f"ansible-playbook stackguard.nova.return_host -i INVENTORY --check -e return_host={host}"
         yield _row(
-            "Do not start nova-compute on the dead host. Before the host comes back, let return_host verify it.",
+            "Do not start nova-compute on the dead host. Before the host returns to service, verify the host with "
+            "return_host.",
             command if _PLAIN.match(host) else "",
         )
     elif shown.playbook == "drain_host":

@@ -19,7 +19,7 @@ Json = t.Dict[str, t.Any]
 
 #: States of a run that has begun nothing: its report needs no word about a journal.
 NOTHING_BEGUN = ("none", "refused")
-NO_RESULT = "the run ended before it decided anything: see the output of the run"
+NO_RESULT = "the run ended without a result: see the output of the run"
 AGAIN = "The operation is not finished. Run the same command again to resume."
 
 

@@ -70,7 +70,7 @@ def _findings(metrics: _Metrics, found: AuditResult) -> None:
         ({"code": code, "slug": CATALOGUE[code].slug, "severity": level}, counted[code, level])
         for code, level in sorted({*decided, *counted}, key=lambda key: (key[0], SEVERITIES.index(key[1])))
     ]
-    metrics.gauge("findings", "Findings, by code and severity. An undecided code has no value.", values)
+    metrics.gauge("findings", "Findings, by code and severity. A code whose check is undecided has no value.", values)
     totals = [({"severity": level}, found.report["counts"][level]) for level in SEVERITIES]
     metrics.gauge("findings_by_severity", "All findings, by severity.", totals)
     passed = found.report["counts"]["overridden"]
@@ -90,7 +90,8 @@ def _forecast(metrics: _Metrics, found: AuditResult) -> None:
     metrics.gauge("forecast_guests_destroyed", "Guests that starts of nova-compute would destroy.", [({}, lost)])
     metrics.gauge(
         "host_forecast",
-        "What nova-compute of a host would do if it started now: 1 for the forecast outcome.",
+        "What nova-compute of a host would do if it started now. The forecast outcome has the value 1, the other "
+        "outcomes have the value 0.",
         [
             ({"host": start.inventory_name, "outcome": name}, int(start.outcome == name))
             for start in found.starts

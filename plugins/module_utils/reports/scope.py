@@ -124,7 +124,7 @@ def _none(what: str, source: str, bundle: Bundle) -> Part:
 def _optional(what: str, part: t.Any, wanted: bool) -> Part:
     if part is not None:
         return Part(what, True, "")
-    return Part(what, False, "not read") if wanted else Part(what, None, "not there, or not requested")
+    return Part(what, False, "not read") if wanted else Part(what, None, "not available, or not requested")
 
 
 def _seconds(bundle: Bundle) -> t.Optional[int]:

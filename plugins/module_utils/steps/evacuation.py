@@ -219,7 +219,7 @@ class Evacuator:
             self._blind += 1
             if self._blind > BLIND_LOOKS:
                 raise
-            self.remark(f"Nova does not answer ({error}). The evacuations that were already sent continue")
+            self.remark(f"Nova does not answer ({error}). The evacuations that the run has already requested continue")
             return None
         self._blind = 0
         return seen
@@ -296,7 +296,7 @@ class Evacuator:
         error = answers[moving.uuid]
         if error is None:
             moving.asked = True
-            self.remark(f"{moving.name}: evacuation to {moving.target} sent")
+            self.remark(f"{moving.name}: evacuation to {moving.target} requested")
             return False
         status = error.data.get("status")
         if status == 409 and moving.busy < BUSY_TRIES:
@@ -352,7 +352,9 @@ class Evacuator:
     def _overdue(self, moving: _EvacuationInTransit, host: t.Optional[str], status: str) -> bool:
         if self.monotonic() - moving.started <= self.timeout:
             return False
-        reason = f"the evacuation has not ended within {int(self.timeout)} s; Nova may still be working on it"
+        reason = (
+            f"the evacuation has not ended within {int(self.timeout)} s. Nova may still be working on this evacuation"
+        )
         return self._end(moving, UNKNOWN, host, status, reason)
 
     def _record(self, uuid: str) -> t.Optional[str]:

@@ -61,7 +61,7 @@ class LockGuests:
             )
         mine = sorted(guest.uuid for guest in found if guest.reason == params["reason"])
         others = len(found) - len(mine)
-        left = f", {others} already locked by others" if others else ""
+        left = f", {others} already locked by other users" if others else ""
         return Done(f"{count(len(mine), 'guest')} locked{left}", {"locked": mine})
 
     def recall(self, memory: t.Mapping[str, t.Any]) -> None:
@@ -102,7 +102,7 @@ class Settle:
                 found = guests_here(self.systems, params)
             busy[:] = [f"{guest.name} ({guest.uuid}): {guest.task_state}" for guest in found if guest.task_state]
             if busy and self.systems.monotonic() - begun > params["timeout"]:
-                what = f"these tasks of guests have not ended within {params['timeout']} s: {', '.join(busy)}"
+                what = f"the tasks of these guests have not ended within {params['timeout']} s: {', '.join(busy)}"
                 raise StepError(what, changed_meanwhile=True)
             return None if busy else "no task in progress"
 
@@ -152,7 +152,7 @@ class LostRequests:
         stuck = standing(found.findings, self.systems.overrides)
         if stuck:
             said = findings_text(found, self.systems.overrides)
-            raise StepError(f"these tasks of guests will never end:\n{said}", checked=found)
+            raise StepError(f"the tasks of these guests will never end:\n{said}", checked=found)
         if found.findings:
             self.systems.remark(findings_text(found, self.systems.overrides))
         total = sum(len(entries) for entries in asked.values())

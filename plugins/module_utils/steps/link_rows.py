@@ -290,7 +290,10 @@ def _compared(
 
 def _reason(entry: t.Any) -> str:
     first = rows.problems(entry)[0]
-    return f"the row changed since it was read: {first['column']} is {first['found']!r}, expected {first['expected']!r}"
+    return (
+        f"the row changed after the run had read it: {first['column']} is {first['found']!r}, expected "
+        f"{first['expected']!r}"
+    )
 
 
 def _leave_out(connection: sa.Connection, outcome: BatchOutcome, broken: t.Mapping[Premise, str]) -> None:

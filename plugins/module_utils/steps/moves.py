@@ -77,7 +77,7 @@ class ProbeError(AgainError):
     """Before anybody is sent, the source hosts are to try whether they reach the destinations."""
 
     def __init__(self, bundle: Bundle, probes: t.Sequence[reachability.Probe]) -> None:
-        super().__init__(f"the run first tests {count(len(probes), 'connection')} to destinations")
+        super().__init__(f"the run first tests {count(len(probes), 'connection')} from source hosts to destinations")
         self.bundle = bundle
         self.probes = tuple(probes)
 
@@ -131,7 +131,11 @@ class RoundHistory:
         self.failures[host] = self.failures.get(host, 0) + 1
         if self.failures[host] >= FAILURES:
             self.closed.setdefault(
-                host, f"{count(self.failures[host], 'server')} failed on this host, the most recent one with: {why}"
+                host,
+                (
+                    f"the moves of {count(self.failures[host], 'server')} to this host failed, the most recent "
+                    f"one with: {why}"
+                ),
             )
 
 
@@ -276,7 +280,9 @@ class ZoneMover(Mover):
             if self.blind > BLIND_LOOKS:
                 raise
             if self.blind == 1:
-                self.systems.remark(f"{guest.name}: {error}. The migration that was already sent continues")
+                self.systems.remark(
+                    f"{guest.name}: {error}. The migration that the run has already requested continues"
+                )
             return False
         self.blind = 0
         return ended or guest in self.postponed
@@ -340,7 +346,8 @@ class ZoneMover(Mover):
         host, why = self.table.again(guest.uuid, guest.tried, self._closed(guest))
         if host is None and self._falls_back(guest):
             self.systems.remark(
-                f"{guest.name}: Nova cannot move the server live. The run uses a cold migration, which stops the server"
+                f"{guest.name}: Nova cannot live-migrate the server. The run uses a cold migration, which stops the "
+                "server"
             )
             guest.cold, guest.live, guest.tried = True, False, {}
             host, why = self.table.again(guest.uuid, guest.tried, self._closed(guest))
@@ -373,15 +380,15 @@ class ZoneMover(Mover):
         if server["status"] == "ERROR":
             self.past.doubtful[guest.uuid] = target
         if open_before and target in self.past.closed:
-            self.systems.remark(f"the run sends no further server to {target}: {self.past.closed[target]}")
+            self.systems.remark(f"the run moves no further server to {target}: {self.past.closed[target]}")
         self.keep(self.past)
 
     def _cannot(self, guest: MoveInTransit, status: str) -> bool:
         """One that its move left in ERROR is examined first."""
         if guest.uuid in self.past.doubtful:
             self.systems.remark(
-                f"{guest.name} is in ERROR. The run finds out where the QEMU of this server runs before it sends "
-                "another server"
+                f"{guest.name} is in ERROR. Before the run moves another server, it finds out where the QEMU of this "
+                "server runs"
             )
             return True
         return super()._cannot(guest, status)
@@ -416,7 +423,7 @@ class ZoneMover(Mover):
             guest.reverting = server["status"] == "VERIFY_RESIZE" and self._revert(guest)
         if guest.reverting and server["status"] == "VERIFY_RESIZE":
             return self._wait(guest, server)
-        return self._fail(guest, "the server is outside its zone")
+        return self._fail(guest, "the server is on a host outside its zone")
 
     def _zone(self, host: str) -> t.Optional[str]:
         """The zone of a host: hundreds that arrived before are looked at in a row, so that it is asked now and then."""
@@ -500,10 +507,10 @@ class MoveServers:
         waiting = [*waiting, *mover.postponed]
         if past.doubtful:
             raise AgainError(
-                f"{count(len(past.doubtful), 'server')} in ERROR after a move. The run reads the hosts again"
+                f"{count(len(past.doubtful), 'server')} in ERROR after a move, so the run reads the hosts again"
             )
         if waiting:
-            raise AgainError(f"{count(len(waiting), 'server')} left to move. The run measures the hosts again")
+            raise AgainError(f"{count(len(waiting), 'server')} still to move, so the run measures the hosts again")
         # One that has left and is there again is no more expected than a stranger.
         self._nobody_came(params, {*here, *known} - set(mover.moved))
         self._none_hidden(params, mover)
@@ -533,7 +540,7 @@ class MoveServers:
             # What does not answer takes nobody else in this run.
             for host, why in reached.closed.items():
                 past.closed.setdefault(host, why)
-                self.systems.remark(f"the run sends no server to {host}: {past.closed[host]}")
+                self.systems.remark(f"the run moves no server to {host}: {past.closed[host]}")
             self.context.keep(past)
             decision = checks.preflight(evidence, request, overrides, busy, past.tried, past.closed)
         problems = [
@@ -542,7 +549,7 @@ class MoveServers:
             if item.object.kind not in ("instance", "migration")
         ]
         if problems:
-            raise StepError(f"the run sends no further server:\n{findings_text(Checked(tuple(problems)))}")
+            raise StepError(f"the run moves no further server:\n{findings_text(Checked(tuple(problems)))}")
         # What was examined here counts, not what the hosts alone say.
         kept = [
             item for item in decision.checked.findings if item.code != failed_move.CODE or item.object.id not in errors
@@ -584,7 +591,7 @@ class MoveServers:
                 errors[uuid] = failed_move.told(state)
                 # Another one may end like it, and stay so.
                 for host in sorted(where - {server.host} if server.host in where else where):
-                    past.closed.setdefault(host, f"server {server.name} is in ERROR since its move to this host")
+                    past.closed.setdefault(host, f"server {server.name} has been in ERROR since its move to this host")
         self.context.keep(past)
         return list(servers.values()), errors
 
@@ -594,7 +601,7 @@ class MoveServers:
         try:
             now = server_records.server_as_listed(cloud, server.id)
             if now is None or (now.status, now.task_state, now.host) != ("ERROR", None, server.host):
-                return "the server has changed since then"
+                return "the server has changed since the run examined it"
             server_actions.reset_state(cloud, server.id)
             now = server_records.server_as_listed(cloud, server.id)
         except ApiError as error:
@@ -650,7 +657,7 @@ class MoveServers:
             found = server_records.servers_on(self.systems.cloud, params["host"])
         late = [server.name for server in found if server.id not in seen]
         if late and self.context.approved:
-            way = f"Resume without {self.context.request.option('expect_plan')} to move these servers"
+            way = f"To move these servers too, resume without {self.context.request.option('expect_plan')}"
             raise StayError(
                 f"these servers arrived on {params['host']} and are not in the approved plan: {', '.join(late)}. {way}"
             )

@@ -45,7 +45,10 @@ PASSES = 20
 TRIES = 3
 #: Seconds that a port may take until its chassis has it again.
 CLAIM = 10
-_AGAIN = "An update by an owner may have cut a port off from the network. Run the same command again"
+_AGAIN = (
+    "While the run changed the ports, an update by a port's owner may have cut the port off from the network. "
+    "Run the same command again"
+)
 
 
 class PortWatch:
@@ -114,9 +117,11 @@ class PortWatch:
         told = self.told()
         hangs = self.end()
         if died or hangs:
-            raise StepError(f"the watch over the ports {'ended unexpectedly' if died else 'does not end'}. {_AGAIN}")
+            raise StepError(
+                f"the run's observation of the ports {'ended unexpectedly' if died else 'does not end'}. {_AGAIN}"
+            )
         if self._problem is not None:
-            raise StepError(f"the watch over the ports failed: {_reason(self._problem)}. {_AGAIN}")
+            raise StepError(f"the run's observation of the ports failed: {_reason(self._problem)}. {_AGAIN}")
         return told
 
     def end(self) -> bool:
@@ -447,8 +452,14 @@ class Bindings:
                     systems.sleep(1)
         told = f"{count(moved.changed, 'row')} changed"
         told += f", {moved.already} already correct" if moved.already else ""
-        told += f"; new since the plan: {', '.join(moved.unplanned[:5])}" if moved.unplanned else ""
-        return told + (f"; deleted or moved by their owners: {', '.join(moved.gone[:5])}" if moved.gone else "")
+        told += (
+            (f"; rows that appeared after the plan was made: {', '.join(moved.unplanned[:5])}")
+            if moved.unplanned
+            else ""
+        )
+        return told + (
+            (f"; rows of ports that their owners deleted or moved: {', '.join(moved.gone[:5])}") if moved.gone else ""
+        )
 
 
 class PortsByHost:

@@ -39,7 +39,9 @@ class ChassisRenamed:
             session.close()
         found = _compared(systems, params, facts)
         ports = count(len(facts.switch_ports or []), "port")
-        told = f"chassis {name}: hostname {new}, same tunnel endpoints; {ports} read, none requests {old}"
+        told = (
+            f"chassis {name}: hostname {new}, same tunnel endpoints; the run read {ports}, and no port requests {old}"
+        )
         return Done(told, noted(found, systems.overrides))
 
     def _wait_for_hostname(self, params: Params) -> None:
@@ -51,8 +53,8 @@ class ChassisRenamed:
         def lacking() -> str:
             chassis = session.now(params)
             return (
-                f"hostname {new} of chassis {params['chassis']['name']}, which now has the hostname "
-                f"{chassis.hostname if chassis else 'of no chassis'} (external_ids:hostname of Open vSwitch)"
+                f"chassis {params['chassis']['name']} to have the hostname {new} from external_ids:hostname of Open "
+                f"vSwitch (now: {chassis.hostname if chassis else 'no such chassis'})"
             )
 
         session.systems.wait(lacking, params["timeout"], seen)
@@ -67,7 +69,9 @@ class ChassisRenamed:
             done = [row.nb_cfg or 0 for row in rows if row.name == name]
             return "seen" if done and done[0] >= number else None
 
-        session.systems.wait(lambda: f"ovn-controller of {params['new']} takes part again", params["timeout"], seen)
+        session.systems.wait(
+            lambda: f"ovn-controller of {params['new']} to process changes again", params["timeout"], seen
+        )
 
     def undo(self, params: Params) -> None:
         """Never reached: the old host is gone."""

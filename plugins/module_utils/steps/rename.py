@@ -708,7 +708,7 @@ class ComputeUp:
             if (params.get("pass_interval") or 0) < 0:
                 raise StepError(
                     f"nova-compute logged: {self._transient}. Because of update_resources_interval, nova-compute does "
-                    "not update its resources again"
+                    "not update its resources again for this run to verify"
                 )
             self._quiet_from, self._quiet_since = now["mark"], self.systems.monotonic()
             self.systems.remark(

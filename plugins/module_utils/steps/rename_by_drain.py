@@ -108,7 +108,7 @@ class Mover:
         waiting = self.work(guests)
         if self.failed:
             told = "; ".join(self.failed)
-            left = f" (the move of {count(len(waiting), 'guest')} was not started)" if waiting else ""
+            left = f" (the run did not start to move {count(len(waiting), 'guest')})" if waiting else ""
             raise StepError(
                 f"{told}{left}. Every guest stays on its current host. Run the same command again to resume"
             )
@@ -174,7 +174,7 @@ class Mover:
         if self.method(guest, server["status"]) is None:
             return self._cannot(guest, server["status"])
         if not self.find_host(guest):
-            return self._fail(guest, "the run has tried every host without success")
+            return self._fail(guest, "the run has tried to move the guest to every host, without success")
         if guest.not_before <= self.systems.monotonic():
             self._ask(guest, server)
         return False
@@ -301,8 +301,8 @@ class GuestsAtHome:
             _come_home(self.systems, params)
         except StepError as error:
             raise StepError(
-                f"{error}. The other changes are rolled back. To finish the rollback and leave these guests where they "
-                "are now, run the same command with -e rename_drain_return=false"
+                f"{error}. All other changes of the rename are rolled back. To finish the rollback and leave these "
+                "guests where they are now, run the same command with -e rename_drain_return=false"
             ) from error
 
 
@@ -470,7 +470,9 @@ class HostEmpty:
 
         return Done(
             self.systems.wait(
-                lambda: f"an empty host; still on the host: {', '.join(left[:5])}", params["timeout"], seen
+                lambda: f"the host to be empty, but these are still on the host: {', '.join(left[:5])}",
+                params["timeout"],
+                seen,
             )
         )
 
@@ -529,8 +531,8 @@ class DeleteService:
         if not self._exists(params):
             raise StepError(
                 f"the compute service {params['service_id']} of {params['host']} was deleted, with its compute node, "
-                "resource provider and host mapping. A rollback is no longer possible. Run the same command without "
-                "rollback to finish the rename"
+                "resource provider and host mapping. A rollback is no longer possible. To finish the rename, run the "
+                "same command without rename_action=rollback"
             )
 
     def _exists(self, params: Params) -> bool:
@@ -576,7 +578,7 @@ class Register:
                 f"the host started with its old identity {node}: nova-compute still reads a compute_id file with this "
                 "uuid"
             )
-        told = f"service {service_id}, node {node}: up and mapped"
+        told = f"service {service_id}, node {node}: the service is up, and the host is mapped to its cell"
         return Done(told, {"service_id": service_id, "provider": node})
 
     def undo(self, params: Params) -> None:
@@ -635,7 +637,8 @@ class Register:
         except TimedOutError as error:
             raise DiscoveryError(
                 f"{error}. Run nova-manage cell_v2 discover_hosts on a controller node of the cloud, then run the same "
-                "command again. With rename_discover_command and rename_discover_host, the run does this itself"
+                "command again. If you set rename_discover_command and rename_discover_host, the run runs this command "
+                "itself"
             ) from error
 
 

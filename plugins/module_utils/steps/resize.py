@@ -152,7 +152,7 @@ class _Server:
         """Whether it has another flavor than before."""
         flavor = server.flavor
         if flavor is None:
-            raise StepError(f"the flavor of server {server.name} was not read")
+            raise StepError(f"the run could not read the flavor of server {server.name}")
         return [flavor.name, flavor.vcpus, flavor.ram, flavor.disk] != list(self.params["old_flavor"])
 
     def wanted(self, server: ApiServer) -> bool:
@@ -202,7 +202,7 @@ class ResizeServer:
             if found.status == "ERROR":
                 raise TakeBackError(f"server {found.name} is in ERROR: {server.why()}")
             if server.wanted(found) and server.resized(found):
-                return f"on {found.host}, another user has already confirmed the resize"
+                return f"on {found.host}: another user has already confirmed the resize"
             if asked[0]:
                 raise TakeBackError(f"Nova did not resize server {found.name}: {server.why()}")
             if found.status not in AT_REST:

@@ -145,11 +145,13 @@ class Runner:
             except StepError as error:
                 if error.changed_meanwhile and _only_quiet_steps(plan, journal):
                     self.voice.end("a value has changed since it was read")
-                    self.voice.remark("the run has done only preparations, and undoes them now")
+                    self.voice.remark(
+                        "the run has only prepared the operation so far, and now undoes these preparations"
+                    )
                     self.backward(journal)
                     raise StepError(
-                        f"{error}. The run had done only preparations, and has undone them: everything is as before. "
-                        "Run the same command again."
+                        f"{error}. The run had done only preparations, and has undone them, so everything is as before "
+                        "the run. Run the same command again."
                     ) from error
                 raise
         return self._close(journal, journals.FINISHED)
@@ -176,8 +178,8 @@ class Runner:
         if unknown:
             raise StepError(
                 f"another version of this collection began operation {plan.operation_id}. This version does not know "
-                f"these steps of the operation: {', '.join(unknown)}. Nothing was changed. Use the other version to "
-                "end the operation"
+                f"these steps of the operation: {', '.join(unknown)}. Nothing was changed. Use the other version of "
+                "the collection to end the operation"
             )
         return plan
 

@@ -216,8 +216,11 @@ def test_the_largest_goes_to_the_roomiest_and_then_the_others_fill_up():
     guests = [guest("a", 3000), guest("b", 2000), guest("c", 1000)]
     assignments = assign(guests, [host("host0", 4096), host("host1", 3500)])
     assert places(assignments) == {"a": "host0", "b": "host1", "c": "host1"}
-    assert planner.why_not(assignments, "a", "host0") == "4096 MiB of real memory before this server, 1096 MiB after it"
-    assert planner.why_not(assignments, "a", "host1").startswith("the server goes to host0")
+    assert (
+        planner.why_not(assignments, "a", "host0")
+        == "the host has 4096 MiB of free real memory before this server arrives, and 1096 MiB after it"
+    )
+    assert planner.why_not(assignments, "a", "host1").startswith("the run chose host0 for the server")
 
 
 def test_not_enough_for_the_third_of_five():
@@ -225,18 +228,21 @@ def test_not_enough_for_the_third_of_five():
     assignments = assign(guests, [host(room=2500)])
     assert places(assignments) == {"a": "host0", "b": "host0"}
     assert codes(assignments) == {"c": "SG501", "d": "SG501", "e": "SG501"}
-    assert planner.why_not(assignments, "c", "host0") == "500 MiB of real memory are left; 1000 MiB are needed"
+    assert (
+        planner.why_not(assignments, "c", "host0")
+        == "this host has 500 MiB of real memory left, but the server needs 1000 MiB"
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "code", "says"),
     [
-        ({"room_mib": 1023}, "SG501", "1023 MiB of real memory are left"),
+        ({"room_mib": 1023}, "SG501", "1023 MiB of real memory left"),
         ({"zone": "az2"}, "SG512", "zone az2"),
         ({"storage": "local"}, "SG513", "rebuilt from its image"),
         ({"storage": None}, "SG709", "not known where the host stores disks"),
-        ({"images": None}, "SG709", "were not read"),
-        ({"asked": frozenset({"b"})}, "SG709", "were not read"),
+        ({"images": None}, "SG709", "has not read the images"),
+        ({"asked": frozenset({"b"})}, "SG709", "has not read the images"),
         ({"images": frozenset()}, "SG504", "lacks a_disk"),
         ({"free": {"MEMORY_MB": 1023}}, "SG512", "placement has 1023 MEMORY_MB"),
         ({"free": {}}, "SG512", "placement has 0 MEMORY_MB"),

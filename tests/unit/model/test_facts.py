@@ -68,8 +68,8 @@ def spoiled(*path, value=None, drop=False):
     [
         (None, "expected a JSON object"),
         ([], "expected a JSON object"),
-        (spoiled("schema", value=2), "schema 2 is not 1"),
-        (spoiled("schema", drop=True), "schema None"),
+        (spoiled("schema", value=2), "the schema is 2"),
+        (spoiled("schema", drop=True), "the schema is None"),
         (spoiled("surprise", value=1), "evidence: unknown field 'surprise'"),
         (spoiled("collected_at", drop=True), "evidence.collected_at: missing"),
         (spoiled("hosts", value=[]), "evidence.hosts: expected an object, found list"),

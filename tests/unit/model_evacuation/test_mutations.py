@@ -207,7 +207,7 @@ def an_expired_proof_ends_it_well(patch):
 
     def run(carry_out, *args, **kwargs):
         found = carry_out(*args, **kwargs)
-        waits = "expired before the server was sent"
+        waits = "expired before the run requested the evacuation"
         left = {uuid: why for uuid, why in found.left.items() if waits not in why}
         again = found.again and bool(found.outcomes or found.in_transit or found.put_out or left == found.left)
         return dataclasses.replace(found, left=left, again=again)

@@ -166,9 +166,12 @@ def test_by_drain_a_name_that_libvirt_would_not_take_is_refused_before_the_servi
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ({"failed": True, "msg": "no python"}, "no answer: on the compute host: no python"),
-        ({"unreachable": True, "msg": "gone"}, "no answer: the compute host does not answer: gone"),
-        ({"results": [{"ok": True}]}, "no answer: 'rehearsal'"),
+        (
+            {"failed": True, "msg": "no python"},
+            "test of the new name: the request failed on the compute host: no python",
+        ),
+        ({"unreachable": True, "msg": "gone"}, "test of the new name: the compute host does not answer: gone"),
+        ({"results": [{"ok": True}]}, "test of the new name: 'rehearsal'"),
         (
             {"results": [{"ok": True, "rehearsal": {"name": "renamed1", "hostname": None, "reason": "no root"}}]},
             "no root",
@@ -251,7 +254,7 @@ def test_a_name_that_could_not_be_read_is_not_told_as_none(begin, asked, words, 
     assert (answer["failed"], answer["changed"], answer["state"]) == (True, False, "none")
     assert "None" not in answer["msg"]
     assert f"there is nothing {words}" in answer["msg"]
-    assert f"compute8 or compute9 is not known, because nova.conf was not read ({why})" in answer["msg"]
+    assert f"compute8 or compute9, because it could not read nova.conf ({why})" in answer["msg"]
     assert "rename_nova_conf_files" in answer["msg"]
 
 

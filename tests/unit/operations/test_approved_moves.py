@@ -164,7 +164,7 @@ def test_another_operation_id_is_no_other_plan(drain):
 def test_an_operation_is_resumed_by_its_plan_and_options_only(drain):
     value = drain.planned()
     moving.cut(drain.nova, drain.state, 2, prefix="drain", max_parallel=1, expect_plan=value)
-    assert "was begun with the plan" in drain.refused(expect_plan="0" * 64).message
+    assert "began with the plan" in drain.refused(expect_plan="0" * 64).message
     told = drain.refused(action="resume", expect_plan=value, live=False).message
     assert "- request.live: true" in told
     assert "+ request.live: false" in told
@@ -279,7 +279,7 @@ def test_how_long_it_is_waited_for_is_no_other_plan(resized):
 def test_only_a_resize_begun_with_the_plan_is_resumed_by_it(resized):
     value = resized.planned()
     assert resizing.killed(resized.nova, resized.state, 30, expect_plan=value)
-    with pytest.raises(Refused, match="was begun with the plan"):
+    with pytest.raises(Refused, match="began with the plan"):
         resized.run(expect_plan="0" * 64)
     assert resized.run(check=True)["plan_sha256"] == value
     assert resized.run(action="resume", expect_plan=value)["state"] == "finished"

@@ -221,7 +221,7 @@ def test_a_resume_that_cannot_read_the_servers_does_not_take_them_for_gone(life,
     _without(life, monkeypatch, servers=None)
     done = life.run()
     assert (done["failed"], life.done) == (True, [])
-    assert "could not read the servers" in done["msg"]
+    assert "could not read which servers are on" in done["msg"]
 
 
 def test_an_abort_lifts_no_entry_while_the_hold_is_not_read(life, monkeypatch):

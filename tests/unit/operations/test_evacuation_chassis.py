@@ -103,7 +103,7 @@ def test_a_chassis_of_which_neutron_shows_no_agent_may_be_alive(life, databases)
     life.run(**BOTH)
     (item,) = life.report()["findings"]
     assert (item["object"]["id"], item["evidence"]["alive"]) == (row.name, None)
-    assert "verify first" in item["remedy"] and "ovn_sb_connection" in item["remedy"]
+    assert "First verify" in item["remedy"] and "ovn_sb_connection" in item["remedy"]
 
 
 def test_databases_without_the_chassis_do_not_hide_the_agent(life, databases):

@@ -62,8 +62,8 @@ def test_the_guard_of_one_still_in_transit_stays(life):
     assert "Run the same command again" in done["msg"]
     # On the lab: "evacuate_max_rounds rounds have passed The operation is open", and a workflow read "0 needs".
     assert (
-        "rounds is reached; Nova may still be working on these servers, so their guard snapshots remain: guest2. The"
-        in done["msg"]
+        "limit of rounds (evacuate_max_rounds); Nova may still be working on these servers, so their guard snapshots "
+        "remain: guest2. The" in done["msg"]
     )
     assert done["ansible_stats"]["data"]["stackguard"]["message"] == done["msg"]
 
@@ -149,7 +149,7 @@ def test_a_guard_that_no_host_reaches_any_more_names_its_cluster_and_pool(life):
     for action in ("apply", "abort", "abort"):
         done = life.run(action=action)
         assert (done["failed"], life.guarded(), life.open() is not None) == (True, BOTH, True)
-        assert "First bring back a host that reaches pool vms of Ceph cluster fsid" in done["msg"]
+        assert "First make a host available that reaches pool vms of Ceph cluster fsid" in done["msg"]
     life.change = lambda some: some
     done = life.run(action="abort")
     assert (done["failed"], life.guarded(), life.open()) == (False, [], None)
@@ -501,7 +501,7 @@ def test_a_run_that_stops_between_two_waves_names_all_that_are_left(life):
     done = life.run(max_parallel=1)
     assert done["failed"]
     assert set(done["left"]) == {TWO}, done["msg"]
-    assert "Still on compute1" in done["msg"]
+    assert "These servers are still on compute1" in done["msg"]
 
 
 def test_no_machine_is_fenced_for_servers_that_have_all_left_it(life):

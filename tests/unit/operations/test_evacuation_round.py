@@ -164,7 +164,7 @@ def test_a_server_in_transit_is_counted_where_it_is_going():
     world.nova.servers[ONE].update(task="rebuilding", left=5, target="compute3")
     done = world.round(sent=[in_transit()])
     assert (names(done.outcomes), done.again) == ([ONE], True)
-    assert "real memory are left" in done.left[TWO]
+    assert "real memory left" in done.left[TWO]
     assert world.nova.asked == []
     # Nor is placement's room promised twice.
     world = World(ticks=100)
@@ -271,7 +271,7 @@ def test_a_server_that_failed_goes_elsewhere_or_stays_and_is_named():
     second = world.round(first.tried)
     assert second.outcomes == []
     assert (second.again, set(second.left)) == (False, {ONE})
-    assert "the server failed on this host in this run" in second.left[ONE]
+    assert "the run has already tried this host for the server" in second.left[ONE]
     assert states(second) == {TWO: ("compute3", "verified")}
     assert len(world.nova.asked) == 2, "it is not sent to the same host again"
 
@@ -282,7 +282,7 @@ def test_a_server_that_never_ends_is_waited_for_once_and_keeps_no_other():
     world.nova.servers[ONE].update(task="rebuilding", left=10**9, target="compute3")
     first = world.round(sent=[in_transit()])
     assert {entry.uuid: entry.outcome for entry in first.outcomes} == {ONE: "unknown", TWO: "arrived"}
-    assert "Nova may still be working on it" in first.tried[ONE]["(under way)"]
+    assert "Nova may still be working on this evacuation" in first.tried[ONE]["(under way)"]
     last = world.round(first.tried)
     assert (last.again, last.outcomes) == (False, [])
     assert set(last.left) == {ONE}
@@ -363,7 +363,7 @@ def test_memory_that_went_meanwhile_leaves_servers_where_they_are():
     first = world.round()
     assert len(first.outcomes) == 1
     assert len(first.left) == 1
-    assert "real memory are left" in next(iter(first.left.values()))
+    assert "real memory left" in next(iter(first.left.values()))
     assert world.round().again is False
 
 
@@ -421,7 +421,7 @@ def test_ports_that_can_not_be_read_are_reported_and_lose_no_outcome():
 def test_servers_that_can_not_be_read_are_not_taken_for_gone():
     world = World()
     world.change = lambda some: some.having(some.cloud.cloud(servers=None))
-    with pytest.raises(ApiError, match="which servers are still there"):
+    with pytest.raises(ApiError, match="which servers are still on this host"):
         world.round()
     assert world.nova.asked == []
 
@@ -433,7 +433,7 @@ def test_servers_that_can_not_be_read_are_not_taken_for_gone():
     ("change", "said"),
     [
         ({"at": "2026-11-21T05:50:00+00:00"}, "s old"),
-        ({"at": "2026-11-21T06:30:00+00:00"}, "not before now"),
+        ({"at": "2026-11-21T06:30:00+00:00"}, "not a valid time before"),
         ({"host": "compute2"}, "the proof is for a fence of another host: compute2"),
         ({"operation_id": "another"}, "belongs to another operation: another"),
         ({"kind": "command"}, "the proof is for a fence of kind command"),
@@ -488,7 +488,7 @@ def test_a_server_whose_guard_was_not_made_in_this_run_is_not_sent():
     world = World()
     done = world.round(guarded={TWO})
     assert world.nova.asked == [(TWO, "compute3")]
-    assert "did not make the guard snapshots of the server" in done.left[ONE]
+    assert "made no guard snapshots for the server" in done.left[ONE]
 
 
 def test_servers_without_an_image_in_ceph_are_sent_without_a_guard():
@@ -591,7 +591,7 @@ def test_a_state_that_can_not_be_reset_keeps_its_server(monkeypatch):
     request = dataclasses.replace(world.scene.request, resets=("task",))
     done = world.round(request=request)
     assert world.nova.asked == [(TWO, "compute3")]
-    assert "could not be reset: 403 Forbidden" in done.left[ONE]
+    assert "could not reset the server's state: 403 Forbidden" in done.left[ONE]
 
 
 def test_a_server_with_a_task_of_the_dead_host_is_reset_only_where_the_operator_allows_it(monkeypatch):

@@ -63,7 +63,7 @@ def test_a_fence_that_is_read_back_less_often_than_it_says_is_not_proven(monkeyp
             return Reading("it was said to be off", "localhost")
 
     monkeypatch.setitem(FENCES, "watchdog", Watchdog())
-    with pytest.raises(ProofError, match="read back 1 times; 2 readings are needed"):
+    with pytest.raises(ProofError, match="read back 1 times, but 2 readings are needed"):
         fence_proof.prove("watchdog", target(), [{}], AT)
     with pytest.raises(ProofError, match="cannot be read back"):
         fence_proof.prove("watchdog", target(), [{}, {}], AT)
@@ -114,8 +114,8 @@ def test_the_two_readings_are_some_seconds_apart():
 @pytest.mark.parametrize(
     ("states", "said"),
     [
-        (["Off"], "read 1 times; two readings are needed"),
-        ([], "read 0 times; two readings are needed"),
+        (["Off"], "read 1 times, but two readings are needed"),
+        ([], "read 0 times, but two readings are needed"),
         (["Off", "On"], "read as Off, On"),
         (["On", "Off"], "read as On, Off"),
         (["PoweringOff", "PoweringOff"], "read as PoweringOff"),

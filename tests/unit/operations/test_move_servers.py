@@ -192,7 +192,7 @@ def test_check_mode_shows_the_plan_and_changes_nothing(nova, state):
     assert not state.open
     text = "\n".join(said)
     assert "live migration, zone az1" in text
-    assert "MiB of real memory before this server" in text
+    assert "MiB of free real memory before this server" in text
 
 
 def test_enabled_again_only_if_asked_for(nova, state):
@@ -355,7 +355,7 @@ def test_a_host_of_which_nothing_is_known_now_is_an_error_and_nobody_is_reverted
     monkeypatch.setattr(migration.compute_services, "zones_of_hosts", lambda _cloud: {})
 
     def mute(_cloud, host):
-        raise ApiError(f"the cell of compute service {host} does not answer")
+        raise ApiError(f"the cell of the compute service on {host} does not answer")
 
     monkeypatch.setattr(migration.compute_services, "zone_of_host", mute)
     with pytest.raises(StepError, match="does not answer"):
@@ -461,7 +461,9 @@ def test_the_second_server_that_fails_on_a_host_closes_it_for_the_whole_run(monk
     assert result["failed"]
     assert len(sent_to(nova, "compute3")) == 2
     assert {row["status"] for row in nova.servers.values()} == {"ACTIVE"}
-    assert "the run sends no more servers to this host: 2 servers failed on this host" in str(result["left"])
+    assert "the run sends no more servers to this host: the moves of 2 servers to this host failed" in str(
+        result["left"]
+    )
     nova.broken = frozenset()
     assert nova.rounds(state)["state"] == "finished", "run again by the operator it is tried once more"
 

@@ -88,10 +88,10 @@ def test_what_an_earlier_run_passed_by_name_is_still_passed():
 def test_the_report_of_an_operation_that_stopped_says_why_and_is_no_pass():
     made = action()
     made._operation_id = "op1"
-    error = runner.StepError("these tasks of guests will never end:\nSG701 ...", checked=findings.Checked((STUCK,)))
+    error = runner.StepError("the tasks of these guests will never end:\nSG701 ...", checked=findings.Checked((STUCK,)))
     report = made._failed_report(error)["report"]
     assert (report["verdict"], codes(report)) == ("block", (["SG701"], ["SG706"]))
-    assert "these tasks of guests will never end" in report["unchecked"][0]["reason"]
+    assert "the tasks of these guests will never end" in report["unchecked"][0]["reason"]
 
 
 def test_the_report_of_the_preflight_is_kept_where_the_operation_stops():

@@ -289,7 +289,9 @@ def test_a_run_that_was_killed_on_this_controller_is_not_waited_for(directory, c
     """kill -9, and the same command again: at once."""
     opened(directory, clock, **of(process))
     two = run(directory, clock, "two")
-    with pytest.raises(StackguardError, match=f"SG707 .*process {process.pid}, .*runs on this machine"):
+    with pytest.raises(
+        StackguardError, match=f"SG707 .*process {process.pid}, .*is still active on this Ansible controller"
+    ):
         two.claim(stored(directory), False)
     clock.now += 10 * journals.LEASE
     with pytest.raises(StackguardError, match="SG707"):

@@ -80,13 +80,16 @@ MINE = {"uuid": make.node(1)}
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda c: c.host(nova_conf=None, unread=[facts.Unread("nova_conf", "why")]), ["nova_conf", "not read: why"]),
-        (lambda c: c.host(libvirt=None), ["libvirt of the host was not read: no reason is known"]),
+        (
+            lambda c: c.host(nova_conf=None, unread=[facts.Unread("nova_conf", "why")]),
+            ["nova_conf", "could not read nova_conf of the host: why"],
+        ),
+        (lambda c: c.host(libvirt=None), ["could not read libvirt of the host: no reason is known"]),
         (lambda c: c.host(compute_id_files=None), ["compute_id files were not read"]),
         (lambda c: c.without("databases"), ["the databases were not read"]),
         (lambda c: c.databases(cells=None), ["list of cells was not read"]),
         (lambda c: c.cell(2, compute_nodes=None, unread=[facts.Unread("x", "gone away")]), ["cell2", "gone away"]),
-        (lambda c: c.cell(2, scope=["compute2"]), ["cell2", "only for compute2"]),
+        (lambda c: c.cell(2, scope=["compute2"]), ["cell2", "only about the hosts compute2"]),
         (lambda c: c.drop("compute_nodes", MINE), ["no cell has a live compute node of host compute1"]),
         (
             lambda c: c.change("compute_nodes", MINE, host="Compute1"),
@@ -111,9 +114,9 @@ MINE = {"uuid": make.node(1)}
         ),
         (
             lambda c: c.put("compute_id_files", [lost(), here("/etc/nova/compute_id", OTHER)]),
-            ["/etc/nova/compute_id holds", OTHER],
+            ["/etc/nova/compute_id contains", OTHER],
         ),
-        (lambda c: c.put("compute_id_files", [here(PATH, OTHER)]), [f"{PATH} holds {OTHER}", make.node(1)]),
+        (lambda c: c.put("compute_id_files", [here(PATH, OTHER)]), [f"{PATH} contains {OTHER}", make.node(1)]),
         (lambda c: c.put("compute_id_files", [here(PATH, None)]), ["contains no valid uuid: not a UUID"]),
         (
             lambda c: c.put("compute_id_files", [here(PATH, make.node(1))], "compute2"),
@@ -139,4 +142,4 @@ def test_all_reasons_at_once(cloud):
     cloud = cloud.put("compute_id_files", [here(PATH, OTHER)]).put(
         "compute_id_files", [here(PATH, make.node(1))], "compute2"
     )
-    refused(cloud, f"{PATH} holds {OTHER}", "on host compute2")
+    refused(cloud, f"{PATH} contains {OTHER}", "on host compute2")

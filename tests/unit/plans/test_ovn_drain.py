@@ -199,7 +199,7 @@ def test_an_override_of_sg317_leaves_the_agents_and_says_what_is_not_verified(so
     "rows", [[], [chassis(1, "compute1"), chassis(2, "compute1")], [chassis(1, "compute1"), chassis(2, NEW)]]
 )
 def test_no_override_makes_a_plan_without_exactly_one_chassis(some, rows):
-    with pytest.raises(PlanError, match="An override does not help"):
+    with pytest.raises(PlanError, match="You cannot override this problem"):
         plan_of(with_ovn(some, chassis=rows))
 
 

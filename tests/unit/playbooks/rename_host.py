@@ -58,7 +58,7 @@ ENTRY = Entry(
         ),
         "override that cannot be": Refusal(
             NAME,
-            "SG113 (restart-would-destroy) is absolute: it cannot be overridden",
+            "SG113 (restart-would-destroy) is an absolute finding, which cannot be overridden",
             {**BOTH, "stackguard_awx_overrides": "SG113 guest1: hurry"},
         ),
     },

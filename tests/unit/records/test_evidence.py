@@ -90,7 +90,7 @@ def test_killed_while_saving(bundle, tmp_path, monkeypatch):
         try:
             loaded = evidence.load_dir(directory)
         except facts.FactsError as error:
-            assert "both in hosts and in unreachable" in str(error)
+            assert "in hosts and in unreachable" in str(error)
         else:
             assert (loaded.hosts, loaded.unreachable) in (({name: host}, {}), ({}, {name: "gone"}))
         evidence.save_host(directory, name, host)
@@ -108,7 +108,7 @@ def test_any_inventory_name(bundle, tmp_path, name):
 def test_a_file_of_another_host_is_refused(bundle, tmp_path):
     host = next(iter(bundle.hosts.values()))
     evidence.save_part(str(tmp_path), "hosts/other.json", host)
-    with pytest.raises(facts.FactsError, match=f"has the facts of {host.inventory_name}"):
+    with pytest.raises(facts.FactsError, match=f"contains the facts of another host, {host.inventory_name}"):
         evidence.load_dir(str(tmp_path))
 
 
@@ -119,8 +119,8 @@ def test_a_file_of_another_host_is_refused(bundle, tmp_path):
         ("cloud.json", "{}", "missing"),
         ("databases.json", "[]", "expected an object"),
         ("hosts/a.json", "null", "expected an object"),
-        ("unreachable/a.json", "{}", "expected an object with a reason"),
-        ("unreachable/a.json", '{"reason": 1}', "expected an object with a reason"),
+        ("unreachable/a.json", "{}", "expected a JSON object with the key reason"),
+        ("unreachable/a.json", '{"reason": 1}', "expected a JSON object with the key reason"),
     ],
 )
 def test_what_cannot_be_understood_is_refused(tmp_path, relative, content, message):

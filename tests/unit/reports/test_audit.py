@@ -354,14 +354,20 @@ def test_a_host_that_did_not_answer_is_in_the_forecast_as_not_known():
 
 def test_a_zone_says_which_losses_it_survives():
     zones = capacity_outlook.zones(healthy(hosts=6, guests=1).bundle)
-    assert audit_page.zone_words(zones[0]) == "az1 survives the loss of any host"
+    assert audit_page.zone_words(zones[0]) == "If any one host of az1 is lost, the other hosts have room for its guests"
     some = healthy(hosts=6, guests=2).change("domains", None, "compute4", 1, memory_mib=200 * 1024)
     (_one, two) = capacity_outlook.zones(some.bundle)
-    assert audit_page.zone_words(two) == "az2 survives the loss of any host except compute4: 400 GiB do not fit"
+    assert audit_page.zone_words(two) == (
+        "If any one host of az2 is lost, the other hosts have room for its guests, except for compute4 (no room for "
+        "400 GiB)"
+    )
     alone = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
-    assert audit_page.zone_words(alone[0]) == "az1 does not survive the loss of any host (compute1: 192 MiB do not fit)"
+    assert audit_page.zone_words(alone[0]) == (
+        "Whichever host of az1 is lost, the other hosts have too little room for its guests: compute1 (no room for "
+        "192 MiB)"
+    )
     silent = capacity_outlook.zones(healthy(hosts=4).unreachable("compute1").bundle)
-    assert "Not known for 1 host that was not read" in audit_page.zone_words(silent[0])
+    assert "This is not known for 1 host that was not read" in audit_page.zone_words(silent[0])
 
 
 # --- words, order, commands -----------------------------------------------------------------------------------

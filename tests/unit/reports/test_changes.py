@@ -84,7 +84,7 @@ def other_database():
     ("then", "now", "why"),
     [
         (judged(lost(1), None, "other"), judged(lost(1), LATER), "another cloud"),
-        (judged(other_database()), judged(lost(1), LATER), "databases or Ceph pools are not the same"),
+        (judged(other_database()), judged(lost(1), LATER), "databases or Ceph pools differ between the two audits"),
         (judged(lost(1).unreachable("compute3")), judged(lost(1), LATER), "the earlier audit did not read all sources"),
         (judged(lost(1)), judged(lost(1).unreachable("compute3"), LATER), "this audit did not read all sources"),
         (
@@ -92,7 +92,11 @@ def other_database():
             judged(lost(1).unreachable("compute3"), LATER),
             "did not read all sources",
         ),
-        (judged(lost(1).without("cloud")), judged(lost(1), LATER), "sources that were read are not the same"),
+        (
+            judged(lost(1).without("cloud")),
+            judged(lost(1), LATER),
+            "sources that were read differ between the two audits",
+        ),
         (
             judged(lost(1).without("cloud")),
             judged(lost(1).without("cloud"), LATER),
@@ -101,7 +105,7 @@ def other_database():
         (
             judged(lost(1), None, "prod", requested=["hosts"]),
             judged(lost(1), LATER, "prod", requested=["hosts", "api"]),
-            "sources that were requested are not the same",
+            "sources that were requested differ between the two audits",
         ),
         (judged(lost(1)), judged(lost(1).host("compute2", memory=None), LATER), "this audit did not read all sources"),
         (judged(lost(1), LATER), judged(lost(1)), "no earlier report"),
@@ -120,7 +124,7 @@ def test_what_speaks_against_a_comparison(then, now, why):
 
 def test_hosts_that_were_added_are_another_scope():
     found = compared(judged(healthy(hosts=4, guests=3), LATER), judged(healthy(hosts=3, guests=3)))
-    assert "the hosts are not the same" in found.because
+    assert "the hosts differ between the two audits" in found.because
 
 
 def test_a_cloud_that_nothing_names_is_not_compared():
@@ -168,7 +172,7 @@ def test_what_was_only_counted_is_doubt():
 
 def test_the_words_of_a_reason_decide_nothing():
     then, now = audit.as_earlier(judged(lost(1))), audit.as_earlier(judged(lost(1), LATER))
-    entry = {"code": "SG201", "object": "all", "reason": "5 more were found and are not listed"}
+    entry = {"code": "SG201", "object": "all", "reason": "5 more of this kind were found, but are not listed"}
     then, now = (
         dataclasses.replace(one, report={**one.report, "unchecked": [*one.report["unchecked"], entry]})
         for one in (then, now)
@@ -180,8 +184,10 @@ def test_a_report_that_does_not_say_what_was_only_counted_excuses_nothing():
     then, now = audit.as_earlier(judged(lost(1))), audit.as_earlier(judged(lost(1), LATER))
     older = {key: value for key, value in then.scope.items() if key != changes.COUNTED}
     found = changes.changes(now, changes.History((dataclasses.replace(then, scope=older),)))
-    assert found.because == (
-        "another version wrote the earlier report, which does not record the items that were only counted",
+    (why,) = found.because
+    assert why == (
+        "another version of this collection wrote the earlier report, which does not contain the items that were only "
+        "counted"
     )
     assert found.new_blockers == 0
     assert audit.fails("block", "new_blocker", found)
@@ -192,7 +198,7 @@ def test_what_is_undecided_now_and_was_decided_then_is_doubt():
     entry = {"code": "SG301", "object": "all", "reason": "the aggregates were not read"}
     more = {**now.report, "unchecked": [*now.report["unchecked"], entry]}
     found = changes.changes(dataclasses.replace(now, report=more), changes.History((then,)))
-    assert found.because == ("this audit did not decide SG301",)
+    assert found.because == ("this audit could not decide the checks SG301",)
 
 
 def test_one_of_another_scope_between_does_not_hide_the_last_that_fits():

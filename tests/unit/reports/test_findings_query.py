@@ -57,12 +57,15 @@ def test_it_selects_the_findings_that_are_asked_for(given, codes):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"codes": ["SG1113"]}, "findings_codes: 'SG1113' is not a finding code. The nearest are SG113"),
+        ({"codes": ["SG1113"]}, "findings_codes: 'SG1113' is not a finding code. The most similar codes are SG113"),
         ({"severities": ["blockers"]}, "findings_severities: 'blockers' is not one of blocker, warning, info"),
         ({"expression": "findings[?sverity=='blocker']"}, "a finding has no field 'sverity': did you mean severity?"),
-        ({"expression": "findings[?severity=='blocked']"}, "'blocked' is not one of the field's values: blocker"),
-        ({"expression": "findings[?code=='SG133']"}, "'SG133' is not one of the field's values"),
-        ({"expression": "findings[?object.kind=='server']"}, "'server' is not one of the field's values"),
+        (
+            {"expression": "findings[?severity=='blocked']"},
+            "'blocked' is not a value that this field can have: blocker",
+        ),
+        ({"expression": "findings[?code=='SG133']"}, "'SG133' is not a value that this field can have"),
+        ({"expression": "findings[?object.kind=='server']"}, "'server' is not a value that this field can have"),
         ({"expression": "finding"}, "the report has no field 'finding': did you mean findings?"),
         ({"expression": "remedies[].name"}, "a host has no field 'name': did you mean names?"),
         ({"expression": "findings[?evidence.zon=='az1']"}, "the evidence has no field 'zon': did you mean zone?"),
@@ -153,7 +156,7 @@ def test_a_gate_takes_an_audit_s_report_only():
 def test_a_report_about_no_host_decides_nothing_about_codes_and_hosts(hosts):
     given = report(hosts=hosts)
     for query in ({"given_codes": ["SG113"]}, {"hosts": ["compute1"]}):
-        with pytest.raises(queries.QueryError, match="the report is about no compute host"):
+        with pytest.raises(queries.QueryError, match="the report contains no compute host"):
             must_decide(given, **query)
         must_decide(given, queries.NEVER, **query)
         must_decide(report(), **query)
@@ -182,6 +185,6 @@ def test_the_answer_is_a_table_or_json_and_names_move_no_cursor():
 
 def test_the_message_says_of_when_the_report_is_and_what_it_leaves_open():
     told = queries.message(asked(hosts=["compute9"]), REPORT)
-    assert "0 findings of the report of 2026-11-21T02:10:44Z (verdict block)" in told
+    assert "0 findings from the report of 2026-11-21T02:10:44Z (verdict block)" in told
     assert "1 unchecked item (SG501)" in told and "no finding about compute9" in told
-    assert "1 entry of" in queries.message(asked(expression="counts.blocker"), REPORT)
+    assert "1 entry from" in queries.message(asked(expression="counts.blocker"), REPORT)

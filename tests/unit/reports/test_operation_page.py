@@ -129,7 +129,7 @@ def test_a_proof_of_addresses_without_a_cluster_covers_nothing():
     proof = {**run.journal["memory"]["proof"], "kind": "blocklist", "clusters": {}}
     journal = {**run.journal, "memory": {**run.journal["memory"], "proof": proof}}
     text = shown(dataclasses.replace(run, journal=journal)).text
-    assert "The proof covers nothing that the journal names." in text
+    assert "The proof covers no Ceph cluster that is recorded in the journal." in text
     assert "whole machine" not in text
 
 
@@ -155,7 +155,7 @@ def test_an_attestation_is_never_called_a_proof():
     about = {**run.journal["about"], "attested": {"by": "ann", "reason": "burnt", "at": "2026-11-21T06:00:00Z"}}
     memory = {key: value for key, value in run.journal["memory"].items() if key != "proof"}
     text = shown(dataclasses.replace(run, journal={**run.journal, "about": about, "memory": memory})).text
-    assert "No proof, but a statement of ann: burnt" in text
+    assert "There is no technical proof, but ann states: burnt" in text
     assert "fence proof" not in text
 
 

@@ -314,7 +314,7 @@ def test_a_mute_nova_is_waited_for_and_then_given_up():
     nova.mute = 3
     made, said = evacuator(nova)
     assert ends(send(made, assigned("a"))) == {"a": ("arrived", "host1")}
-    assert any("already sent continue" in line for line in said)
+    assert any("has already requested continue" in line for line in said)
     nova = Nova("a")
     nova.mute = 99
     made, _said = evacuator(nova)
@@ -327,7 +327,7 @@ def test_one_that_never_ends_is_unknown_and_not_failed():
     made, _said = evacuator(nova, timeout=60)
     (outcome,) = send(made, assigned("a"))
     assert outcome.outcome == "unknown"
-    assert "Nova may still be working on it" in outcome.reason
+    assert "Nova may still be working on this evacuation" in outcome.reason
 
 
 def test_a_paused_server_is_not_asked_for():

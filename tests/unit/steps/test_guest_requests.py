@@ -121,7 +121,7 @@ def settled(cloud):
 def test_guests_are_locked_for_the_operation_and_an_owners_lock_is_left_alone(monkeypatch):
     cloud = Cloud(monkeypatch, free={}, owned={"lock": "mine, do not touch"})
     done = guest_requests.LockGuests(cloud.systems()).apply(LOCK, {})
-    assert done.remark == "1 guest locked, 1 already locked by others"
+    assert done.remark == "1 guest locked, 1 already locked by other users"
     assert cloud.guests["free"].reason == REASON
     assert cloud.guests["owned"].reason == "mine, do not touch"
     after = guest_requests.UnlockGuests(cloud.systems()).apply(LOCK, {"lock_guests": done.memory})

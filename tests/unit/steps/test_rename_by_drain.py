@@ -51,14 +51,15 @@ def test_the_next_host_is_tried_and_then_no_more(monkeypatch):
     nova.refuse = {"new", "other"}
     nova.servers["b"]["OS-EXT-SRV-ATTR:host"] = "old"
     with pytest.raises(
-        StepError, match=r"guest b .* the run has tried every host without success; new: No valid host was found"
+        StepError,
+        match=r"guest b .* has tried to move the guest to every host, without success; new: No valid host was found",
     ):
         move(nova, params("a", "b"))
 
 
 def test_one_that_fails_ends_it_and_the_others_run_on(monkeypatch):
     nova = FakeNova(monkeypatch, a="ERROR", b="ACTIVE", c="ACTIVE")
-    with pytest.raises(StepError, match=r"guest a \(a\):.*in state ERROR.*1 guest was not started"):
+    with pytest.raises(StepError, match=r"guest a \(a\):.*in state ERROR.*did not start to move 1 guest"):
         move(nova, params("a", "b", "c", parallel=2))
     assert hosts(nova) == {"a": "old", "b": "new", "c": "old"}
 

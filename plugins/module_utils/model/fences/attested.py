@@ -14,9 +14,10 @@ class Attested(FenceKind):
 
     name = "attested"
     text = FenceText(
-        "no technical proof: a person states that the host is dead, and the run records a name and a reason",
-        "the whole machine: the run trusts the person",
-        "the machine is in your hands: unplugged, burnt or scrapped",
+        "no technical proof: a person states that the host is dead, and the run records the person's name and the "
+        "reason",
+        "the whole machine, if the person's statement is correct",
+        "you know that the machine is off, because you unplugged or scrapped it",
     )
     covers = MACHINE
     readings = 0

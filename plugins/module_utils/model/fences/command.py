@@ -25,8 +25,8 @@ class Command(FenceKind):
     name = "command"
     text = FenceText(
         "`evacuate_fence_confirm_command` exits with 0",
-        "the whole machine: the run trusts your confirming command",
-        "you have your own tool that switches machines or network ports off",
+        "the whole machine, if your confirming command is correct",
+        "you have your own tool that switches off machines or network ports",
     )
     covers = MACHINE
     requires = ("fence_command", "fence_confirm_command")

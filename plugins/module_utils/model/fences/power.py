@@ -34,9 +34,9 @@ class Power(FenceKind):
 
     name = "power"
     text = FenceText(
-        "your module reads twice, some seconds apart, that the machine is off",
-        "the machine: every disk and every volume of any backend",
-        "the BMC answers; this is the first choice",
+        "your power module reports twice, some seconds apart, that the machine is off",
+        "the whole machine, with every disk and every volume of any backend",
+        "the BMC of the machine answers (the best choice)",
     )
     covers = MACHINE
     readings = 2
@@ -54,7 +54,7 @@ class Power(FenceKind):
                 raise ProofError(f"{_unread(read, target.options)}{first}")
             states.append(power_state(t.cast(Json, read), target.options))
         if len(states) < self.readings:
-            raise ProofError(f"the power state was read {len(states)} times; two readings are needed")
+            raise ProofError(f"the power state was read {len(states)} times, but two readings are needed")
         off = re.compile(target.options.get("power_off") or OFF)
         if not all(off.fullmatch(state) for state in states):
             raise ProofError(f"the power state was read as {', '.join(states)}")
@@ -78,7 +78,7 @@ def power_state(result: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -
             states = [match.group(0) for match in re.finditer(pattern, str(result.get("stdout", "")))]
     if len(states) != 1:
         raise ProofError(
-            f"the answer has {len(states)} power states, but exactly one is needed: select this machine's state "
+            f"the answer has {len(states)} power states, but exactly one is needed: select the state of this machine "
             "with a JMESPath expression (power_state_query)"
         )
     return states[0]

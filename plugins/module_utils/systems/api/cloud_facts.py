@@ -155,7 +155,7 @@ class _Reader:
             if not self.wanted(item.get("host")):
                 continue
             if "id" not in item:
-                reason = "the cell of this service does not answer"
+                reason = "the cell of this compute service does not answer"
                 self.unread.append(facts.Unread(f"services.{item.get('host')}", reason))
                 continue
             found.append(compute_services.service_of(item))

@@ -66,7 +66,7 @@ def find_service(connection: t.Any, host: str) -> t.Optional[facts.ApiService]:
     for item in raw_services(connection):
         if item.get("host") == host:
             if not item.get("id"):
-                raise ApiError(f"the cell of compute service {host} does not answer")
+                raise ApiError(f"the cell of the compute service on {host} does not answer")
             return service_of(item)
     return None
 
@@ -133,7 +133,7 @@ def give_back(connection: t.Any, host: str, before: t.Mapping[str, t.Any]) -> fa
 def _service_of_host(connection: t.Any, host: str) -> facts.ApiService:
     service = find_service(connection, host)
     if service is None:
-        raise ApiError(f"no compute service of {host}")
+        raise ApiError(f"Nova has no compute service on {host}")
     return service
 
 

@@ -119,7 +119,7 @@ def _keywords(options: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
         if given or interface != "public":
             named = ", ".join(sorted([*given, *(["interface"] if interface != "public" else [])]))
             raise ApiError(
-                f"cloud is a dictionary: it must contain every connection option, so {named} cannot be set as well"
+                f"cloud is a dictionary, which must contain every connection option, so you cannot set {named} as well"
             )
         return copy.deepcopy(cloud)
     return {"cloud": cloud, "interface": interface, **{_KEYWORDS[name]: value for name, value in given.items()}}

@@ -175,7 +175,7 @@ def pages(
             return
         last = str(page[-1].get(marker))
         if last == asked.get("marker"):
-            raise ApiError(f"GET {service} {path}: the server repeats the page after {last}")
+            raise ApiError(f"GET {service} {path}: the API returns the page after {last} again")
         asked = {**asked, "marker": last}
     raise ApiError(f"GET {service} {path}: more than {MAX_PAGES} pages")
 
@@ -196,7 +196,7 @@ def items(
 def _list(answer: t.Mapping[str, t.Any], key: str, what: str) -> t.List[t.Dict[str, t.Any]]:
     found = answer.get(key)
     if not isinstance(found, list):
-        raise ApiError(f"{what}: no {key} in the answer")
+        raise ApiError(f"{what}: the answer contains no {key}")
     return found
 
 
@@ -207,7 +207,9 @@ def max_microversion(connection: t.Any, service: str) -> str:
     except (sdk_exceptions.SDKException, auth_exceptions.ClientException) as error:
         raise ApiError(f"{service}: {_plain(str(error))}", service=service) from None
     if data is None or not data.max_microversion:
-        raise ApiError(f"{service}: no endpoint, or the endpoint offers no microversion", service=service)
+        raise ApiError(
+            (f"{service}: the service has no endpoint, or its endpoint offers no microversion"), service=service
+        )
     return ".".join(str(number) for number in data.max_microversion)
 
 

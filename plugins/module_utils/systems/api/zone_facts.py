@@ -64,7 +64,9 @@ def read_zones(
         pins_from = "API database"
     else:
         unread.append(
-            facts.Unread("pins", f"microversion {offered} does not show pins, and nova_api_db_url is not set")
+            facts.Unread(
+                "pins", (f"microversion {offered} does not show availability zone pins, and nova_api_db_url is not set")
+            )
         )
     found = None
     if whole and aggregates is not None and services is not None:

@@ -102,7 +102,7 @@ class Broker:
                 channel.queue_delete(name, if_unused=True, if_empty=True)
                 return None
             except amqp_errors.PreconditionFailed:
-                return "a request or a consumer arrived at the moment of the removal"
+                return "a request or a consumer arrived while the run was removing the queue"
             except amqp_errors.AMQPNotImplementedError:
                 # A quorum queue knows no such condition, and the refusal has ended the connection.
                 self.close()
@@ -127,11 +127,14 @@ class Broker:
         if found is None:
             return None
         if found.messages or found.consumers:
-            return f"{found.messages} requests and {found.consumers} consumers arrived at the moment of the removal"
+            return (
+                f"{found.messages} requests and {found.consumers} consumers arrived while the run was removing "
+                "the queue"
+            )
         with self._channel() as channel:
             lost = channel.queue_delete(name)
         return (
-            f"{lost} requests arrived at the moment of the removal, and RabbitMQ deleted them with the queue"
+            f"{lost} requests arrived while the run was removing the queue, and RabbitMQ deleted them with the queue"
             if lost
             else None
         )
@@ -233,7 +236,7 @@ def request_of(queue: str, body: t.Union[str, bytes]) -> facts.QueuedRequest:
             sorted(set(_instances(message.get("args")))),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise BrokerError(f"{queue}: a message in the queue is not a request of Nova") from None
+        raise BrokerError(f"{queue}: a message in this queue is not a request of Nova") from None
 
 
 def _instances(value: t.Any) -> t.Iterator[str]:

@@ -64,7 +64,9 @@ def parsed(url: str) -> Address:
     """Return what a URL says. Raises :class:`BrokerError`, without repeating it, for one that is not understood."""
     scheme, separator, rest = url.strip().partition("://")
     if not separator or scheme.lower() not in SCHEMES:
-        raise BrokerError("the URL of RabbitMQ must begin with rabbit://, amqp:// or amqps://, as transport_url does")
+        raise BrokerError(
+            "the URL of RabbitMQ must begin with rabbit://, amqp:// or amqps://, like transport_url in nova.conf"
+        )
     whole, _mark, query = rest.partition("?")
     netloc, _slash, path = whole.partition("/")
     options = dict(parse.parse_qsl(query))

@@ -76,7 +76,9 @@ def options_of(
     service = nova_compute.find_service("nova-compute", units)
     nova = nova_compute.nova_facts(nova_compute.load(files, (), service), service)
     if not pool and nova.images_type != "rbd":
-        raise ReadError(f"images_type is {nova.images_type}: this host has no disks in Ceph. Name the pool")
+        raise ReadError(
+            f"images_type is {nova.images_type}, so this host has no disks in Ceph. Set the name of the pool"
+        )
     return RbdOptions(
         pool or nova.images_rbd_pool or "",
         user or nova.rbd_user,
@@ -89,7 +91,7 @@ def expect_cluster(ceph: Ceph, fsid: t.Optional[str] = None) -> str:
     """Return the id of the cluster that this is. Raises :class:`CephError` where another one is expected."""
     found = ceph.fsid()
     if fsid and fsid.strip().casefold() != found.casefold():
-        raise CephError(f"connected to cluster {found}, expected {fsid}. Nothing was done")
+        raise CephError(f"this host is connected to Ceph cluster {found}, expected {fsid}. Nothing was done")
     return found
 
 
@@ -148,7 +150,7 @@ def guard(
     snapshot = f"{PREFIX}{operation_id}"
     named = images or {}
     if not instances and not named:
-        raise CephError("no server and no image is named. Name the servers or images to guard")
+        raise CephError("both servers and images are empty. Name the servers or images to guard")
     before = _images(ceph, instances, named)
     _refuse_unexpected(before, named)
     missing = [image for image in before if not _has(image, snapshot)]
@@ -172,10 +174,10 @@ def _refuse_unexpected(found: t.Sequence[RbdImage], named: Images) -> None:
     problems = {}
     for name, identity in named.items():
         if name not in there:
-            problems[name] = "the pool has no such image"
+            problems[name] = "the pool has no image with this name"
         elif not identity or there[name].id != identity:
             problems[name] = (
-                f"the image id is {there[name].id or 'unread'}, expected {identity or 'one that is not known'}"
+                f"the image id is {there[name].id or 'unread'}, expected {identity or 'an id that is not known'}"
             )
     if problems:
         raise CephError(f"no guard snapshot was made, because the pool is not as expected: {_told(problems)}")
@@ -190,10 +192,10 @@ def _made(
     for image in before:
         seen = after.get(image.name)
         if seen is None:
-            problems.setdefault(image.name, "the image no longer exists: other software deletes disks")
+            problems.setdefault(image.name, "the image no longer exists, so other software deletes disks")
         elif image.id is not None and seen.id is not None and seen.id != image.id:
             problems.setdefault(
-                image.name, "the image was replaced since the run read it: other software deletes disks"
+                image.name, "the image was replaced after the run had read it, so other software deletes disks"
             )
         elif not _has(seen, snapshot):
             problems.setdefault(image.name, "the snapshot does not exist after the run made it")
@@ -370,7 +372,7 @@ def block(
     refused = set(hosts_of(never)) if never else set()
     for host in hosts:
         if host in refused:
-            raise CephError(f"{host} is one of the addresses that are never put on the blocklist")
+            raise CephError(f"{host} is one of the addresses that must never be on the blocklist")
     _refuse_infrastructure(ceph, hosts, infrastructure, host_addresses)
     moment = time.time()
     before = ceph.blocklist()
@@ -532,8 +534,8 @@ def _unblock(ceph: Ceph, entry: BlocklistEntry) -> None:
             raise
         word = "blacklist" if "blacklist" in str(error) else "blocklist"
         raise CephError(
-            f"{error}. This Ceph user may not remove addresses from the blocklist (profile rbd may only add them). "
-            f"Name a user with the mon caps 'profile rbd, allow command \"osd {word}\"', or have an administrator run "
+            f"{error}. This Ceph user may not remove addresses from the blocklist (profile rbd may only add them). Use "
+            f"a Ceph user with the mon caps 'profile rbd, allow command \"osd {word}\"', or have an administrator run "
             f"ceph osd {word} {'range ' if entry.range else ''}rm {text}. Then run the same command again."
         ) from error
 

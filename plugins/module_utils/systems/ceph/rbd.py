@@ -271,7 +271,7 @@ def _managers(ceph: Ceph) -> t.List[str]:
     # The dump names a standby without its address.
     known = {str(entry["name"]): entry for entry in _list(ceph.ask("mgr metadata"), "mgr metadata")}
     if standbys - set(known):
-        raise CephError(f"mgr metadata: no entry of {', '.join(sorted(standbys - set(known)))}")
+        raise CephError(f"mgr metadata: the answer has no entry for {', '.join(sorted(standbys - set(known)))}")
     return addresses + [found for entry in known.values() for found in ceph_addresses.all_of(entry, ("addr", "addrs"))]
 
 
@@ -288,7 +288,7 @@ def _mds(ceph: Ceph) -> t.List[str]:
 def _status(ceph: Ceph, part: str) -> t.Dict[str, Json]:
     answer = ceph.ask("status")
     if not isinstance(answer, dict) or not isinstance(answer.get(part), dict):
-        raise CephError(f"status: no {part} in the answer")
+        raise CephError(f"status: the answer contains no {part}")
     return dict(answer[part])
 
 
@@ -306,7 +306,7 @@ def client_address(monitors: t.Sequence[str]) -> str:
                 return str(probe.getsockname()[0])
         except (OSError, ValueError):
             continue
-    raise CephError(f"no route to a monitor of Ceph: {', '.join(monitors) or 'none is known'}")
+    raise CephError(f"this host has no route to a Ceph monitor: {', '.join(monitors) or 'no monitor is known'}")
 
 
 def instance_of(image: str) -> t.Optional[str]:
@@ -633,7 +633,7 @@ class _Commands(_Monitors):
     def fsid(self) -> str:
         answer = self._ceph("fsid")
         if not isinstance(answer, dict) or not answer.get("fsid"):
-            raise CephError("ceph fsid: no fsid in the answer")
+            raise CephError("ceph fsid: the answer contains no fsid")
         return str(answer["fsid"])
 
     def names(self) -> t.List[str]:
@@ -789,7 +789,7 @@ def _entries(answer: Json, what: str) -> t.List[t.Mapping[str, t.Any]]:
 def parse_watchers(answer: Json) -> t.List[RbdWatcher]:
     """Read C(rbd status). Raises :class:`CephError` for an answer without watchers: that is not "none"."""
     if not isinstance(answer, dict) or "watchers" not in answer:
-        raise CephError("rbd status: no watchers in the answer")
+        raise CephError("rbd status: the answer contains no watchers")
     return [
         RbdWatcher(str(entry["address"]), f"client.{entry['client']}", str(entry.get("cookie", "")))
         for entry in _entries(answer["watchers"], "rbd status")
@@ -854,7 +854,7 @@ def parse_caps(answer: Json, entity: str) -> CephCaps:
         if entry.get("entity") == entity and isinstance(entry.get("caps"), dict):
             mon, osd, mgr = (str(entry["caps"].get(service, "")) for service in ("mon", "osd", "mgr"))
             return CephCaps(entity, mon, osd, mgr)
-    raise CephError(f"auth get: no caps of {entity} in the answer")
+    raise CephError(f"auth get: the answer contains no caps of {entity}")
 
 
 def parse_monitors(answer: Json) -> t.List[str]:
@@ -863,7 +863,7 @@ def parse_monitors(answer: Json) -> t.List[str]:
     Since Nautilus a monitor has several: C(addr) is only that of the old protocol, and may not be set.
     """
     if not isinstance(answer, dict) or "mons" not in answer:
-        raise CephError("mon dump: no monitors in the answer")
+        raise CephError("mon dump: the answer contains no monitors")
     found: t.List[str] = []
     for entry in _entries(answer["mons"], "mon dump"):
         vector = (entry.get("public_addrs") or {}).get("addrvec") or [entry]

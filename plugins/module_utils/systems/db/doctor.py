@@ -103,7 +103,7 @@ def _database(
     rights: t.Sequence[schema.Grantable],
 ) -> DatabaseState:
     if url is None:
-        return DatabaseState(name, problem=problem or "no URL of this database is known")
+        return DatabaseState(name, problem=problem or "the run knows no URL of this database")
     try:
         state = _about(name, url)
     except StackguardError as error:

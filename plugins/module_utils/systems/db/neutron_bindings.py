@@ -80,7 +80,9 @@ def move_bindings(
         moving = {name: _rows_of(connection, name, before, after, found) for name in TABLES}
         both = sorted(f"{table} {key}" for (table, key), names in found.items() if len(names) > 1)
         if both:
-            raise Conflict(f"rows exist for {before} and also for {after}: {', '.join(both[:5])}", count=len(both))
+            raise Conflict(
+                (f"these rows exist both for {before} and for {after}: {', '.join(both[:5])}"), count=len(both)
+            )
         for name, rows in moving.items():
             changed += _move(connection, name, before, after, rows)
         before_commit()

@@ -59,7 +59,7 @@ def swap_zone(url: str, uuid: str, before: t.Optional[str], after: t.Optional[st
         if not rows:
             return GONE
         if len(rows) > 1:
-            raise DatabaseError(f"server {uuid} has {len(rows)} request specs; exactly 1 is expected")
+            raise DatabaseError(f"server {uuid} has {len(rows)} request specs, but exactly 1 is expected")
         identity, text = rows[0]
         try:
             found = request_spec.zone_of(text)

@@ -225,9 +225,9 @@ def _rbd(options: HostOptions, nova: t.Optional[NovaConf]) -> RbdFacts:
     from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import rbd
 
     if nova is None:
-        raise ReadError("nova.conf was not read: the pool is not known")
+        raise ReadError("nova.conf was not read, so the pool is not known")
     if nova.images_type != "rbd" or not nova.images_rbd_pool:
-        raise ReadError(f"images_type is {nova.images_type}: this host has no disks in Ceph")
+        raise ReadError(f"images_type is {nova.images_type}, so this host has no disks in Ceph")
     where = rbd.RbdOptions(
         pool=nova.images_rbd_pool,
         user=options.rbd_user or nova.rbd_user,

@@ -154,7 +154,7 @@ def _plain_defaults(program: str) -> None:
     path = os.path.join("/etc/default", program)
     text = text_of(path)
     if any("OS_" in line for line in (text or "").splitlines() if not line.lstrip().startswith("#")):
-        raise ReadError(f"{path} may set options with OS_ variables, which only the init script shows")
+        raise ReadError(f"{path} may set options of nova-compute with OS_ variables, which the run cannot evaluate")
 
 
 #: What Nova takes for options that are unset, the same in all releases (nova/conf).

@@ -79,14 +79,14 @@ def parse(text: str, path: str) -> t.List[Setting]:
             return
         key, values, number, line = pending
         if not section:
-            raise ConfError(f"{path} line {number}: an option before any section")
+            raise ConfError(f"{path} line {number}: the option is before the first section")
         result.append(Setting(section, key, "\n".join(values), number, line))
 
     for number, raw in enumerate(_lines(text), 1):
         line = raw.rstrip()
         if line.startswith((" ", "\t")):
             if pending is None:
-                raise ConfError(f"{path} line {number}: a continuation line without an option")
+                raise ConfError(f"{path} line {number}: the continuation line belongs to no option")
             pending[1].append(line.lstrip())
             continue
         flush()
@@ -108,9 +108,9 @@ def _lines(text: str) -> t.List[str]:
 
 def _section(line: str, path: str, number: int) -> str:
     if not line.endswith("]"):
-        raise ConfError(f"{path} line {number}: a section without its closing bracket")
+        raise ConfError(f"{path} line {number}: the section has no closing bracket")
     if len(line) <= 2:
-        raise ConfError(f"{path} line {number}: a section without a name")
+        raise ConfError(f"{path} line {number}: the section has no name")
     return line[1:-1]
 
 
@@ -120,7 +120,7 @@ def _key_value(line: str, path: str, number: int) -> t.Tuple[str, str]:
         raise ConfError(f"{path} line {number}: neither ':' nor '='")
     key, value = line[: min(signs)].strip(), line[min(signs) + 1 :].strip()
     if not key:
-        raise ConfError(f"{path} line {number}: a value without a name")
+        raise ConfError(f"{path} line {number}: the value has no option name")
     if value and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]
     return key, value
@@ -380,7 +380,7 @@ def integer(config: Config, section: str, option: str) -> t.Optional[int]:
     try:
         return int(value)
     except ValueError:
-        raise ConfError(f"[{section}] {option}: not a whole number") from None
+        raise ConfError(f"[{section}] {option} is not a whole number") from None
 
 
 _TRUE, _FALSE = ("true", "1", "on", "yes"), ("false", "0", "off", "no")
@@ -393,5 +393,5 @@ def boolean(config: Config, section: str, option: str) -> t.Optional[bool]:
         return None
     word = value.strip().lower()
     if word not in (*_TRUE, *_FALSE):
-        raise ConfError(f"[{section}] {option}: neither true nor false")
+        raise ConfError(f"[{section}] {option} is neither true nor false")
     return word in _TRUE

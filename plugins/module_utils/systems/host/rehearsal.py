@@ -106,11 +106,13 @@ def undecided(name: str, files: t.Mapping[str, bytes]) -> t.List[str]:
         return []  # libvirt asks nobody
     found = []
     if os.path.exists(os.path.join(NSCD, "socket")):
-        found.append("nscd runs, and may still return cached answers for the old name for some time")
+        found.append(
+            "nscd runs on this host, and may return cached answers for the old name for some time after the rename"
+        )
     if _asks_resolved(name, _services(), files.get(HOSTS)):
         found.append(
-            f"{NSSWITCH} asks systemd-resolved before {HOSTS}: systemd-resolved has the old name of the machine "
-            "until the rename, and answers queries for this name itself"
+            f"{NSSWITCH} lists systemd-resolved before {HOSTS}: until the rename, systemd-resolved has the old name of "
+            "the machine, and answers queries for the old name itself"
         )
     return found
 

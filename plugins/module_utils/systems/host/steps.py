@@ -257,7 +257,9 @@ class RestartUnits:
 def _commands(params: Params) -> bool:
     given = bool(params.get("stop_command") and params.get("start_command"))
     if not given and not params["units"]:
-        raise HostStepError("there is neither a unit nor an operator's command: nothing to stop or to start")
+        raise HostStepError(
+            "the run knows neither a systemd unit nor an operator's command to stop and start the service"
+        )
     return given
 
 

@@ -164,7 +164,7 @@ def _nothing_set(unit: str, names: t.Container[str]) -> None:
             file = value.lstrip("-")
             doubt = "%" in file or bool(_of_file(file, value.startswith("-"), names))
         if doubt:
-            raise ReadError(f"{unit} is masked, and {path} may set environment variables that only systemd shows")
+            raise ReadError(f"{unit} is masked, so systemd does not show the environment variables that {path} may set")
 
 
 def masked_setting(unit: str, key: str) -> t.Optional[str]:

@@ -49,7 +49,7 @@ def read_ovn_state(options: t.Mapping[str, t.Any]) -> OvnState:
         return OvnState(problem="the Python library ovsdbapp is missing", fix="pip install 'ovsdbapp>=2.0'")
     missing = [name for name in _CONNECTIONS if not options.get(name)]
     if missing:
-        fix = f"put the connection into the variables, as neutron's [ovn] section has it: {missing[0]}: tcp:HOST:PORT"
+        fix = f"set this variable to the connection in neutron's [ovn] section: {missing[0]}: tcp:HOST:PORT"
         return OvnState(problem=f"{missing[0]} is not set", fix=fix)
     unusable = _unusable_file(options)
     if unusable is not None:
@@ -68,7 +68,7 @@ def _unusable_file(options: t.Mapping[str, t.Any]) -> t.Optional[str]:
     for name in _FILES:
         path = options.get(name)
         if not path:
-            return f"{name}: not set, and an ssl: connection needs it"
+            return f"{name}: the option is not set, but an ssl: connection needs it"
         if not os.path.isfile(path):
             return f"{name}: {path} is not a file on the Ansible controller"
         if not os.access(path, os.R_OK):
@@ -90,7 +90,7 @@ def _southbound(access: OvnAccess) -> OvnDatabaseState:
         select = {"op": "select", "table": "Chassis", "where": [], "columns": ["_uuid", "hostname"]}
         (found,) = ask([select])
         if not found.get("rows"):
-            raise OvnError("there is no chassis to test with")
+            raise OvnError("OVN has no chassis for the test")
         row = found["rows"][0]
         where = [["_uuid", "==", row["_uuid"]]]
         return [{"op": "update", "table": "Chassis", "where": where, "row": {"hostname": row["hostname"]}}]
@@ -149,7 +149,7 @@ def _refused(results: t.Sequence[t.Any]) -> t.Optional[str]:
             return None
         if error:
             return " ".join(str(result.get("details") or error).split())[:400]
-    raise OvnError("the server did not abort the transaction of the test")
+    raise OvnError("the database server did not abort the test transaction")
 
 
 def _transact(remote: str, schema: str, operations: t.Sequence[Json]) -> t.List[Json]:

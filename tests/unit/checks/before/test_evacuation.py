@@ -560,7 +560,7 @@ def test_which_disks_a_server_has():
 def test_an_ephemeral_disk_that_may_be_missing_is_in_doubt():
     names, doubt = expect({"ephemeral": 2}, [(f"{ONE}_disk.eph0", GIB)])
     assert names == ["", ".eph0"]
-    assert "A disk may be missing" in doubt
+    assert "An ephemeral disk may be missing" in doubt
     assert expect({"ephemeral": 2}, [(f"{ONE}_disk.eph0", None)])[1]
     names, _doubt = expect({"ephemeral": 2}, [(f"{ONE}_disk.eph1", GIB)])
     assert names == ["", ".eph0", ".eph1"], "the first is missing"

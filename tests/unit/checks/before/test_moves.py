@@ -160,8 +160,8 @@ def test_another_seat_counts_what_was_promised_since():
     first = held.pop(ONE)
     assignment, why = moves.assign_again(evidence, decision, REQUEST, ONE, held, {first.host: "refused"})
     assert assignment is None
-    assert "the server failed on this host" in why
-    assert "MiB of real memory are left" in why
+    assert "the run has already tried this host for the server" in why
+    assert "MiB of real memory left" in why
     assignment, _why = moves.assign_again(evidence, decision, REQUEST, ONE, {}, {first.host: "refused"})
     assert assignment.host == ({"compute3", "compute5"} - {first.host}).pop()
 

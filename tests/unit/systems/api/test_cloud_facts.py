@@ -215,7 +215,7 @@ def test_services_and_servers_of_a_cell_that_does_not_answer() -> None:
     player.edit("compute", "/servers/detail", lambda entry: entry["answer"]["servers"].append(lost))
     read = cloud_facts.read_cloud(player, ["compute1"], ["compute_max_microversion", "services", "servers"])
     assert len(read.services or ()) == 1
-    assert reasons(read)["services.compute1"] == "the cell of this service does not answer"
+    assert reasons(read)["services.compute1"] == "the cell of this compute service does not answer"
     assert reasons(read)["servers.unknown"] == "1 servers in cells that do not answer"
     assert (read.servers or ())[-1].name == ""
 
@@ -279,7 +279,7 @@ def test_a_service_without_endpoint_is_unread() -> None:
     player.placement.get_endpoint_data = lambda: None
     read = cloud_facts.read_cloud(player, SCOPE, ["placement_max_microversion"])
     assert read.placement_max_microversion is None
-    assert "placement: no endpoint" in reasons(read)["placement_max_microversion"]
+    assert "placement: the service has no endpoint" in reasons(read)["placement_max_microversion"]
 
 
 def test_an_older_cloud_is_asked_with_its_own_microversion() -> None:

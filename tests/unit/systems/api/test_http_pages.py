@@ -46,10 +46,10 @@ def test_pages_end_at_an_empty_one() -> None:
 
 def test_a_server_that_repeats_itself_is_an_error() -> None:
     server = _Pages({"servers": [{"id": 1}], **NEXT})
-    with pytest.raises(ApiError, match="repeats the page after 1"):
+    with pytest.raises(ApiError, match="returns the page after 1 again"):
         list(http.pages(server, "compute", "/s", "servers"))
 
 
 def test_an_answer_without_the_list_is_an_error() -> None:
-    with pytest.raises(ApiError, match="no servers in the answer"):
+    with pytest.raises(ApiError, match="the answer contains no servers"):
         list(http.pages(_Pages({}), "compute", "/s", "servers"))

@@ -261,10 +261,10 @@ def test_who_may_not_let_in_again_is_told_what_to_do(monkeypatch, said, told):
 def test_a_pool_that_lacks_an_image_of_the_plan_is_refused_before_anything_is_guarded():
     """Seen in the review: ``guard.guard`` on a pool without the images succeeded, ``without`` both servers."""
     there = Pool("backup")
-    with pytest.raises(CephError, match=f"{ONE}_disk: the pool has no such image"):
+    with pytest.raises(CephError, match=f"{ONE}_disk: the pool has no image with this name"):
         guard_snapshots.guard(there, "op1", [ONE], {f"{ONE}_disk": f"id-{ONE}_disk"})
     there = pool()
-    with pytest.raises(CephError, match="missing_disk: the pool has no such image"):
+    with pytest.raises(CephError, match="missing_disk: the pool has no image with this name"):
         guard_snapshots.guard(there, "op1", [ONE], {f"{ONE}_disk": f"id-{ONE}_disk", "missing_disk": "x"})
     assert there.calls == []
 
@@ -298,7 +298,7 @@ def test_an_image_that_is_replaced_while_guards_are_made_is_no_success(monkeypat
         return make(image, snapshot)
 
     monkeypatch.setattr(there, "create_snapshot", replaced)
-    with pytest.raises(CephError, match="replaced since the run read it"):
+    with pytest.raises(CephError, match="replaced after the run had read it"):
         guard_snapshots.guard(there, "op1", [TWO], {f"{TWO}_disk": f"id-{TWO}_disk"})
 
 
@@ -311,7 +311,7 @@ def test_an_image_that_is_deleted_while_guards_are_made_is_no_success(monkeypatc
 
 def test_guards_of_nothing_are_refused():
     there = pool()
-    with pytest.raises(CephError, match="no server and no image is named"):
+    with pytest.raises(CephError, match="both servers and images are empty"):
         guard_snapshots.guard(there, "op1", [])
     assert there.calls == []
 
@@ -395,7 +395,7 @@ def test_addresses_that_are_never_listed_say_nothing_of_managers():
     there.answers["mgr dump"] = there.answers["fs dump"] = CephError("error -13: access denied")
     with pytest.raises(CephError, match="the run puts nothing on the blocklist"):
         guard_snapshots.block(there, ["192.0.2.11"], [], never=["203.0.113.200"])
-    with pytest.raises(CephError, match=r"192\.0\.2\.11 is one of the addresses that are never put on the blocklist"):
+    with pytest.raises(CephError, match=r"192\.0\.2\.11 is one of the addresses that must never be on the blocklist"):
         guard_snapshots.block(pool(), ["192.0.2.11"], [], never=["::ffff:192.0.2.11"])
     assert orders(there) == []
     assert guard_snapshots.block(pool(), ["192.0.2.11"], [], never=["203.0.113.200"]).listed == ["192.0.2.11"]
@@ -529,7 +529,7 @@ def test_check_mode_lets_nobody_in():
 
 def test_another_cluster_than_expected_is_refused():
     there = pool()
-    with pytest.raises(CephError, match="connected to cluster c1, expected c2"):
+    with pytest.raises(CephError, match="connected to Ceph cluster c1, expected c2"):
         guard_snapshots.expect_cluster(there, "c2")
     assert guard_snapshots.expect_cluster(there, " C1") == guard_snapshots.expect_cluster(there) == "c1"
 
@@ -565,7 +565,7 @@ def test_the_module_refuses_a_fence_of_no_address_before_it_connects(there):
 def test_the_module_fences_nothing_in_another_cluster(there):
     for module, what in ((rbd_blocklist, {"addresses": ["192.0.2.11"]}), (rbd_guard, {"servers": [ONE]})):
         given = {**WHERE, **what, "fsid": "c2", **({"operation_id": "op1"} if module is rbd_guard else {})}
-        assert "connected to cluster c1, expected c2" in run(module.main, given)["msg"]
+        assert "connected to Ceph cluster c1, expected c2" in run(module.main, given)["msg"]
     assert orders(there) == [("connect", "vms"), ("connect", "vms")]
     assert there.snapshots[f"{ONE}_disk"] == []
 

@@ -139,7 +139,10 @@ def test_files_of_a_deployment_that_is_gone_decide_nothing(tmp_path):
 def test_a_packaged_unit_beside_kolla_is_two_deployments(tmp_path):
     tree = deployed.kolla(tmp_path).unit("nova-compute", "/usr/bin/nova-compute", "/lib/systemd/system")
     found = classified(tree)
-    assert (found.kind, found.why) == ("unknown", "traces of more than one deployment: kolla-ansible, packages")
+    assert (found.kind, found.why) == (
+        "unknown",
+        "the host has traces of more than one deployment: kolla-ansible, packages",
+    )
     # Masked: nothing can start it, but its file is there.
     (tree.root / "etc/systemd/system/nova-compute.service").symlink_to("/dev/null")
     assert classified(tree).kind == "unknown"
@@ -148,7 +151,7 @@ def test_a_packaged_unit_beside_kolla_is_two_deployments(tmp_path):
 def test_two_engines_are_two_deployments(tmp_path):
     tree = deployed.kolla(tmp_path, "podman")
     tree.unit("kolla-nova_compute-container", "/usr/bin/docker start -a nova_compute")
-    assert classified(tree).why == "two container engines: docker, podman"
+    assert classified(tree).why == "the host has two container engines: docker, podman"
 
 
 def test_nova_compute_in_two_places_is_unknown(tmp_path):
@@ -186,7 +189,7 @@ def test_a_process_with_a_root_of_its_own_is_no_service_of_a_package(tmp_path):
 
 @pytest.mark.parametrize("make", [deployed.Tree, lambda folder: deployed.Tree(folder).unit("jujud-machine-0", "/x")])
 def test_a_host_without_nova_compute_is_unknown(tmp_path, make):
-    assert classified(make(tmp_path)).why == "no trace of nova-compute was found"
+    assert classified(make(tmp_path)).why == "the host has no trace of nova-compute"
 
 
 def test_from_within_a_container_nothing_is_told(tmp_path):

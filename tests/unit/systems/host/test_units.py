@@ -240,7 +240,7 @@ def test_a_command_that_does_not_end_is_told(commanded):
 
 def test_neither_units_nor_commands(world):
     for action in (world.stop, world.start):
-        with pytest.raises(steps.HostStepError, match="nothing to stop or to start"):
+        with pytest.raises(steps.HostStepError, match="neither a systemd unit nor an operator's command"):
             action.apply(params(units=[]))
 
 
