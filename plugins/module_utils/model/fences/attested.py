@@ -15,8 +15,8 @@ class Attested(FenceKind):
     name = "attested"
     text = FenceText(
         "no technical proof: a person states that the host is dead, and the run records a name and a reason",
-        "the whole machine: the run trusts the person",
-        "the machine is in your hands: unplugged, burnt or scrapped",
+        "the whole machine, because the run trusts the person",
+        "you have the machine in front of you, and it is unplugged, burnt or scrapped",
     )
     covers = MACHINE
     readings = 0

@@ -25,8 +25,8 @@ class Blocklist(FenceKind):
 
     name = "blocklist"
     text = FenceText(
-        "the run reads each address back from the OSD blocklist of each Ceph cluster",
-        "disks and volumes in these Ceph clusters, but only against clients at these addresses",
+        "the run finds each address on the OSD blocklist of each Ceph cluster",
+        "disks and volumes in Ceph clusters with the entry, but only against clients at the blocklisted addresses",
         "you cannot reach the machine at all, and all disks are in Ceph",
     )
     covers = ADDRESSES

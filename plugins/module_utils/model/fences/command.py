@@ -25,7 +25,7 @@ class Command(FenceKind):
     name = "command"
     text = FenceText(
         "`evacuate_fence_confirm_command` exits with 0",
-        "the whole machine: the run trusts your confirming command",
+        "the whole machine, because the run trusts `evacuate_fence_confirm_command`",
         "you have your own tool that switches machines or network ports off",
     )
     covers = MACHINE

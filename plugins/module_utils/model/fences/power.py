@@ -34,8 +34,8 @@ class Power(FenceKind):
 
     name = "power"
     text = FenceText(
-        "your module reads twice, some seconds apart, that the machine is off",
-        "the machine: every disk and every volume of any backend",
+        "your power state module reports twice, at least 5 seconds apart, that the machine is off",
+        "the whole machine, so every disk and every volume of any backend",
         "the BMC answers; this is the first choice",
     )
     covers = MACHINE
