@@ -52,7 +52,8 @@ def places() -> str:
 def kinds() -> str:
     texts = [(f"`{name}`", entry.text) for name, entry in FENCES.items()]
     rows = [(name, text.proof, text.covers, text.use) for name, text in texts]
-    return table(("`evacuate_fence`", "the proof", "it covers", "use it when"), *rows)
+    head = ("`evacuate_fence`", "what proves that the host is fenced", "what the fence covers", "use it when")
+    return table(head, *rows)
 
 
 def codes(hundred: str, page: str) -> str:

@@ -28,17 +28,30 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place 
 _CHOOSE = (
     "Choose another name, or remove the object that has this name, because the new name must be free before the rename."
 )
+#: Neutron keeps these rows when a chassis gets another hostname, or is deleted, and takes them up again: a row that is
+#: there already is none that it adds (plugins/ml2/drivers/ovn, update_segment_host_mapping; services/segments/db.py).
+_KEPT_BY_NEUTRON = {"segmenthostmappings.host"}
+_USED_AGAIN = (
+    "No action is needed. An earlier host had this name, and neutron has kept the row. Neutron uses the row again as "
+    "soon as the chassis has the new hostname."
+)
 
 
-def check(index: Index, request: WantedName) -> Items:
-    """One finding for each object that bears a new name, with every place it does so in."""
+def check(index: Index, request: WantedName, in_place: bool = True) -> Items:
+    """One finding for each object that bears a new name, with every place it does so in.
+
+    ``in_place``: the run would write the name into these places, and not only let Nova and neutron make new rows.
+    """
     found: t.Dict[t.Tuple[str, str], t.Tuple[Subject, t.List[t.List[t.Optional[str]]]]] = {}
     for entry in (entry for place in PLACES for entry in place.taken(index, request)):
         _subject, stores = found.setdefault((entry.subject.kind, entry.subject.id), (entry.subject, []))
         if [entry.store, entry.name] not in stores:
             stores.append([entry.store, entry.name])
     for subject, stores in found.values():
-        yield finding("SG310", subject, {"found in": stores}, _CHOOSE)
+        if not in_place and {store for store, _name in stores} <= _KEPT_BY_NEUTRON:
+            yield finding("SG310", subject, {"found in": stores}, _USED_AGAIN, INFO)
+        else:
+            yield finding("SG310", subject, {"found in": stores}, _CHOOSE)
     yield from _evacuations(index, request)
     yield from _deleted(index, request)
     yield from unasked(index, request.inventory_name)

@@ -178,7 +178,7 @@ def preflight_rename(bundle: Bundle, request: RenameRequest, in_place: bool = Tr
     items += in_flight.host_items(case.index, case.old, case.host)
     items += names.host_items(case.index, case.old)
     items += _lock(case)
-    items += name_taken.check(case.index, _taken_request(case))
+    items += name_taken.check(case.index, _taken_request(case), case.in_place)
     if case.host is not None:
         items += resolution.check(bundle, case.host, case.old, request.rename_to)
         items += in_flight.ha_automation(case.index, case.host)
