@@ -38,7 +38,7 @@ class PlacementProviders(NamePlace):
     """Resource providers."""
 
     text = Text(
-        "placement, the names of the resource provider and of its children",
+        "placement: the names of the resource provider and of its child providers",
         "placement API",
         "the run renames each provider that still has the old name with one call, the root provider first",
         "the run makes the same calls with the old names",
