@@ -35,11 +35,11 @@ class CellInstances(NamePlace):
     """Live instances."""
 
     text = Text(
-        "cell database, `instances.host`, `.node`, and `.launched_on` if it has the old name",
+        "cell database, `instances.host`, `.node`, and `.launched_on` if it contains the old name",
         "cell database",
         "the run updates every row of the host, in one transaction with the other tables of the cell",
-        "the run restores the same rows, except the rows of guests that Nova evacuated during the operation "
-        "(`stackguard_overrides` lists these guests)",
+        "the run restores the same rows. For a guest that Nova evacuated during the operation, the run keeps the rows "
+        "if you have overridden SG125 for the guest",
         "soft-deleted rows",
     )
     codes = ("SG301", "SG310", "SG509")

@@ -15,9 +15,10 @@ class MessageQueues(NamePlace):
     text = Text(
         "RabbitMQ, the queues `compute.NAME`, and since Nova release 33 `compute-alt.NAME`",
         "`rename_rabbit_url`; without this URL, the report lists the queues as `unchecked`, with the commands to run",
-        "the run removes the queues of the old name at the end; nova-compute creates the queues of the new name",
+        "at the end, the run removes the queues named after the old host; nova-compute creates queues with the new "
+        "name",
         "nothing to undo: nova-compute creates its queues when it starts",
-        "without `rename_rabbit_url`, the queue of the old name remains until an operator deletes the queue",
+        "without `rename_rabbit_url`, the queue named after the old host remains until an operator deletes it",
     )
     codes = ("SG307", "SG315", "SG316", "SG121")
 

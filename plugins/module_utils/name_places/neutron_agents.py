@@ -35,8 +35,9 @@ class NeutronAgents(NamePlace):
     text = Text(
         "neutron database, `agents.host`",
         "network API; also neutron's database if `neutron_db_url` is set",
-        "with `neutron_db_url`, the run updates each agent row of the host, with a fresh heartbeat, before the ports. "
-        "Without `neutron_db_url`, the agent registers under the new name, and the run deletes the agent's old record",
+        "with `neutron_db_url`, the run updates each agent row of the host, with a fresh heartbeat, before it changes "
+        "the ports. Without `neutron_db_url`, the agent registers under the new name, and the run deletes the agent's "
+        "old record",
         "with `neutron_db_url`, the run restores the same rows, with a fresh heartbeat. "
         "Without `neutron_db_url`, the agent registers under the old name again",
     )
@@ -99,8 +100,8 @@ def _finding(agent: ApiAgent, evidence: t.Mapping[str, t.Any], severity: str) ->
         "SG305",
         Subject("host", agent.id, agent.agent_type, agent.host),
         {"type": agent.agent_type, **evidence},
-        "Correct host= in the configuration of the agent, or start the agent, because neutron binds ports only to a "
-        "host with a live agent of exactly this name.",
+        "Correct host= in the agent's configuration, or start the agent. Neutron binds ports only to a host that has a "
+        "live agent with exactly this name.",
         severity,
     )
 

@@ -23,7 +23,8 @@ class NeutronBindingRows(NamePlace):
         "neutron database on hosts with OVN (`ml2_port_bindings.host`, `ml2_port_binding_levels.host`, "
         "`segmenthostmappings.host`)",
         "neutron's database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
-        "the run updates every row with the old name, in one transaction, once the chassis has the new hostname",
+        "the run updates every row that contains the old name, in one transaction, once the chassis has the new "
+        "hostname",
         "the same rows",
         "`parent_hostname` in `vif_details` of virtual ports",
     )

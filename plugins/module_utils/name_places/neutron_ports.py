@@ -38,10 +38,10 @@ class NeutronPorts(NamePlace):
     text = Text(
         "neutron, `binding:host_id` of each port",
         "network API",
-        "the run binds each port with one call, once the agent has the new name; it binds a trunk's parent port before "
-        "the trunk's subports",
-        "the run makes the same calls with the old name, except for guests that Nova evacuated during the operation "
-        "(`stackguard_overrides` lists these guests)",
+        "the run binds each port with one call, once the agent has the new name. The run binds a trunk's parent port "
+        "before the trunk's subports",
+        "the run makes the same calls with the old name. For a guest that Nova evacuated during the operation, the run "
+        "keeps the port bindings if you have overridden SG125 for the guest",
     )
     codes = ("SG306", "SG310")
     steps = ("neutron", "ports")
@@ -103,7 +103,7 @@ def _finding(port: ApiPort, evidence: t.Mapping[str, t.Any], severity: str) -> I
         "SG306",
         Subject("port", port.id, host=port.binding_host_id),
         {"device": port.device_id, "device_owner": port.device_owner, **evidence},
-        "Set the port's binding:host_id to the instance's host again, with a live agent on that host.",
+        "Make sure that the instance's host has a live agent, then set the port's binding:host_id to that host again.",
         severity,
     )
 

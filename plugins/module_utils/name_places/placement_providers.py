@@ -38,9 +38,9 @@ class PlacementProviders(NamePlace):
     """Resource providers."""
 
     text = Text(
-        "placement, the names of the resource provider and of its children",
+        "placement: the names of the resource provider and of its child providers",
         "placement API",
-        "the run renames each provider that still has the old name with one call, the root provider first",
+        "with one call each, the run renames the providers that still have the old name, the root provider first",
         "the run makes the same calls with the old names",
     )
     codes = ("SG304", "SG310")
