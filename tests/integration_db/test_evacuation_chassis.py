@@ -20,8 +20,8 @@ GONE = "tcp:127.0.0.1:1"
 class Scene:
     """A dead host whose guest has moved: its port asks for the living host."""
 
-    def __init__(self, servers):
-        self.servers = servers
+    def __init__(self, servers, directory):
+        self.servers, self.directory = servers, str(directory)
         self.name, self.other = servers.chassis(DEAD, 1), servers.chassis(ALIVE, 2)
         servers.ports(ALIVE, ["guest"])
         self.alive = {self.name: False}
@@ -32,18 +32,18 @@ class Scene:
         return [ApiAgent(name, kind, "ovn-controller", host, alive, True) for name, alive in self.alive.items()]
 
     def look(self, **options):
-        return evacuation_chassis.look(None, {**self.servers.options, **options}, DEAD)
+        return evacuation_chassis.look(None, {**self.servers.options, **options}, DEAD, self.directory)
 
     def names(self):
         return set(self.servers.sb("--bare", "--columns=name", "list", "Chassis").split())
 
 
 @pytest.fixture
-def scene(monkeypatch):
+def scene(monkeypatch, tmp_path):
     servers = OvnServers()
     try:
         servers.start()
-        made = Scene(servers)
+        made = Scene(servers, tmp_path)
         monkeypatch.setattr(network, "list_agents", made.agents)
         yield made
     finally:
