@@ -56,11 +56,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation, FenceProof
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import attested, blocklist
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import (
-    FENCES,
-    POWERING_OFF,
-    of_addresses,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import POWERING_OFF, of_addresses
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import FenceTarget, ProofError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import OURS, same_name
@@ -365,8 +361,7 @@ class Evacuation:
         if not decision.guests:
             empty = Plan(records.KIND, request.operation_id, self.host, [])
             self.scratch.plan_sha256 = self.approver.nothing(empty, {**self._asked, "servers": []})
-            asked = bool(self.options.get("remove_chassis"))
-            self._look_at_chassis(ChassisOutcome(why=evacuation_chassis.NO_SERVER if asked else ""))
+            self._look_at_chassis(evacuation_chassis.without_evacuation(self.options))
             return self._end("clear", f"{self.host} has no servers: nothing to evacuate", over=True)
         return self._planned(bundle, about, request, decision)
 
@@ -1341,7 +1336,7 @@ class Evacuation:
         fence, kind, now = self._stored_fence(), str(self.options["fence"]), self.run.clock.now()
         age = float(self.options["proof_max_age"])
         why = fence_proof.refusal(fence, self.host, self.scratch.operation_id, kind, now, age)
-        if why is None and not FENCES[kind].powers_off:
+        if why is None and not (isinstance(fence, FenceProof) and fence.powered_off):
             why = f"the fence {kind} does not prove that the machine is off"
         return why
 

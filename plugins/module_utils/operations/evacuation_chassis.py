@@ -54,7 +54,7 @@ Evidence = t.Dict[str, t.Any]
 Unread = t.Tuple[Unchecked, ...]
 Objection = checks.Objection
 #: Why nothing is removed where a run evacuates no server: it has no fence, and so no proof.
-NO_SERVER = "the run evacuated no server, and removes a chassis only at the end of an evacuation"
+_NO_SERVER = "the run evacuated no server, and removes a chassis only at the end of an evacuation"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +65,13 @@ class ChassisOutcome:
     name: t.Optional[str] = None
     #: Why none was removed.
     why: str = ""
+    #: Whether a removal was due: then one that found nothing to remove is reported, too.
+    due: bool = True
+
+
+def without_evacuation(options: Options) -> ChassisOutcome:
+    """Return what comes of a removal where the host has no server: nothing was fenced, so nothing is removed."""
+    return ChassisOutcome(why=_NO_SERVER if options.get("remove_chassis") else "", due=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +139,7 @@ def look_after(
         dataclasses.replace(item, evidence={**item.evidence, "not removed": outcome.why}) for item in checked.findings
     ]
     # Asked for, and not done: that is never silent.
-    none = () if found else (Unchecked(CODE, host, f"the run removed no chassis: {outcome.why}"),)
+    none = () if found or not outcome.due else (Unchecked(CODE, host, f"the run removed no chassis: {outcome.why}"),)
     return Checked(tuple(found), (*checked.unchecked, *none)), outcome
 
 

@@ -169,7 +169,7 @@ def test_a_second_run_after_the_removal_finds_nothing_and_removes_nothing(life, 
     life.run(**SURE)
     done = life.run(**SURE)
     assert (done["state"], done["failed"], ovn.deleted) == ("clear", False, [DEAD.name])
-    assert left(life) == []
+    assert (left(life), unchecked(life), life.report()["verdict"]) == ([], [], "pass")
 
 
 def test_a_run_that_evacuates_no_server_removes_none(life, ovn):
@@ -404,6 +404,15 @@ def test_a_server_that_comes_meanwhile_keeps_it(life, ovn, monkeypatch):
     ovn.on_look = lambda: looked.append(True)
     monkeypatch.setattr(server_records, "servers_on", later)
     assert_stays(life, ovn, life.run(**SURE), "still shows these servers on compute1")
+
+
+def test_a_server_that_stays_behind_keeps_it(life, ovn):
+    """It failed on every host: the operation ends, and says which server stays."""
+    life.nova.ends = {TWO: "failed"}
+    done = life.run(partial=True, **SURE)
+    assert (done["failed"], done["state"], list(done["left"]), ovn.deleted) == (True, "evacuated", [TWO], [])
+    ((_name, why),) = left(life)
+    assert "not every server of compute1 is verified" in why
 
 
 def test_an_evacuation_that_did_not_end_well_removes_none(life, ovn):
