@@ -20,6 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import (
     OvnPortBinding,
     OvnSwitchPort,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuate import LOOK
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     compute_services,
     network,
@@ -260,6 +261,7 @@ def test_what_ovn_says_against_it(life, ovn, case):
     changes, why = IN_OVN[case]
     ovn.change(**changes)
     assert_stays(life, ovn, life.run(**SURE), why)
+    assert LOOK not in [need.get("seconds") for need in life.needs], "time changes nothing"
 
 
 @pytest.mark.parametrize("case", IN_OVN)
@@ -336,7 +338,7 @@ def test_neutron_shows_a_dead_agent_as_alive_for_a_while(life, ovn):
     waits = []
 
     def answer(need):
-        if need["kind"] == "wait" and need["seconds"] == 10:
+        if need["kind"] == "wait" and need["seconds"] == LOOK:
             waits.append(need)
             if len(waits) == 3:
                 life.agents = [agent()]

@@ -270,7 +270,7 @@ def test_the_workflow_is_given_what_the_contract_names(life):
     told = life.told(done)
     names = {
         "operation", "operation_id", "plan_sha256", "state", "evacuate_host", "verdict", "counts", "landed", "left",
-        "message",
+        "removed_chassis", "message",
     }  # fmt: skip
     assert set(told) == names
     assert (told["operation"], told["state"], told["verdict"]) == ("evacuate_host", "evacuated", "pass")
