@@ -28,6 +28,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import (
     ARGUMENTS,
     expression_problem,
+    removal_problem,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_scratch import (
+    SCRATCH,
+    CallResult,
+    Scratch,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
@@ -76,7 +82,7 @@ class ActionModule(ActionBase):
             return self._refused(args, f"{'Nothing was changed. ' if args['phase'] == BEGIN else ''}{error}", "failed")
         return self._answer(args, outcome)
 
-    def _carry_out(self, args: Result) -> evacuate.CallResult:
+    def _carry_out(self, args: Result) -> CallResult:
         operation = evacuate.Evacuation(
             self._run(args), connect(args), args["evidence_dir"], lambda: uuid.uuid4().hex[:12]
         )
@@ -104,26 +110,27 @@ class ActionModule(ActionBase):
     # --- the run's scratch and what it leaves
 
     @staticmethod
-    def _scratch(args: Result) -> evacuate.Scratch:
-        path = os.path.join(args["evidence_dir"], evacuate.SCRATCH)
+    def _scratch(args: Result) -> Scratch:
+        path = os.path.join(args["evidence_dir"], SCRATCH)
         try:
             with open(path, encoding="utf-8") as stream:
-                return from_plain(evacuate.Scratch, json.load(stream), "scratch")
+                return from_plain(Scratch, json.load(stream), "scratch")
         except (OSError, ValueError) as error:
             raise StackguardError(
                 f"{path}: no call with phase=begin came before this call, or the evidence directory no longer exists: "
                 f"{error}"
             ) from error
 
-    def _answer(self, args: Result, outcome: evacuate.CallResult) -> Result:
+    def _answer(self, args: Result, outcome: CallResult) -> Result:
         scratch = outcome.scratch
-        evidence.save_part(args["evidence_dir"], evacuate.SCRATCH, to_plain(scratch))
+        evidence.save_part(args["evidence_dir"], SCRATCH, to_plain(scratch))
         result: Result = {
             "changed": scratch.changed,
             "needs": outcome.needs,
             "state": scratch.state or "open",
             "operation_id": scratch.operation_id or None,
             "plan_sha256": scratch.plan_sha256,
+            "removed_chassis": scratch.removed_chassis,
             "msg": scratch.message or f"{len(outcome.needs)} needs",
         }
         if outcome.needs or outcome.report is None:
@@ -153,6 +160,7 @@ class ActionModule(ActionBase):
             "state": state,
             "operation_id": None,
             "plan_sha256": None,
+            "removed_chassis": None,
             "failed": True,
             "msg": message,
             "ended": True,
@@ -209,6 +217,7 @@ class ActionModule(ActionBase):
             "counts": report["counts"],
             "landed": result["arrived"],
             "left": result["left"],
+            "removed_chassis": result["removed_chassis"],
             "message": result["msg"],
         }
         result["ansible_stats"] = {"data": {"stackguard": outcome}, "per_host": False, "aggregate": False}
@@ -226,7 +235,7 @@ def _problem(args: Result) -> t.Optional[str]:
         return f"fence={fence} needs {', '.join(lacking)}"
     least = {"measured_for": 1, "server_timeout": 1, "max_rounds": 1, "proof_max_age": 5, "death_timeout": 1}
     small = [f"{name} must be {number} or more" for name, number in least.items() if args[name] < number]
-    return "; ".join(small) or expression_problem(args)
+    return "; ".join(small) or expression_problem(args) or removal_problem(args)
 
 
 def _person(task_vars: t.Mapping[str, t.Any]) -> str:
@@ -240,9 +249,10 @@ def _person(task_vars: t.Mapping[str, t.Any]) -> str:
         return ""
 
 
-def _message(args: Result, scratch: evacuate.Scratch, failed: bool) -> str:
+def _message(args: Result, scratch: Scratch, failed: bool) -> str:
     if not failed or scratch.state in ("refused", "failed"):
-        return scratch.message or f"{len(scratch.arrived)} servers of {args['evacuate_host']} run on other hosts"
+        said = scratch.message or f"{len(scratch.arrived)} servers of {args['evacuate_host']} run on other hosts"
+        return f"{said}. OVN chassis {scratch.removed_chassis} is removed" if scratch.removed_chassis else said
     wrong = {entry["name"]: entry["host"] for entry in scratch.arrived if entry["state"] == "wrong"}
     left = {scratch.names.get(uuid, uuid): why for uuid, why in scratch.left.items()}
     said = scratch.message or "Not all servers could be evacuated."

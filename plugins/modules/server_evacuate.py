@@ -122,6 +122,14 @@ options:
     default: false
     description: Whether to put the host's addresses on the OSD blocklist, in addition to the fence of O(fence). If the
       run cannot add the blocklist entries, the run continues with a warning.
+  remove_chassis:
+    type: bool
+    default: false
+    description:
+      - Whether to remove the OVN chassis of the host after all servers have left the host. Requires O(fence=power),
+        O(ovn_nb_connection) and O(ovn_sb_connection).
+      - The module removes the chassis only if the power state, OVN's databases, neutron and Nova all show that the
+        chassis is unused. Otherwise the module keeps the chassis, and the report shows the reason (SG328).
   attested_by:
     type: str
     description:
@@ -333,6 +341,11 @@ ended:
   returned: when the run has ended
   type: bool
   sample: true
+removed_chassis:
+  description: Name of the OVN chassis that the run removed; V(null) if the run removed no chassis.
+  returned: always
+  type: str
+  sample: 0fb9c5f2-6f8e-4d6b-9a9e-1f3f2a7c4d11
 report_file:
   description: Path of C(report.json).
   returned: when the run has ended, with O(report_dir)

@@ -91,6 +91,7 @@ PARTS = {
     "evacuation_readers": "evacuate",
     "evacuation_record": "evacuate",
     "evacuation_round": "evacuate",
+    "evacuation_scratch": "evacuate",
     "fences": "evacuate",
     "move_evidence": "move_servers",
 }

@@ -15,7 +15,7 @@ import json
 import pytest
 from labkit import evacuation, state, waiting, zoning
 from labkit import guests as guestkit
-from labkit.deadhost import come_back, evacuate, returned, stopped_compute, tidy
+from labkit.deadhost import by_power, closed, come_back, evacuate, returned, stopped_compute, tidy
 from labkit.fixtures import documented_grants
 from labkit.ovn_ports import assert_follows, bound, port_of
 from labkit.playbook import Playbooks
@@ -177,6 +177,32 @@ def test_an_evacuation_takes_ports_along_and_the_returning_host_takes_none_back(
     for uuid, port in ports.items():
         assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER
         assert chassis.binding(port) == bound(chassis, OTHER)
+    (made,) = guestkit.create(lab, "later", "1", "--on", HOST)
+    assert_follows(lab, chassis, made["id"], HOST)
+
+
+def test_an_evacuation_removes_the_chassis_and_the_returning_host_registers_again(lab, chassis, books, servers):
+    """Asked for by the operator, with a fence that reads the machine as off; every port goes on working."""
+    name = chassis.name(HOST)
+    with dead(lab):
+        removal = {"evacuate_host": HOST, "evacuate_remove_chassis": True, **by_power(lab, HOST)}
+        done = evacuate(books, fence="power", variables=removal).ok()
+        assert chassis.chassis(HOST) is None
+        assert chassis.southbound("Chassis_Private", f'name="{name}"') == []
+        assert chassis.chassis(OTHER) is not None, "only the dead one goes"
+        assert [agent.id for agent in lab.cloud.network.agents(host=HOST) if agent.agent_type.startswith("OVN")] == []
+        assert "SG328" not in codes_of(done.report["findings"]) | codes_of(done.report["unchecked"]), done.told()
+        (journal,) = closed(lab)
+        assert journal["steps"]["remove_chassis"] == "done"
+        assert journal["memory"]["chassis"] == name
+        for uuid in servers.values():
+            assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER
+            assert_follows(lab, chassis, uuid, OTHER)
+    waiting.until("the chassis registers again", lambda: chassis.chassis(HOST) is not None or None, 120)
+    returned(lab, books, host=HOST)
+    assert chassis.name(HOST) == name
+    for uuid in servers.values():
+        assert chassis.binding(port_of(lab, uuid).id) == bound(chassis, OTHER)
     (made,) = guestkit.create(lab, "later", "1", "--on", HOST)
     assert_follows(lab, chassis, made["id"], HOST)
 

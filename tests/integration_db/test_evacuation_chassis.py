@@ -2,16 +2,23 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The chassis of a dead host against real OVN databases: reported with all that is left of it, and never removed."""
+"""The chassis of a dead host against real OVN databases: reported with all that is left of it, removed if asked for."""
 
 from __future__ import annotations
+
+import time
 
 import pytest
 from ovn_servers import OvnServers
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent, ApiService
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_chassis
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import network
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Clock
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    compute_services,
+    network,
+    server_records,
+)
 
 DEAD, ALIVE = "compute1", "compute2"
 GONE = "tcp:127.0.0.1:1"
@@ -20,8 +27,8 @@ GONE = "tcp:127.0.0.1:1"
 class Scene:
     """A dead host whose guest has moved: its port asks for the living host."""
 
-    def __init__(self, servers):
-        self.servers = servers
+    def __init__(self, servers, directory):
+        self.servers, self.directory = servers, str(directory)
         self.name, self.other = servers.chassis(DEAD, 1), servers.chassis(ALIVE, 2)
         servers.ports(ALIVE, ["guest"])
         self.alive = {self.name: False}
@@ -32,19 +39,33 @@ class Scene:
         return [ApiAgent(name, kind, "ovn-controller", host, alive, True) for name, alive in self.alive.items()]
 
     def look(self, **options):
-        return evacuation_chassis.look(None, {**self.servers.options, **options}, DEAD)
+        return evacuation_chassis.look(None, {**self.servers.options, **options}, DEAD, self.directory)
+
+    def removal(self):
+        clock = Clock(str, time.monotonic, time.time, time.sleep)
+        return evacuation_chassis.ChassisRemoval(None, self.servers.options, DEAD, clock)
+
+    def delete(self, _connection, name):
+        """As neutron does it: the rows of both tables."""
+        self.servers.sb("--if-exists", "destroy", "Chassis_Private", name)
+        self.servers.sb("--if-exists", "chassis-del", name)
 
     def names(self):
         return set(self.servers.sb("--bare", "--columns=name", "list", "Chassis").split())
 
 
 @pytest.fixture
-def scene(monkeypatch):
+def scene(monkeypatch, tmp_path):
     servers = OvnServers()
     try:
         servers.start()
-        made = Scene(servers)
-        monkeypatch.setattr(network, "list_agents", made.agents)
+        made = Scene(servers, tmp_path)
+        for name in ("list_agents", "agents_now"):
+            monkeypatch.setattr(network, name, made.agents)
+        monkeypatch.setattr(network, "delete_agent", made.delete)
+        service = ApiService("s1", DEAD, "nova-compute", "down", "disabled", True, None)
+        monkeypatch.setattr(compute_services, "find_service", lambda *_arguments: service)
+        monkeypatch.setattr(server_records, "servers_on", lambda *_arguments: [])
         yield made
     finally:
         servers.stop()
@@ -105,3 +126,40 @@ def test_a_chassis_that_the_southbound_database_does_not_have_is_reported_by_its
     scene.servers.sb("set", "Chassis", scene.name, "hostname=compute1.example.org")
     (item,) = scene.look().findings
     assert (item.object.id, item.evidence["in the southbound database"]) == (scene.name, False)
+
+
+# --- the removal
+
+
+def test_one_that_nothing_uses_is_removed_and_no_other(scene):
+    assert scene.removal().decide(None).name == scene.name
+    outcome = scene.removal().remove(scene.name, lambda: None)
+    assert (outcome.name, outcome.why) == (scene.name, "")
+    assert scene.names() == {scene.other}
+    scene.alive = {}
+    assert scene.removal().decide(scene.name).name == scene.name, "the next run after a kill"
+
+
+@pytest.mark.parametrize("how", ["requested", "listed", "bound", "gateway", "second"])
+def test_one_that_something_uses_stays(scene, how):
+    if how == "requested":
+        scene.servers.ports(DEAD, ["left"])
+    elif how == "listed":
+        scene.servers.ports(f"{ALIVE},{DEAD}", ["left"])
+    elif how == "bound":
+        scene.servers.nb("--wait=sb", "lsp-add", "ls0", "gateway")
+        scene.servers.sb("lsp-bind", "gateway", scene.name)
+    elif how == "gateway":
+        scene.servers.nb("lr-add", "lr0", "--", "lrp-add", "lr0", "lrp0", "02:00:00:00:00:01", "192.0.2.254/24")
+        scene.servers.nb("--wait=sb", "lrp-set-gateway-chassis", "lrp0", scene.name)
+    else:
+        scene.servers.chassis(DEAD, 3)
+    assert isinstance(scene.removal().decide(None), evacuation_chassis.Objection)
+    outcome = scene.removal().remove(scene.name, lambda: None)
+    assert outcome.name is None and outcome.why
+    assert scene.name in scene.names()
+
+
+def test_without_a_proof_nothing_is_removed(scene):
+    assert scene.removal().remove(scene.name, lambda: "the machine may be on").why == "the machine may be on"
+    assert scene.name in scene.names()

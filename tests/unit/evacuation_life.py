@@ -80,7 +80,8 @@ class Life:
         monkeypatch.setattr(instance_actions, "list_actions", lambda _cloud, _uuid: [])
         monkeypatch.setattr(compute_services, "hold_down", self._hold)
         monkeypatch.setattr(compute_services, "give_back", self._give_back)
-        monkeypatch.setattr(network, "list_agents", lambda _cloud, _host: self.agents)
+        for name in ("list_agents", "agents_now"):
+            monkeypatch.setattr(network, name, lambda _cloud, _host: list(self.agents))
         monkeypatch.setattr(server_evacuate, "_say", self.said.append)
         self.read_at = {}
 

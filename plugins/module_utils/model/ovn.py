@@ -153,6 +153,15 @@ def chassis_of(facts: OvnFacts, hostname: str) -> t.List[OvnChassis]:
     return [entry for entry in facts.chassis or [] if entry.hostname == hostname]
 
 
+def users(facts: OvnFacts, chassis: OvnChassis) -> t.List[str]:
+    """Return the ports that a chassis has bound, or that ask for it."""
+    return sorted(
+        entry.logical_port
+        for entry in facts.port_bindings or []
+        if chassis.uuid in (entry.chassis, entry.requested, *entry.additional)
+    )
+
+
 def hostname_keys(external_ids: t.Mapping[str, str]) -> t.List[str]:
     """Return the keys of Open vSwitch that say the hostname of the chassis; the first one counts.
 

@@ -115,6 +115,8 @@ class EvacuationRequest:
     also_blocklist: bool = False
     #: States that may be reset once the run has proof that the host is dead: some of :data:`RESETS`.
     resets: t.Tuple[str, ...] = ()
+    #: Whether the chassis that the host leaves in OVN is removed at the end.
+    remove_chassis: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

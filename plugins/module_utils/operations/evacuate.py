@@ -14,6 +14,8 @@ Phases follow one another:
     guard    a snapshot on every image, verified by id
     round    verify who arrived, remove their guards, send the next wave; again and again
     leave    remove the guards that nobody needs any more; close the journal, or leave it open
+    chassis  by option: wait until nothing stands against the removal of the host's chassis from OVN
+    remove   the fence was read back for that: remove the chassis, see it gone, close the journal
     abort    the way back
 
 The proof is read again before every look that something rests on. Nothing in here is remembered but in the journal and
@@ -50,13 +52,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     Bundle,
     EvacuationFacts,
     FactsError,
-    NumaCell,
-    from_plain,
     to_plain,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation, FenceProof
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import attested, blocklist
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import of_addresses
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import POWERING_OFF, of_addresses
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import FenceTarget, ProofError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import OURS, same_name
@@ -77,11 +77,17 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations.approve
     SHA256,
     Approver,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_chassis import (
+    ChassisOutcome,
+    ChassisRemoval,
+    Objection,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_readers import Home
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
     DiskImage,
     PlannedServer,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_scratch import CallResult, Scratch
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused, Run, Stopped
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
@@ -98,8 +104,12 @@ Json = t.Dict[str, t.Any]
 Answers = t.Sequence[t.Mapping[str, t.Any]]
 
 FENCE, HOLD, GUARD, EVACUATE, UNGUARD = "fence", "hold_down", "guard", "evacuate", "unguard"
+#: A step only where the operator asks for it; and the chassis that is about to be removed, in the journal's memory.
+REMOVE, CHASSIS = "remove_chassis", "chassis"
 #: Every step of the plan, and the method of :class:`Evacuation` that carries it out. A test holds them together.
-STEPS = {FENCE: "_fence", HOLD: "_hold", GUARD: "_guard", EVACUATE: "_round", UNGUARD: "_leave"}
+STEPS = {FENCE: "_fence", HOLD: "_hold", GUARD: "_guard", EVACUATE: "_round", UNGUARD: "_leave", REMOVE: "_remove"}
+#: Phases after the rounds: what ends a run there leaves the journal open.
+LAST = ("leave", "chassis", "remove", "abort", "aborting")
 
 #: Seconds between two looks at a host that is not dead yet.
 LOOK = 10.0
@@ -109,84 +119,6 @@ MEASURED_LEAST = 60.0
 FIRST = 30.0
 #: How often guards are asked for anew where a pool was not as it had been read: an owner deleted a server meanwhile.
 REGUARDS = 2
-#: Files of the evidence directory.
-SCRATCH = "run/scratch.json"
-
-
-@dataclasses.dataclass
-class Scratch:
-    """What a run remembers between two calls, in its evidence directory."""
-
-    phase: str = "survey"
-    operation_id: str = ""
-    #: Kind of the journal that is open for this host; empty: none.
-    kind: str = ""
-    uuids: t.List[str] = dataclasses.field(default_factory=list)
-    volumes: t.List[str] = dataclasses.field(default_factory=list)
-    #: Readers that were asked to open the images: (fsid, pool) as ``fsid/pool`` to inventory names, the last in use.
-    readers: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
-    #: Clusters whose first reader did not read all volumes: all readers open them.
-    volumes_by_all: t.List[str] = dataclasses.field(default_factory=list)
-    proof: t.Optional[Json] = None
-    act: bool = True
-    looks_since: t.Optional[float] = None
-    #: Servers whose guards this run has verified.
-    guarded: t.List[str] = dataclasses.field(default_factory=list)
-    guarded_images: t.List[str] = dataclasses.field(default_factory=list)
-    #: Servers whose guards were found gone in this run.
-    free: t.List[str] = dataclasses.field(default_factory=list)
-    rounds: int = 0
-    #: What was found, look by look, for the report; of the rounds only the last.
-    before: Json = dataclasses.field(default_factory=dict)
-    last: Json = dataclasses.field(default_factory=dict)
-    chassis: Json = dataclasses.field(default_factory=dict)
-    stopping: Json = dataclasses.field(default_factory=dict)
-    arrived: t.List[Json] = dataclasses.field(default_factory=list)
-    left: t.Dict[str, str] = dataclasses.field(default_factory=dict)
-    status: t.Dict[str, str] = dataclasses.field(default_factory=dict)
-    #: What ends this run: empty while it goes on.
-    message: str = ""
-    state: str = ""
-    resumed: bool = False
-    changed: bool = False
-    collected_at: str = ""
-    hosts: int = 0
-    placements: Json = dataclasses.field(default_factory=dict)
-    plan: t.Optional[Json] = None
-    #: What stands for the plan of the operation, see approved_plan.
-    plan_sha256: t.Optional[str] = None
-    diff: t.List[Json] = dataclasses.field(default_factory=list)
-    warned: t.List[str] = dataclasses.field(default_factory=list)
-    #: Servers that have arrived by Nova's word.
-    landed: t.List[str] = dataclasses.field(default_factory=list)
-    #: Servers that were not as they should be when they were looked at once.
-    doubted: t.List[str] = dataclasses.field(default_factory=list)
-    ended_well: bool = False
-    over: bool = False
-    #: Whether the journal is in the hands of this run.
-    owned: bool = False
-    #: Whether the fence was read back since it was asked for last.
-    proven: bool = False
-    #: Servers on the host or in transit: those that need a guard.
-    staying: t.List[str] = dataclasses.field(default_factory=list)
-    #: How often guards were asked for anew, because the pool was not as it had been read.
-    reguards: int = 0
-    #: Hosts that could not do in Ceph what was asked of them.
-    bad: t.List[str] = dataclasses.field(default_factory=list)
-    names: t.Dict[str, str] = dataclasses.field(default_factory=dict)
-    #: Whether a resume found none of its servers on the host. Then its fence is only read back.
-    none_left: bool = False
-    #: Inventory names of the hosts that matter in rounds; empty: all.
-    near: t.List[str] = dataclasses.field(default_factory=list)
-
-
-@dataclasses.dataclass(frozen=True)
-class CallResult:
-    """What one call came to. ``needs`` empty: the run has ended, and the rest says how."""
-
-    needs: t.List[Json]
-    scratch: Scratch
-    report: t.Optional[Json] = None
 
 
 class Evacuation:
@@ -251,8 +183,8 @@ class Evacuation:
         self.scratch, self.answers = scratch, answers
         if scratch.over:
             return self._ended()
-        if scratch.phase in ("leave", "abort", "aborting"):
-            return self._end(journals.OPEN, failure or "the run was interrupted")
+        if scratch.phase in LAST:
+            return self._left_open(failure or "the run was interrupted")
         return self._stop(failure or "the run was interrupted")
 
     # --- what is open
@@ -429,7 +361,7 @@ class Evacuation:
         if not decision.guests:
             empty = Plan(records.KIND, request.operation_id, self.host, [])
             self.scratch.plan_sha256 = self.approver.nothing(empty, {**self._asked, "servers": []})
-            self._look_at_chassis()
+            self._look_at_chassis(evacuation_chassis.without_evacuation(self.options))
             return self._end("clear", f"{self.host} has no servers, so there is nothing to evacuate", over=True)
         return self._planned(bundle, about, request, decision)
 
@@ -467,7 +399,7 @@ class Evacuation:
         """
         found = [entry for entry in lifecycle.open_journals(self.run) if records.is_of(entry, self.host)]
         ended = self._same_outage(bundle, found)
-        earlier = [pair for journal in [*ended, *found] for pair in _proven(journal)]
+        earlier = [pair for journal in [*ended, *found] for pair in records.proven_addresses(journal)]
         return clients.EvidenceElsewhere(
             tuple(dict.fromkeys(earlier)), tuple(self.controllers), tuple(self.options["never_blocklist"])
         )
@@ -485,7 +417,7 @@ class Evacuation:
         for journal in lifecycle.open_journals(self.run):
             if str(journal["operation_id"]) == self.scratch.operation_id:
                 continue
-            noted += [_sent(entry) for entry in journals.in_transit(journal) if entry.get("target")]
+            noted += [records.incoming(entry) for entry in journals.in_transit(journal) if entry.get("target")]
         mine = set(self.scratch.uuids)
         return merge_sent(noted, [entry for entry in in_transit(about) if entry.uuid not in mine])
 
@@ -604,7 +536,7 @@ class Evacuation:
         # Of version 0.1: what was listed is listed by its fsid as soon as that is read back.
         book.tell(
             fence=fence,
-            addresses={fsid: dict(found) for fsid, found in addresses.items()} or _by_cluster(journal),
+            addresses={fsid: dict(found) for fsid, found in addresses.items()} or records.addresses_of(journal),
             blocklisted={fsid: found for fsid, found in records.blocklisted(journal).items() if fsid},
             servers=records.plain(servers),
         )
@@ -650,7 +582,7 @@ class Evacuation:
         planned = tuple(entry.uuid for entry in records.servers_of(journal) if entry.uuid in here)
         if not planned:
             self.scratch.none_left = True
-            return _by_cluster(journal)
+            return records.addresses_of(journal)
         lists = of_addresses(self.options["fence"])
         request = dataclasses.replace(self._request(str(journal["operation_id"]), None), servers=planned, partial=True)
         decision = self._preflight(bundle, about, request)
@@ -734,7 +666,7 @@ class Evacuation:
     def _clusters(self) -> t.List[Json]:
         """Return each cluster with the addresses that it is to refuse. Raises Stopped where no host reaches one."""
         found = []
-        for fsid, addresses in sorted(_by_cluster(self.book.journal).items()):
+        for fsid, addresses in sorted(records.addresses_of(self.book.journal).items()):
             homes = [home for home in self._readers() if home[0] == fsid]
             reader = next((self._reader(home) for home in homes if self._reader(home)), None)
             if reader is None:
@@ -1058,7 +990,7 @@ class Evacuation:
                 if other is not None and other not in self.scratch.bad:
                     found.append({**{key: home[key] for key in ("fsid", "pool", "images")}, "reader": other})
                 else:
-                    self._warn(_home_failed(home))
+                    self._warn(records.home_failed(home))
         return found
 
     def _guard_problems(self, lacking: t.Sequence[PlannedServer]) -> t.List[Finding]:
@@ -1252,13 +1184,18 @@ class Evacuation:
         self.scratch.stopping, self.scratch.message = records.plain_checked(checked or Checked()), message
         if not self.opened:
             return self._end("failed", message, over=True)
-        if self.scratch.phase in ("abort", "aborting", "leave"):
-            return self._end(journals.OPEN, message)
+        if self.scratch.phase in LAST:
+            return self._left_open(message)
         try:
             return self._to_leave()
         except (StackguardError, FactsError, journals.JournalError) as error:
             self.scratch.warned.append(f"the run could not read the guard snapshots: {error}")
             return self._end(journals.OPEN, message)
+
+    def _left_open(self, message: str) -> CallResult:
+        """All servers may be away, and still it is no success: the next run ends the operation."""
+        self.scratch.ended_well = False
+        return self._end(journals.OPEN, message)
 
     def _to_leave(self) -> CallResult:
         """Remove every guard but those of servers that may be in transit: a failed spawn would delete their disks."""
@@ -1337,9 +1274,7 @@ class Evacuation:
         over = bool(records.sent(self.book.journal)) or not self.scratch.left
         if self.scratch.ended_well and over and not lasting and not kept & set(guarded):
             self.book.mark(UNGUARD, journals.DONE)
-            self._look_at_chassis()
-            self.book.close(journals.FINISHED, "ended")
-            return self._end("evacuated", self.scratch.message)
+            return self._to_chassis()
         # Nova may still be at some, a guard is left, or nothing was sent: the next run resumes the operation.
         self.scratch.ended_well = False
         at_work = kept & set(guarded)
@@ -1351,10 +1286,83 @@ class Evacuation:
             self.scratch.message = "; ".join(part for part in (self.scratch.message, said) if part)
         return self._end(journals.OPEN, self.scratch.message)
 
-    def _look_at_chassis(self) -> None:
+    # --- the chassis in OVN
+
+    def _to_chassis(self) -> CallResult:
+        """Every server is away: remove the chassis if that is asked for, and close the journal."""
+        if not self.options.get("remove_chassis"):
+            return self._close(ChassisOutcome())
+        self.scratch.phase, self.scratch.looks_since = "chassis", self.run.clock.monotonic()
+        return self._chassis()
+
+    def _chassis(self) -> CallResult:
+        """Wait until nothing stands against the removal. Then the fence is read back for it."""
+        why = self._not_all_away()
+        if why is not None:
+            return self._close(ChassisOutcome(why=why))
+        found = self._removal().decide(self.book.memory.get(CHASSIS))
+        if isinstance(found, ChassisOutcome):
+            return self._close(found)
+        if isinstance(found, Objection):
+            waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
+            if found.passing and waited < float(self.options["death_timeout"]):
+                return self._need([needs.wait(LOOK)])
+            return self._close(ChassisOutcome(why=found.why))
+        # Noted before it is done: a run after a kill finds it gone, and knows why.
+        self.book.remember(write=False, **{CHASSIS: found.name})
+        self.book.mark(REMOVE, journals.APPLYING)
+        self.scratch.phase, self.scratch.proven, self.scratch.proof = "remove", False, None
+        return self._need(self._fence_needs(act=False, extra=False))
+
+    def _remove(self) -> CallResult:
+        """The fence was read back after the last server had left: remove the chassis."""
+        try:
+            self._proven()
+        except Stopped as stopped:
+            return self._close(ChassisOutcome(why=stopped.message))
+        return self._close(self._removal().remove(str(self.book.memory[CHASSIS]), self._maybe_on))
+
+    def _removal(self) -> ChassisRemoval:
+        return ChassisRemoval(self.connection, self.options, self.host, self.run.clock)
+
+    def _not_all_away(self) -> t.Optional[str]:
+        """Return why this run may remove no chassis at all, whatever OVN and neutron show."""
+        if self.options["fence"] not in POWERING_OFF:
+            return f"the fence {self.options['fence']} does not prove that the machine is off"
+        wrong = any(entry["state"] == rounds.WRONG for entry in self.scratch.arrived)
+        if wrong or self.scratch.left or self._maybe_in_transit():
+            return f"not every server of {self.host} is verified on another host"
+        return None
+
+    def _maybe_on(self) -> t.Optional[str]:
+        """Return why the fence does not prove, at this moment, that the machine is off; None: it does."""
+        fence, kind, now = self._stored_fence(), str(self.options["fence"]), self.run.clock.now()
+        age = float(self.options["proof_max_age"])
+        why = fence_proof.refusal(fence, self.host, self.scratch.operation_id, kind, now, age)
+        if why is None and not (isinstance(fence, FenceProof) and fence.powered_off):
+            why = f"the fence {kind} does not prove that the machine is off"
+        return why
+
+    def _close(self, outcome: ChassisOutcome) -> CallResult:
+        """Report what of the host is left in OVN, and close the journal."""
+        outcome = self._look_at_chassis(outcome)
+        if outcome.name is not None:
+            self.scratch.removed_chassis = outcome.name
+            said = f"OVN chassis {outcome.name} of {self.host} is removed"
+            self.book.mark(REMOVE, journals.DONE, said)
+            self.run.say(said)
+        elif outcome.why:
+            said = f"the OVN chassis of {self.host} is not removed: {outcome.why}"
+            self.book.mark(REMOVE, journals.PENDING, said)
+            self.run.say(f"warning: {said}")
+        self.book.close(journals.FINISHED, "ended")
+        return self._end("evacuated", self.scratch.message)
+
+    def _look_at_chassis(self, outcome: ChassisOutcome) -> ChassisOutcome:
         """Note what of the host is left in OVN: also where an earlier run has evacuated its servers."""
-        look = evacuation_chassis.look(self.connection, self.options, self.host, self.directory)
+        look, outcome = evacuation_chassis.look_after(self.connection, self.options, self.host, self.directory, outcome)
         self.scratch.chassis = records.plain_checked(look)
+        return outcome
 
     def _named(self, uuids: t.Iterable[str]) -> str:
         return ", ".join(sorted(self.scratch.names.get(uuid, uuid) for uuid in uuids))
@@ -1585,23 +1593,6 @@ def _counts(item: Finding, act: bool, lists: bool, held: bool) -> bool:
     return act or (lists and item.code in ("SG506", "SG518", "SG709"))
 
 
-def _proven(journal: t.Mapping[str, t.Any]) -> t.Iterator[t.Tuple[str, str]]:
-    """Yield each address that an operation has seen as the host's, with its cluster; none that was only named.
-
-    Earlier versions kept those that the operator had named among them.
-    """
-    about = journal["about"]
-    for fsid, addresses in (about.get("proven") or {}).items():
-        why = (about.get("addresses") or {}).get(fsid) or {}
-        yield from ((str(each), str(fsid)) for each in addresses if not clients.by_word_only(str(why.get(each))))
-
-
-def _by_cluster(journal: t.Mapping[str, t.Any]) -> Json:
-    """Return the addresses that an operation was to list, by cluster. Version 0.1 did not note the cluster."""
-    noted = journal["about"].get("addresses")
-    return dict(noted) if isinstance(noted, dict) else {}
-
-
 def _is_there(seen: t.Mapping[str, t.Sequence[clients.SeenImage]], name: str, image: DiskImage) -> bool:
     """Whether an image was seen where it was when the operation began, with the same id."""
     return any(entry.home == (image.fsid, image.pool) and entry.image.id == image.id for entry in seen.get(name, []))
@@ -1615,21 +1606,9 @@ def _read_at(answers: Answers) -> str:
     return at
 
 
-def _sent(entry: t.Mapping[str, t.Any]) -> IncomingServer:
-    """Return a server in transit of another operation as something that its destination will have."""
-    size = entry.get("size_mib")
-    cells = tuple(from_plain(NumaCell, cell, "journal") for cell in entry.get("cells") or ())
-    return IncomingServer(str(entry["uuid"]), str(entry["target"]), int(size or 0), cells, {}, size is not None)
-
-
 def _summary(result: rounds.Round) -> str:
     verified = sum(1 for entry in result.arrived if entry.state == rounds.VERIFIED)
     return (
         f"{verified} servers were verified on other hosts in the last round, {len(result.left)} servers are "
         "still on the dead host"
     )
-
-
-def _home_failed(home: t.Mapping[str, t.Any]) -> str:
-    where = f"{home.get('fsid')}/{home.get('pool')} through {home.get('reader')}"
-    return f"the guard snapshots in {where} failed: {task_results.why(home.get('result'))}"

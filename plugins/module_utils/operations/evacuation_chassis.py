@@ -5,14 +5,17 @@
 """The chassis that a dead host leaves in OVN: reported when its servers are away.
 
 OVN keeps it for ever: its tunnels stay, and a machine that replaces the host cannot register with the same tunnel
-address. It is never removed here: no fence proves that the machine stays dead, and OVN's databases do not say whose
-cloud they are. Neutron's list of agents is always read, since only it says which chassis is alive.
+address. It is removed only where the operator asks for that (C(remove_chassis)), and only by a fence that has just
+proved that the machine is off: OVN's databases do not say whose cloud they are (:mod:`checks.before.chassis_removal`).
+Neutron's list of agents is always read, since only it says which chassis is alive.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import chassis_removal as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
@@ -27,9 +30,20 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agen
     OVN_CONTROLLERS,
     signs_of_ovn,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnChassis, OvnFacts, chassis_of
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import (
+    OvnChassis,
+    OvnFacts,
+    chassis_of,
+    users,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Clock
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import network
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import chassis_removal as steps
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    compute_services,
+    network,
+    server_records,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import reading
 
 CODE = "SG328"
@@ -38,6 +52,95 @@ _NAMED = 5
 Options = t.Mapping[str, t.Any]
 Evidence = t.Dict[str, t.Any]
 Unread = t.Tuple[Unchecked, ...]
+Objection = checks.Objection
+#: Why nothing is removed where a run evacuates no server: it has no fence, and so no proof.
+_NO_SERVER = "the run evacuated no server, and removes a chassis only at the end of an evacuation"
+
+
+@dataclasses.dataclass(frozen=True)
+class ChassisOutcome:
+    """What came of the removal. Without a name and a reason: no removal was asked for."""
+
+    #: The chassis that is gone.
+    name: t.Optional[str] = None
+    #: Why none was removed.
+    why: str = ""
+    #: Whether a removal was due: then one that found nothing to remove is reported, too.
+    due: bool = True
+
+
+def without_evacuation(options: Options) -> ChassisOutcome:
+    """Return what comes of a removal where the host has no server: nothing was fenced, so nothing is removed."""
+    return ChassisOutcome(why=_NO_SERVER if options.get("remove_chassis") else "", due=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class ChassisRemoval:
+    """The removal of the chassis of one dead host."""
+
+    connection: t.Any
+    options: Options
+    host: str
+    clock: Clock
+
+    def decide(self, noted: t.Optional[str], at_once: bool = False) -> t.Union[OvnChassis, Objection, ChassisOutcome]:
+        """Return the chassis that may be removed, what stands against that, or that it is gone already.
+
+        ``noted``: the chassis that an earlier run was about to remove. ``at_once``: neutron was asked shortly before.
+        """
+        try:
+            seen = self._read(at_once)
+        except ApiError as error:
+            return Objection(f"the run could not read the state of {self.host}: {error.message}")
+        if noted and checks.is_gone(self.host, noted, seen):
+            return ChassisOutcome(noted)
+        return checks.against(self.host, seen) or chassis_of(seen.ovn, self.host)[0]
+
+    def _read(self, at_once: bool) -> checks.ChassisFacts:
+        service = compute_services.find_service(self.connection, self.host)
+        servers = sorted(server.name for server in server_records.servers_on(self.connection, self.host))
+        ovn = self._databases()
+        # The last of all: a machine that comes up shows itself here.
+        agents = (network.agents_now if at_once else network.list_agents)(self.connection, self.host)
+        return checks.ChassisFacts(service, servers, ovn, agents)
+
+    def _databases(self) -> OvnFacts:
+        return reading.read_ovn(self.options, [self.host])
+
+    def remove(self, name: str, unproven: t.Callable[[], t.Optional[str]]) -> ChassisOutcome:
+        """Read everything again, delete the chassis of this name, and see it gone.
+
+        ``unproven``: says why the fence does not prove, just now, that the machine is off; None: it does.
+        """
+        found = self.decide(name, at_once=True)
+        if isinstance(found, ChassisOutcome):
+            return found
+        if isinstance(found, Objection):
+            return ChassisOutcome(why=found.why)
+        why = unproven() if found.name == name else f"the chassis of {self.host} is no longer {name}"
+        if why is None:
+            clock = self.clock
+            why = steps.remove(self.connection, found, self._databases, clock.sleep, clock.monotonic)
+        return ChassisOutcome(None if why else name, why or "")
+
+
+def look_after(
+    connection: t.Any, options: Options, host: str, directory: str, outcome: ChassisOutcome
+) -> t.Tuple[Checked, ChassisOutcome]:
+    """Return what is left of the host after a removal, and what came of it: the chassis may be there again."""
+    checked = look(connection, options, host, directory)
+    if outcome.name and any("hostname" in item.evidence for item in checked.findings):
+        outcome = ChassisOutcome(
+            why=f"the run removed the chassis {outcome.name}, and then found a chassis of {host} again"
+        )
+    if not outcome.why:
+        return checked, outcome
+    found = [
+        dataclasses.replace(item, evidence={**item.evidence, "not removed": outcome.why}) for item in checked.findings
+    ]
+    # Asked for, and not done: that is never silent.
+    none = () if found or not outcome.due else (Unchecked(CODE, host, f"the run removed no chassis: {outcome.why}"),)
+    return Checked(tuple(found), (*checked.unchecked, *none)), outcome
 
 
 def look(connection: t.Any, options: Options, host: str, directory: str) -> Checked:
@@ -117,15 +220,6 @@ def _evidence(facts: OvnFacts, chassis: OvnChassis) -> Evidence:
 
 def _reason(facts: OvnFacts) -> str:
     return "; ".join(entry.reason for entry in facts.unread) or "no reason was given"
-
-
-def users(facts: OvnFacts, chassis: OvnChassis) -> t.List[str]:
-    """Return the ports that a chassis has bound, or that ask for it."""
-    return sorted(
-        entry.logical_port
-        for entry in facts.port_bindings or []
-        if chassis.uuid in (entry.chassis, entry.requested, *entry.additional)
-    )
 
 
 def _finding(host: str, name: str, evidence: Evidence) -> Finding:

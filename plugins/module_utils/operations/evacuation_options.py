@@ -12,7 +12,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import appro
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Fence
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import (
+    FENCES,
+    POWERING_OFF,
+    either,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.model.record_shapes import shape_of
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import (
@@ -45,6 +49,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "power_off": {"type": "str"},
     "refence": {"type": "bool", "default": False},
     "also_blocklist": {"type": "bool", "default": False},
+    "remove_chassis": {"type": "bool", "default": False},
     "attested_by": {"type": "str"},
     "proof_max_age": {"type": "int", "default": 120},
     "blocklist_addresses": {"type": "list", "elements": "str", "default": []},
@@ -102,6 +107,7 @@ def request_of(
         infrastructure=tuple(args.get("ceph_infrastructure") or ()),
         also_blocklist=bool(args.get("also_blocklist")),
         resets=tuple(args.get("reset_states") or ()),
+        remove_chassis=bool(args.get("remove_chassis")),
     )
 
 
@@ -123,6 +129,8 @@ def asked(args: t.Mapping[str, t.Any], overrides: t.Iterable[Override]) -> t.Dic
         "headroom_mb": args["memory_headroom_mb"],
         "overhead_mb": args["guest_overhead_mb"],
         "overrides": approval.of_overrides(overrides),
+        # Only where it is asked for: plans that were approved before the option came are still the same.
+        **({"remove_chassis": True} if args.get("remove_chassis") else {}),
     }
 
 
@@ -170,6 +178,24 @@ def expression_problem(args: t.Mapping[str, t.Any]) -> t.Optional[str]:
             selection.compiled(query).must_read()
     except selection.SelectionError as error:
         return f"{option}: {error}"
+    return None
+
+
+def removal_problem(args: t.Mapping[str, t.Any]) -> t.Optional[str]:
+    """Return why a chassis cannot be removed with these options; None: it can, or no removal is asked for."""
+    if not args.get("remove_chassis"):
+        return None
+    if args["fence"] not in POWERING_OFF:
+        return (
+            f"evacuate_remove_chassis=true needs evacuate_fence={either(POWERING_OFF)}: evacuate_fence={args['fence']} "
+            "does not prove that the machine is off. Use this fence, or leave out evacuate_remove_chassis"
+        )
+    lacking = [name for name in ("ovn_nb_connection", "ovn_sb_connection") if not args.get(name)]
+    if lacking:
+        return (
+            f"evacuate_remove_chassis=true needs {' and '.join(lacking)}: the run reads in OVN's databases whether a "
+            f"port uses the chassis. Set {' and '.join(lacking)}, or leave out evacuate_remove_chassis"
+        )
     return None
 
 

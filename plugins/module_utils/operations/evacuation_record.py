@@ -14,6 +14,7 @@
     memory.sent         servers that were ever sent
     memory.tried        by server, the hosts on which it failed
     memory.guarded      servers that may have a guard snapshot
+    memory.chassis      the chassis that is about to be removed from OVN, or is
 
 Of version 0.1: C(about.fence_proof) is a sentence and counts as no proof; images have an id, but no cluster and pool;
 C(memory.riding) and C(memory.evacuate) are what is now C(in_transit) and C(tried).
@@ -24,6 +25,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, task_results
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NumaCell, from_plain, to_plain
@@ -241,3 +243,33 @@ def of_host(addresses: t.Any) -> t.List[str]:
     """Return those that more than locks shows to be the dead host's. An old journal has no evidence: none."""
     known = addresses if isinstance(addresses, dict) else {}
     return sorted(address for address, why in known.items() if why and not clients.by_locks_only(str(why)))
+
+
+def proven_addresses(journal: t.Mapping[str, t.Any]) -> t.Iterator[t.Tuple[str, str]]:
+    """Yield each address that an operation has seen as the host's, with its cluster; none that was only named.
+
+    Earlier versions kept those that the operator had named among them.
+    """
+    about = journal["about"]
+    for fsid, addresses in (about.get("proven") or {}).items():
+        why = (about.get("addresses") or {}).get(fsid) or {}
+        yield from ((str(each), str(fsid)) for each in addresses if not clients.by_word_only(str(why.get(each))))
+
+
+def addresses_of(journal: t.Mapping[str, t.Any]) -> Json:
+    """Return the addresses that an operation was to list, by cluster. Version 0.1 did not note the cluster."""
+    noted = journal["about"].get("addresses")
+    return dict(noted) if isinstance(noted, dict) else {}
+
+
+def incoming(entry: t.Mapping[str, t.Any]) -> IncomingServer:
+    """Return a server in transit of another operation as something that its destination will have."""
+    size = entry.get("size_mib")
+    cells = tuple(from_plain(NumaCell, cell, "journal") for cell in entry.get("cells") or ())
+    return IncomingServer(str(entry["uuid"]), str(entry["target"]), int(size or 0), cells, {}, size is not None)
+
+
+def home_failed(home: t.Mapping[str, t.Any]) -> str:
+    """Say where guard snapshots were not made or removed, and why."""
+    where = f"{home.get('fsid')}/{home.get('pool')} through {home.get('reader')}"
+    return f"guard snapshots in {where}: {task_results.why(home.get('result'))}"

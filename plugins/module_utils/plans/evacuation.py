@@ -78,6 +78,19 @@ def plan(
             ],
         ),
         Step("unguard", "remove the guard snapshots", CONTROLLER, "unguard", {"operation_id": request.operation_id}),
+        *([_remove_chassis(request.host)] if request.remove_chassis else []),
     ]
     notes = [f"{entry.name} ({entry.uuid}) stays on its host: {entry.code}" for entry in assignments.unassigned]
     return Plan(f"{KIND}-{request.host.casefold()}", request.operation_id, request.host, steps, notes)
+
+
+def _remove_chassis(host: str) -> Step:
+    """The last step: which chassis it is, and whether it may go, is read when the servers are away."""
+    return Step(
+        "remove_chassis",
+        f"remove the OVN chassis of {host} if the machine is off and no port uses the chassis",
+        CONTROLLER,
+        "remove_chassis",
+        {"host": host},
+        [Change(f"OVN southbound database: chassis of {host}", "chassis", "(as it is)", "removed")],
+    )

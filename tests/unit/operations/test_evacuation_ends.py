@@ -53,6 +53,23 @@ def test_when_all_have_arrived_all_guards_go_and_it_is_a_success(life):
     assert journal["state"] == "finished"
 
 
+def test_a_run_that_something_ends_while_the_last_guards_go_is_no_success(life):
+    """Every server is away, and the journal is open: only the next run ends the operation."""
+
+    def breaks(need):
+        if need["kind"] == "unguard" and all(server["host"] != "compute1" for server in life.nova.servers.values()):
+            raise TimeoutError
+
+    life.answer = breaks
+    with pytest.raises(TimeoutError):
+        life.run(pid=77)
+    life.answer = lambda _need: None
+    done = life.end(pid=77)
+    assert (done["state"], done["failed"], life.report()["verdict"]) == ("open", True, "block")
+    done = life.run()
+    assert (done["failed"], life.guarded(), life.open()) == (False, [], None)
+
+
 def test_the_guard_of_one_still_in_transit_stays(life):
     """The measurement is old, and the rounds are used up, while Nova is at TWO."""
     life.stuck = {TWO}
@@ -253,7 +270,7 @@ def test_the_workflow_is_given_what_the_contract_names(life):
     told = life.told(done)
     names = {
         "operation", "operation_id", "plan_sha256", "state", "evacuate_host", "verdict", "counts", "landed", "left",
-        "message",
+        "removed_chassis", "message",
     }  # fmt: skip
     assert set(told) == names
     assert (told["operation"], told["state"], told["verdict"]) == ("evacuate_host", "evacuated", "pass")

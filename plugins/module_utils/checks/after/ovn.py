@@ -64,9 +64,9 @@ def _chassis(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
 def _ports(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
     old = params["old"]
     for port in facts.switch_ports or []:
-        places = {
+        places: t.Dict[str, t.List[t.Optional[str]]] = {
             # A port in the middle of a move asks for several.
-            "requested-chassis": (port.requested or "").split(","),
+            "requested-chassis": [*(port.requested or "").split(",")],
             "neutron:host_id": [port.host_id],
             "neutron:parent_hostname": [port.parent_hostname],
         }

@@ -20,6 +20,9 @@ PROVABLE: t.Tuple[str, ...] = tuple(name for name, entry in FENCES.items() if en
 #: Of these, those that cover the machine with every disk.
 OF_MACHINE: t.Tuple[str, ...] = tuple(name for name in PROVABLE if FENCES[name].covers == MACHINE)
 
+#: Those that prove the machine to be without power.
+POWERING_OFF: t.Tuple[str, ...] = tuple(name for name in PROVABLE if FENCES[name].powers_off)
+
 
 def either(kinds: t.Sequence[str]) -> str:
     """Return kinds as a choice, for people: C(power, command or blocklist)."""

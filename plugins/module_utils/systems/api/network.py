@@ -56,14 +56,15 @@ def list_agents(connection: t.Any, host: t.Optional[str] = None) -> t.List[facts
     """
     end = time.monotonic() + PING_ANSWER
     while True:
-        found = _agents_now(connection, host)
+        found = agents_now(connection, host)
         silent = [agent for agent in found if agent.agent_type in OVN_AGENTS and not agent.alive]
         if not silent or time.monotonic() >= end:
             return found
         time.sleep(PING_PAUSE)
 
 
-def _agents_now(connection: t.Any, host: t.Optional[str]) -> t.List[facts.ApiAgent]:
+def agents_now(connection: t.Any, host: t.Optional[str] = None) -> t.List[facts.ApiAgent]:
+    """Return what neutron shows at once. What it says of OVN's agents is good only shortly after a whole look."""
     params = {"host": host} if host else {}
     items = http.pages(connection, http.NETWORK, "/agents", "agents", None, params)
     return [
