@@ -234,7 +234,7 @@ def test_a_proof_that_has_expired_keeps_it(life, ovn):
         life.now += 30 if len(looks) == 2 else 0
 
     ovn.on_look = slow
-    assert_stays(life, ovn, life.run(proof_max_age=20, **SURE), "s old; the limit is 20 s")
+    assert_stays(life, ovn, life.run(proof_max_age=20, **SURE), "s old, but the limit is 20 s")
 
 
 # --- 2. the southbound database -------------------------------------------------------------------------------
