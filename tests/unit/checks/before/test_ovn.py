@@ -476,3 +476,22 @@ def test_ovn_controller_is_no_agent_that_may_be_in_a_container_of_neutrons(kind,
     cloud = some.cloud.host(name_spaces=spaces).put("agents", agents)
     found = {item.code for item in preflight_rename(cloud.bundle, some.request).findings if item.severity == "blocker"}
     assert found & {"SG709"} == codes
+
+
+def test_a_row_that_neutron_kept_of_an_earlier_host_is_in_the_way_of_a_rename_in_place_alone():
+    """A host that was drained to another name could not get its name back: neutron keeps segmenthostmappings."""
+    some = ovn_fleet()
+    rows = some.cloud.bundle.databases.neutron.bindings.segments
+    some = with_rows(some, segments=[*rows, dataclasses.replace(rows[0], host=some.new)])
+    for in_place, severity in ((True, "blocker"), (False, "info")):
+        found = preflight_rename(some.cloud.bundle, some.request, in_place=in_place).findings
+        assert [item.severity for item in found if item.code == "SG310"] == [severity]
+
+
+def test_a_port_of_the_new_name_is_in_the_way_of_every_rename():
+    some = ovn_fleet()
+    rows = some.cloud.bundle.databases.neutron.bindings.bindings
+    some = with_rows(some, bindings=[*rows, dataclasses.replace(rows[0], host=some.new)])
+    for in_place in (True, False):
+        found = preflight_rename(some.cloud.bundle, some.request, in_place=in_place).findings
+        assert "blocker" in [item.severity for item in found if item.code == "SG310"]
