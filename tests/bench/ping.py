@@ -43,7 +43,7 @@ FORKS = int(os.environ.get("STACKGUARD_BENCH_FORKS") or 20)
 ROUNDS = int(os.environ.get("STACKGUARD_BENCH_ROUNDS") or 3)
 PYTHON = os.environ.get("STACKGUARD_BENCH_PYTHON") or "/usr/bin/python3"
 RUNS = (os.environ.get("STACKGUARD_BENCH_RUNS") or "ping play audit").split()
-PLAY = "Read the compute hosts"
+PLAY = "Collect facts from the compute hosts"
 _SUBREAPER = 36
 
 SSHD = """\

@@ -84,4 +84,4 @@ def test_what_nobody_reads_is_refused_before_anything_is_read(playbook, given, t
     done = subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stdout
     assert told in " ".join((done.stdout + done.stderr).split())
-    assert "Read this compute host" not in done.stdout
+    assert "Collect facts from this compute host" not in done.stdout

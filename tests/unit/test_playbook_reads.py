@@ -71,13 +71,13 @@ def test_an_open_rename_is_carried_on_with_whatever_other_hosts_and_the_cloud_an
     told = run("--check").stdout
     assert "would resume this operation" in told or "compute1 -> renamed1: open" in told, told
     assert "skipping: [compute2]" in told, told
-    assert "Read the APIs" not in told, told
+    assert "Collect facts from the APIs" not in told, told
     assert "failed=0" in told.partition("PLAY RECAP")[2], told
 
 
 def test_without_one_everything_is_read_and_a_host_that_fails_does_not_end_the_run(run):
     told = run("--check").stdout
-    assert "Read the APIs" in told, told
+    assert "Collect facts from the APIs" in told, told
     recap = told.partition("PLAY RECAP")[2]
     (peer,) = [line for line in recap.splitlines() if line.startswith("compute2")]
     assert "failed=0" in peer, told
@@ -165,7 +165,7 @@ def test_a_host_that_does_not_answer(run, tmp_path, short_tmp):
     assert entry["reason"].startswith("nothing was decided: "), done.stdout
     assert "Connection refused" in entry["reason"], done.stdout
     assert "UNREACHABLE" in done.stdout
-    assert "Read the other compute hosts" not in done.stdout
+    assert "Collect facts from the other compute hosts" not in done.stdout
 
 
 def test_a_journal_that_cannot_be_read(run, tmp_path, short_tmp):

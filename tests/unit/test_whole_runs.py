@@ -139,7 +139,7 @@ def test_each_playbook_begins_with_the_refusal(path):
 def test_without_tags_nothing_is_refused_for_them(run):
     done = run("audit", audit_sources=["hosts"])
     assert "run it without --tags" not in done.stdout
-    assert "Read the host" in done.stdout
+    assert "Collect facts from the host" in done.stdout
 
 
 # --- starting in the middle -------------------------------------------------------------------------------------
@@ -242,11 +242,11 @@ def grouped(**variables):
 @pytest.mark.parametrize(
     ("name", "variable", "task"),
     [
-        ("drain_host", "drain_peers", "Read this compute host"),
-        ("drain_host", "migrate_peers", "Read this compute host"),
-        ("migrate_server", "migrate_peers", "Read this compute host"),
-        ("repair_links", "repair_peers", "Read this compute host"),
-        ("audit", "audit_hosts", "Read the host"),
+        ("drain_host", "drain_peers", "Collect facts from this compute host"),
+        ("drain_host", "migrate_peers", "Collect facts from this compute host"),
+        ("migrate_server", "migrate_peers", "Collect facts from this compute host"),
+        ("repair_links", "repair_peers", "Collect facts from this compute host"),
+        ("audit", "audit_hosts", "Collect facts from the host"),
     ],
 )
 def test_hosts_that_group_vars_name_are_read(run, name, variable, task):
@@ -259,7 +259,7 @@ def test_hosts_that_group_vars_name_are_read(run, name, variable, task):
 def test_the_peers_of_a_rename_that_group_vars_name_are_read(run, tmp_path):
     given = {"rename_from": "hv1", "rename_to": "cn1", "stackguard_host_state_dir": str(tmp_path / "host-state")}
     done = run("rename_host", "--check", inventory=grouped(rename_peers="hypervisors"), **given)
-    read = done.stdout.partition("Read this compute host]")[2].partition("\nTASK")[0]
+    read = done.stdout.partition("Collect facts from this compute host]")[2].partition("\nTASK")[0]
     assert "[hv2]" in read, done.stdout + done.stderr
     assert "[hv1]" not in read
 
@@ -424,14 +424,14 @@ def test_in_an_inventory_a_misspelt_name_is_refused_and_another_one_is_taken(run
     done = run("audit", audit_sources=["hosts"], inventory=group_vars(audit_log_retention=7, rename_me="no"))
     assert "There is no variable" not in done.stdout
     assert "no such variable" not in done.stdout
-    assert "Read the host" in done.stdout
+    assert "Collect facts from the host" in done.stdout
 
 
 def test_one_file_of_variables_serves_all_playbooks(run):
     shared = {"rename_strategy": "drain", "evacuate_max_parallel": 3, "resize_confirm": True, "neutron_db_url": "x"}
     done = run("audit", audit_sources=["hosts"], stackguard_awx_dir="/x", **shared)
     assert "There is no variable" not in done.stdout
-    assert "Read the host" in done.stdout
+    assert "Collect facts from the host" in done.stdout
 
 
 def test_the_variables_of_the_job_templates_of_awx_exist():
