@@ -19,7 +19,19 @@ from types import FrameType
 from typing import Any
 
 from . import checks, cloud, config, control, hosts, install, network, ovn, procs, snapshot, strangers
-from .settings import DEFAULT_RELEASE, MAX_COMPUTES, RELEASES, SOURCE, ZONES, Lab, LabError, Options, current_lab
+from .settings import (
+    DEFAULT_RELEASE,
+    DEPLOYS,
+    ENGINES,
+    MAX_COMPUTES,
+    RELEASES,
+    SOURCE,
+    ZONES,
+    Lab,
+    LabError,
+    Options,
+    current_lab,
+)
 from .shell import each, file_lock, phase, say, tail
 
 OVN_OPTIONS = ("ovn_rbac", "ovn_system_id", "ovn_hostname_key")
@@ -44,11 +56,12 @@ def _running(lab: Lab) -> Lab:
 
 def _agree(lab: Lab, args: argparse.Namespace) -> None:
     """What a lab is made of is decided at its first boot; a later `up` may say it again, not differently."""
-    names = ("release", "computes", "l2", "fast_stop", "pools", "clusters", *OVN_OPTIONS)
+    names = ("release", "computes", "l2", "fast_stop", "pools", "clusters", "deploy", "engine", *OVN_OPTIONS)
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if not lab.exists:
         lab.options = Options(**given)
         _sensible(lab)
+        _sensible_containers(lab, asked="engine" in given)
         return
     for name, value in given.items():
         if name == "fast_stop":
@@ -72,6 +85,26 @@ def _sensible(lab: Lab) -> None:
             f"with --computes {options.computes} no host is in {ZONES[1]}, whose hosts have the second pool or cluster",
             hint="--computes 3 or more; 4 for evacuations within that zone",
         )
+
+
+def _sensible_containers(lab: Lab, *, asked: bool) -> None:
+    """Hosts that there are, an engine only for containers, and no OVN that kolla-ansible cannot have."""
+    options = lab.options
+    for name in filter(None, options.deploy.partition(":")[2].split(",")):
+        lab.host_number(name)
+    if asked and not lab.kolla_hosts:
+        raise LabError("--engine belongs to hosts with containers", hint="--deploy kolla")
+    if options.ovn_rbac and lab.kolla_hosts:
+        raise LabError("kolla-ansible has no RBAC in OVN", hint="--ovn-rbac only with --deploy packages")
+
+
+def _deploy(text: str) -> str:
+    """packages, kolla, or kolla:HOST,HOST."""
+    kind, colon, names = text.partition(":")
+    listed = names.split(",")
+    if kind not in DEPLOYS or (colon and (kind != "kolla" or not all(listed) or len(set(listed)) != len(listed))):
+        raise argparse.ArgumentTypeError(f"{text!r} is not packages, kolla or kolla:HOST[,HOST]")
+    return text
 
 
 def do_up(lab: Lab, args: argparse.Namespace) -> int:
@@ -158,7 +191,7 @@ def purge(lab: Lab) -> None:
     with file_lock(lab.base / "install.lock", "another lab is installing; waiting for it"):
         others = [p for p in lab.base.glob("i[0-9]*") if p.is_dir()]
         if not others:
-            for name in ("venvs", "uv-cache"):
+            for name in ("venvs", "uv-cache", "engines"):
                 shutil.rmtree(lab.base / name, ignore_errors=True)
     if not others:
         for path in (lab.base / "install.log", lab.base / "install.lock", *lab.base.glob("i[0-9].lock")):
@@ -193,6 +226,7 @@ def status(lab: Lab) -> dict[str, Any]:
         "l2": lab.options.l2,
         "pools": lab.options.pools,
         "clusters": lab.options.clusters,
+        "deploy": lab.options.deploy,
         "up": _is_up(lab),
         "services": services,
         "hosts": machines,
@@ -218,7 +252,8 @@ def do_status(lab: Lab, args: argparse.Namespace) -> int:
     for number in lab.host_numbers:
         name = f"compute{number}"
         disks = f"cluster {lab.cluster_of(number).number}, pool {lab.pool_of(number)}"
-        print(f"{name}: {found['hosts'][name]:4} {lab.host_address(number)} {lab.zone_of(number)}, {disks}")
+        by = f", {lab.options.engine}" if number in lab.kolla_hosts else ""
+        print(f"{name}: {found['hosts'][name]:4} {lab.host_address(number)} {lab.zone_of(number)}, {disks}{by}")
     for entry in found["nova_compute"]:
         print(
             f"nova-compute {entry['host']}: {entry['status']}, reported {entry['seconds_since_report']} s ago"
@@ -317,6 +352,10 @@ def do_host(lab: Lab, args: argparse.Namespace) -> int:
     return 0
 
 
+def do_kolla_recreate(lab: Lab, args: argparse.Namespace) -> int:
+    return hosts.recreate(_running(lab), lab.host_number(args.host), args.names)
+
+
 def do_db(lab: Lab, args: argparse.Namespace) -> int:
     command = ["mariadb", "--no-defaults", "-uroot", f"-h{_running(lab).controller}", control.DATABASES[args.database]]
     if args.sql:
@@ -392,6 +431,14 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--pools", type=int, choices=(1, 2), help="pools of guests' disks: hosts of az2 use the second")
     up.add_argument("--clusters", type=int, choices=(1, 2), help="Ceph clusters: hosts of az2 use the second")
     up.add_argument(
+        "--deploy",
+        type=_deploy,
+        metavar="|".join((*DEPLOYS, "kolla:HOST,...")),
+        help="services of the compute hosts: as units of packages (default), or in containers as with kolla-ansible,"
+        " on all hosts or on those that are named",
+    )
+    up.add_argument("--engine", choices=ENGINES, help="containers: the engine (default podman)")
+    up.add_argument(
         "--fast-stop",
         action="store_true",
         default=None,
@@ -410,6 +457,11 @@ def parser() -> argparse.ArgumentParser:
     host.add_argument(
         "action_name", metavar="power-off|power-on|cut|join", choices=("power-off", "power-on", "cut", "join")
     )
+    recreate = add(
+        "kolla-recreate", do_kolla_recreate, "remove containers of a host, create and start them with its name of now"
+    )
+    recreate.add_argument("host", metavar="HOST")
+    recreate.add_argument("names", nargs="+", metavar="NAME")
     stranger = add("stranger", do_stranger, "a client of Ceph that is no host has a guest's disk open")
     stranger.add_argument("what", choices=("start", "stop", "list"))
     stranger.add_argument("image", nargs="?", metavar="POOL/IMAGE")

@@ -126,5 +126,5 @@ def wait_computes(lab: Lab, since: str, *, timeout: float = 300, strict: bool = 
             time.sleep(0.5)
     text = f"{have} of {wanted} nova-computes reported within {timeout:.0f} s ({agents} L2 agents)"
     if strict:
-        raise LabError(text, hint="lab/lab ssh compute1 tail /var/log/nova/nova-compute.log")
+        raise LabError(text, hint="lab/lab ssh compute1 journalctl -n 50; nova-compute's log: README.md")
     say(f"note: {text}; look at: lab/lab status")

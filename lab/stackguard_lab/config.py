@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 from string import Template
 
-from . import ovn
+from . import containers, ovn
 from .settings import IMAGE_POOL, SOURCE, Cluster, Lab
 
 # libvirt's secret that holds the key of Ceph's client.nova; the same on every host, as Nova wants it
@@ -83,6 +83,16 @@ def fsid(lab: Lab, cluster: int = 1) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, lab.options.password + ("" if cluster == 1 else f"/{cluster}")))
 
 
+def machine_id(lab: Lab, number: int) -> str:
+    return uuid.uuid5(uuid.UUID(fsid(lab)), f"compute{number}").hex
+
+
+def ceph_key(lab: Lab, number: int) -> str:
+    """The key of client.nova in the host's cluster."""
+    keyring = (lab.cluster_of(number).keys / "ceph.client.nova.keyring").read_text()
+    return next(line.split("=", 1)[1].strip() for line in keyring.splitlines() if line.strip().startswith("key"))
+
+
 def cluster_values(lab: Lab, cluster: Cluster) -> dict[str, object]:
     """What the configuration files of a Ceph cluster and of its clients say."""
     return {
@@ -133,6 +143,30 @@ def host_values(lab: Lab, number: int) -> dict[str, object]:
         "privsep": privsep,
         "host_dir": lab.host_dir(number),
         "cgroup": lab.host_ns(number),
+        "host_uuid": str(uuid.UUID(machine_id(lab, number))),
+        **_deployed(lab, number),
+    }
+
+
+def _deployed(lab: Lab, number: int) -> dict[str, object]:
+    """What differs between a host of packages and one of containers, in files that both have."""
+    if lab.deploy_of(number) == "kolla":
+        return {
+            "cgroup_version": 2,
+            "libvirt_units": "",
+            "nova_log": "/var/log/kolla/nova",
+            "neutron_log": "/var/log/kolla/neutron",
+            "connection": f"\nconnection_uri = qemu+tcp://{lab.host_address(number)}/system",
+            # [] would forbid libvirt to make groups of its own where it can
+            "cgroup_controllers": '["cpuacct"]',
+        }
+    return {
+        "cgroup_version": 1,
+        "libvirt_units": " virtlogd.socket libvirtd.socket libvirtd-tcp.socket libvirtd.service",
+        "nova_log": "/var/log/nova",
+        "neutron_log": "/var/log/neutron",
+        "connection": "",
+        "cgroup_controllers": "[]",
     }
 
 
@@ -205,6 +239,8 @@ def info(lab: Lab) -> dict[str, object]:
         "nova": lab.nova_major,
         "l2": lab.options.l2,
         "fast_stop": lab.options.fast_stop,
+        "deploy": lab.options.deploy,
+        "engine": lab.options.engine if lab.kolla_hosts else None,
         "computes": lab.options.computes,
         "state": str(lab.state),
         "base": str(lab.base),
@@ -241,6 +277,9 @@ def info(lab: Lab) -> dict[str, object]:
                 "directory": str(lab.host_dir(n)),
                 "cluster": lab.cluster_of(n).number,
                 "pool": lab.pool_of(n),
+                "deploy": lab.deploy_of(n),
+                "engine": lab.options.engine if lab.deploy_of(n) == "kolla" else None,
+                "containers": [container.name for container in containers.containers(lab, n)],
             }
             for n in lab.host_numbers
         },

@@ -9,11 +9,10 @@ import os
 import shutil
 import signal
 import subprocess
-import uuid
 from pathlib import Path
 
-from . import network, ovn, procs
-from .config import CEPH_SECRET, fast_stop, fsid, host_values, render, write
+from . import containers, kolla, network, ovn, procs
+from .config import CEPH_SECRET, ceph_key, fast_stop, host_values, machine_id, render, write
 from .settings import Lab, LabError
 from .shell import CLEAN_ENV, each, port_open, run, wait_for
 
@@ -71,13 +70,11 @@ def prepare(lab: Lab, number: int) -> None:
     known = host_values(lab, number)
     _identity(lab, number, upper)
     _ssh(lab, folder, upper)
-    _libvirt(lab, upper, number, known)
-    _nova(lab, upper, known)
-    if lab.options.l2 == "ovs":
-        _openvswitch(upper, known)
-    if lab.options.l2 == "ovn":
-        _chassis(lab, upper, number, known)
-    _units(upper)
+    if lab.deploy_of(number) == "kolla":
+        kolla.prepare(lab, number, upper, known)
+    else:
+        _packaged(lab, number, upper, known)
+    _units(upper, known)
     saved = lab.snapshot / "hosts" / f"compute{number}" / "compute_id"
     if saved.exists():
         shutil.copy2(saved, upper / "var/lib/nova/compute_id")
@@ -86,7 +83,7 @@ def prepare(lab: Lab, number: int) -> None:
 
 def _identity(lab: Lab, number: int, upper: Path) -> None:
     write(upper / "etc/hostname", f"compute{number}\n")
-    write(upper / "etc/machine-id", uuid.uuid5(uuid.UUID(fsid(lab)), f"compute{number}").hex + "\n", 0o444)
+    write(upper / "etc/machine-id", machine_id(lab, number) + "\n", 0o444)
     # Ansible reads this one first; the machine's own would be the same on all hosts
     (upper / "var/lib/dbus").mkdir(parents=True)
     (upper / "var/lib/dbus/machine-id").symlink_to("/etc/machine-id")
@@ -115,16 +112,24 @@ def _ssh(lab: Lab, folder: Path, upper: Path) -> None:
         path.chmod(0o700)
 
 
+def _packaged(lab: Lab, number: int, upper: Path, known: dict[str, object]) -> None:
+    _libvirt(lab, upper, number, known)
+    _nova(lab, upper, known)
+    if lab.options.l2 == "ovs":
+        _openvswitch(upper, known)
+    if lab.options.l2 == "ovn":
+        _chassis(lab, upper, number, known)
+
+
 def _libvirt(lab: Lab, upper: Path, number: int, known: dict[str, object]) -> None:
     keyring = (lab.cluster_of(number).keys / "ceph.client.nova.keyring").read_text()
-    key = next(line.split("=", 1)[1].strip() for line in keyring.splitlines() if line.strip().startswith("key"))
     write(upper / "etc/ceph/ceph.conf", render("host-ceph.conf", **known))
     write(upper / "etc/ceph/ceph.client.nova.keyring", keyring, 0o600)
-    write(upper / "etc/libvirt/qemu.conf", render("host-qemu.conf"), 0o600)
+    write(upper / "etc/libvirt/qemu.conf", render("host-qemu.conf", **known), 0o600)
     write(upper / "etc/libvirt/libvirtd.conf", render("host-libvirtd.conf"))
     secrets = upper / "etc/libvirt/secrets"
     write(secrets / f"{CEPH_SECRET}.xml", render("host-libvirt-secret.xml", secret=CEPH_SECRET), 0o600)
-    write(secrets / f"{CEPH_SECRET}.base64", key, 0o600)
+    write(secrets / f"{CEPH_SECRET}.base64", ceph_key(lab, number), 0o600)
     secrets.chmod(0o700)
 
 
@@ -184,9 +189,9 @@ def _enable(upper: Path, unit: str) -> None:
     (wants / unit).symlink_to(f"/lib/systemd/system/{unit}")
 
 
-def _units(upper: Path) -> None:
+def _units(upper: Path, known: dict[str, object]) -> None:
     system = upper / "etc/systemd/system"
-    write(system / "lab.target", render("lab.target"))
+    write(system / "lab.target", render("lab.target", **known))
     (system / "default.target").symlink_to("lab.target")
     for unit in MASKED:
         (system / unit).symlink_to("/dev/null")
@@ -259,9 +264,10 @@ def all_off(lab: Lab) -> None:
 def remove_cgroups(lab: Lab) -> None:
     """The hosts' empty control groups, by way of a mount that only this one command sees."""
     script = (
-        'd=$1; p=$2; mkdir -p "$d" && mount -t cgroup -o none,name=systemd cgroup "$d" && '
+        'd=$1; p=$2; mkdir -p "$d"; for kind in "cgroup -o none,name=systemd" cgroup2; do '
+        'mount -t $kind cgroup "$d" || continue; '
         'for g in "$d"/"$p"-c[0-9]; do [ -d "$g" ] && find "$g" -depth -type d -exec rmdir {} +; done; '
-        'umount "$d"; rmdir "$d"'
+        'umount "$d"; done; rmdir "$d"'
     )
     run(["unshare", "--mount", "sh", "-c", script, "sh", lab.run / "cgroup", lab.prefix], check=False)
 
@@ -276,12 +282,44 @@ def make_stop_fast(lab: Lab, number: int) -> None:
     folder = lab.host_dir(number)
     change = "/^graceful_shutdown_timeout/d; /^manager_shutdown_timeout/d; s/^compute_driver = .*/&"
     change += "".join(f"\\n{line}" for line in fast_stop(lab)) + "/"
-    if procs.init_of(lab.host_ns(number)):
+    if lab.deploy_of(number) == "kolla":
+        _make_containers_stop_fast(lab, number, change)
+    elif procs.init_of(lab.host_ns(number)):
         # killed, since the stop that is to become fast is still slow; the unit comes back by itself after 5 s
         kill = "systemctl kill --signal=KILL nova-compute; sleep 1; systemctl start nova-compute"
         run(ssh_command(lab, f"compute{number}", f"sed -i '{change}' /etc/nova/nova.conf; {kill}"), timeout=120)
     elif (folder / "prepared").exists():
         run(["sed", "-i", change, folder / "upper/etc/nova/nova.conf"])
+
+
+def _make_containers_stop_fast(lab: Lab, number: int, change: str) -> None:
+    conf = "/etc/kolla/nova-compute/nova.conf"
+    upper = lab.host_dir(number) / "upper"
+    if procs.init_of(lab.host_ns(number)):
+        drop_in = f"/{kolla.STOP_DROP_IN}"
+        lines = kolla.STOP_FAST.replace("\n", "\\n")
+        script = (
+            f"sed -i '{change}' {conf}; mkdir -p {Path(drop_in).parent}; printf '{lines}' >{drop_in}; "
+            f"systemctl daemon-reload; {lab.options.engine} kill nova_compute; sleep 1; "
+            "systemctl start kolla-nova_compute-container"
+        )
+        run(ssh_command(lab, f"compute{number}", script), timeout=120)
+    elif (lab.host_dir(number) / "prepared").exists():
+        run(["sed", "-i", change, upper / conf.lstrip("/")])
+        write(upper / kolla.STOP_DROP_IN, kolla.STOP_FAST)
+
+
+def recreate(lab: Lab, number: int, names: list[str]) -> int:
+    """What an operator of kolla-ansible's does to give containers the host's name of now."""
+    if lab.deploy_of(number) != "kolla":
+        raise LabError(f"compute{number} has no containers", hint="lab/lab info --json: hosts with deploy kolla")
+    known = [container.name for container in containers.containers(lab, number)]
+    for name in names:
+        if name not in known:
+            raise LabError(f"compute{number} has no container {name}", hint="containers: " + ", ".join(known))
+    return subprocess.run(
+        ssh_command(lab, f"compute{number}", kolla.RECREATE, *names), stdin=subprocess.DEVNULL
+    ).returncode
 
 
 def state(lab: Lab, number: int) -> str:

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from .settings import CONTROL_RELEASE, PYTHON, SOURCE, Lab
+from .settings import CONTROL_RELEASE, PYTHON, SOURCE, Lab, LabError
 from .shell import file_lock, phase, run
 
 PACKAGES = """
@@ -25,6 +25,13 @@ openssh-server openssh-client systemd systemd-container iproute2 iptables ebtabl
 python3-venv python3-dev dbus procps util-linux uuid-runtime e2fsprogs dosfstools
 """.split()  # noqa: SIM905
 OVN_PACKAGES = ["ovn-central", "ovn-host", "ovn-common", "openssl", "ethtool", "haproxy", "iptables"]
+# Of a container engine; unpacked into a folder of their own for the hosts that have it, never installed on the machine:
+# it needs no engine, and a package that appears in the root below the hosts of other labs would change these.
+ENGINE_PACKAGES = {
+    "podman": ["podman", "runc", "conmon", "netavark", "dumb-init", "python3-dbus"],
+    "docker": ["docker.io", "containerd", "runc", "tini", "dumb-init", "python3-dbus"],
+}
+ENGINE_PROGRAMS = {"podman": ("podman", "runc", "conmon"), "docker": ("docker", "dockerd", "containerd", "runc")}
 # Dies with this process, even when that is killed: a lone installer would write into what the next run clears.
 BOUND: tuple[str, ...] = ("setpriv", "--pdeathsig", "KILL")
 COMPLETE = "stackguard-lab.complete"
@@ -45,6 +52,8 @@ def install(lab: Lab) -> None:
     log = lab.base / "install.log"
     with file_lock(lab.base / "install.lock", "another lab is installing; waiting for it"):
         install_packages(lab, log)
+        if lab.kolla_hosts:
+            install_engine(lab, log)
         install_uv(lab, log)
         for release in lab.releases:
             install_environment(lab, release, log)
@@ -99,6 +108,52 @@ def install_packages(lab: Lab, log: Path) -> None:
         )
 
 
+def install_engine(lab: Lab, log: Path) -> None:
+    """Debian's packages of the engine, and what they need and the machine lacks, unpacked beside one another."""
+    engine, target = lab.options.engine, lab.engine_dir
+    wanted = ENGINE_PACKAGES[engine]
+    if has_engine(lab):
+        return
+    archives, scratch = target.with_suffix(".debs"), target.with_suffix(".new")
+    for folder in (archives, scratch, target):
+        shutil.rmtree(folder, ignore_errors=True)
+    (archives / "partial").mkdir(parents=True)
+    # as on the machine: a package's /lib is its /usr/lib
+    for name in ("bin", "sbin", "lib", "lib64"):
+        (scratch / "usr" / name).mkdir(parents=True)
+        (scratch / name).symlink_to(f"usr/{name}")
+    env = {**network_env(), "DEBIAN_FRONTEND": "noninteractive"}
+    apt = ["apt-get", "-q", "-y", "--no-install-recommends", "-o", f"Dir::Cache::archives={archives}"]
+    with phase(f"{engine}, unpacked for the hosts that have it"):
+        run(["apt-get", "-q", "update"], log=log, env=env)
+        run([*apt, "--download-only", "install", *wanted], log=log, env=env, timeout=1800)
+        for package in sorted(archives.glob("*.deb")):
+            if not _is_on_the_machine(package):
+                script = 'dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C "$2"'
+                run(["bash", "-o", "pipefail", "-c", script, "bash", package, scratch], log=log)
+        (scratch / COMPLETE).write_text("".join(f"{name}\n" for name in wanted))
+        scratch.rename(target)
+        shutil.rmtree(archives)
+    if not has_engine(lab):
+        raise LabError(f"{engine} was unpacked at {target}, and lacks {' or '.join(ENGINE_PROGRAMS[engine])}", log=log)
+
+
+def has_engine(lab: Lab) -> bool:
+    mark = lab.engine_dir / COMPLETE
+    if not mark.exists() or mark.read_text().split() != ENGINE_PACKAGES[lab.options.engine]:
+        return False
+    places = (lab.engine_dir / "usr", Path("/usr"))
+    names = [Path(folder, name) for name in ENGINE_PROGRAMS[lab.options.engine] for folder in ("bin", "sbin")]
+    present = {name.name for name in names for place in places if (place / name).exists()}
+    return present == set(ENGINE_PROGRAMS[lab.options.engine])
+
+
+def _is_on_the_machine(package: Path) -> bool:
+    """The machine's own version stays, though apt would update it with the engine."""
+    name = run(["dpkg-deb", "-f", package, "Package"]).stdout.strip()
+    return run(["dpkg-query", "-W", "-f", "${db:Status-Status}", name], check=False).stdout == "installed"
+
+
 def _uv(lab: Lab) -> Path:
     return lab.venvs / "uv" / "bin" / "uv"
 
@@ -128,7 +183,8 @@ def _complete(venv: Path) -> bool:
 
 
 def is_installed(lab: Lab) -> bool:
-    return all(_complete(lab.venv(release)) for release in lab.releases)
+    environments = all(_complete(lab.venv(release)) for release in lab.releases)
+    return environments and (not lab.kolla_hosts or has_engine(lab))
 
 
 def install_environment(lab: Lab, release: str, log: Path) -> None:

@@ -22,6 +22,8 @@ RELEASES = {"2023.1": 27, "2024.1": 29, "2025.1": 31, "2026.2": 34}
 MAX_INSTANCE = 9
 MAX_COMPUTES = 9
 ZONES = ("az1", "az2")
+DEPLOYS = ("packages", "kolla")
+ENGINES = ("podman", "docker")
 OVN_NB_PORT, OVN_SB_PORT = 6641, 6642
 # where the southbound database takes chassis that have no more rights than RBAC gives them
 OVN_SB_ROLE_PORT = 16642
@@ -47,6 +49,9 @@ class Options:
     ovn_rbac: bool = False
     ovn_system_id: str = "uuid"
     ovn_hostname_key: str = "present"
+    # packages; kolla; or kolla:HOST,HOST: those hosts, and packages on the others
+    deploy: str = DEPLOYS[0]
+    engine: str = ENGINES[0]
     password: str = field(default_factory=lambda: secrets.token_hex(12))
     # release -> directory name: a lab keeps the environments it was made with, whatever a newer source would install
     environments: dict[str, str] = field(default_factory=dict)
@@ -182,6 +187,20 @@ class Lab:
     def zone_of(number: int) -> str:
         """compute1 and compute2 are az1, every later host is az2."""
         return ZONES[0] if number <= 2 else ZONES[1]
+
+    # how a host's services run
+    def deploy_of(self, number: int) -> str:
+        kind, _, names = self.options.deploy.partition(":")
+        return kind if not names or f"compute{number}" in names.split(",") else DEPLOYS[0]
+
+    @property
+    def kolla_hosts(self) -> list[int]:
+        return [number for number in self.host_numbers if self.deploy_of(number) == "kolla"]
+
+    @property
+    def engine_dir(self) -> Path:
+        """The container engine's packages, unpacked: the machine itself does not have the engine."""
+        return self.base / "engines" / self.options.engine
 
     # what a host's disks are in: with two pools or clusters, the hosts of az2 have the second
     def _second(self, number: int) -> bool:

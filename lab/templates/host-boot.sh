@@ -4,8 +4,13 @@ set -e
 mount --make-rprivate /
 # An own cgroup in the name=systemd hierarchy, joined BEFORE the cgroup namespace is made: its root is then the host's.
 # The hierarchy is mounted here, since a machine with cgroup v2 only does not have it mounted anywhere.
+# A host with a container engine has cgroup v2: with v1 the engine wants each controller of the machine.
 mkdir -p $host_dir/cgroup
-mount -t cgroup -o none,name=systemd cgroup $host_dir/cgroup
+if [ $cgroup_version = 2 ]; then
+  mount -t cgroup2 cgroup2 $host_dir/cgroup
+else
+  mount -t cgroup -o none,name=systemd cgroup $host_dir/cgroup
+fi
 mkdir -p $host_dir/cgroup/$cgroup
 echo $$$$ > $host_dir/cgroup/$cgroup/cgroup.procs
 umount $host_dir/cgroup

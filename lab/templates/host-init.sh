@@ -6,10 +6,14 @@ mount -t sysfs sysfs $$R/sys
 mount -t tmpfs -o mode=755 tmpfs $$R/run
 mount -t tmpfs -o mode=1777 tmpfs $$R/tmp
 # Only systemd's own hierarchy: with the machine's real ones in sight systemd would take them over and libvirt fail.
-mount -t tmpfs -o mode=755 tmpfs $$R/sys/fs/cgroup
-mkdir $$R/sys/fs/cgroup/systemd
-mount -t cgroup -o none,name=systemd cgroup $$R/sys/fs/cgroup/systemd
-mount -o remount,ro,mode=755 $$R/sys/fs/cgroup
+if [ $cgroup_version = 2 ]; then
+  mount -t cgroup2 cgroup2 $$R/sys/fs/cgroup
+else
+  mount -t tmpfs -o mode=755 tmpfs $$R/sys/fs/cgroup
+  mkdir $$R/sys/fs/cgroup/systemd
+  mount -t cgroup -o none,name=systemd cgroup $$R/sys/fs/cgroup/systemd
+  mount -o remount,ro,mode=755 $$R/sys/fs/cgroup
+fi
 # Each boot has an id of its own, as on a machine of its own.
 cat /proc/sys/kernel/random/uuid > $$R/run/boot_id
 mount --bind $$R/run/boot_id $$R/proc/sys/kernel/random/boot_id
@@ -35,4 +39,6 @@ cd $$R
 mkdir -p mnt/old
 pivot_root . mnt/old
 umount -l /mnt/old
+# Containers share mounts with the host; systemd does this itself only where it is not in a container.
+if [ $cgroup_version = 2 ]; then mount --make-rshared /; fi
 exec env -i container=lab PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --log-level=info

@@ -28,11 +28,14 @@ class Shape:
     pools: int = 1
     clusters: int = 1
     ovn: str = "usual"
+    deploy: str = "packages"
+    engine: str = "podman"
 
     @property
     def words(self):
-        """For `lab/lab up`."""
-        plain = {name: value for name, value in vars(self).items() if name != "ovn"}
+        """For `lab/lab up`. An engine is refused where no host has containers."""
+        other = {"ovn", *(("deploy", "engine") if self.deploy == "packages" else ())}
+        plain = {name: value for name, value in vars(self).items() if name not in other}
         return [*(word for name, value in plain.items() for word in (f"--{name}", str(value))), *OVN_SETUPS[self.ovn]]
 
 
@@ -45,6 +48,8 @@ def measured(info):
         "pools": len(info["clusters"][0]["pools"]["guests"]),
         "clusters": len(info["clusters"]),
         "ovn": _ovn_setup(info.get("ovn") or {}),
+        "deploy": info.get("deploy", "packages"),
+        "engine": info.get("engine") or "podman",
     }
 
 
@@ -91,6 +96,9 @@ OVN_OPERATIONS = ("tests/integration/test_5_ovn_operations.py",)
 OVN_KILLED = ("tests/crash/test_6_ovn.py",)
 OVN_RENAME = "tests/integration/test_4_ovn_rename.py"
 OVN_SETUP_TESTS = "tests/integration/test_6_ovn_setups.py"
+KOLLA = "tests/integration/test_7_kolla.py"
+#: Two hosts with containers, the third with packages.
+KOLLA_HOSTS = "kolla:compute1,compute2"
 STATES = "tests/integration/test_forecast_states.py"
 
 
@@ -101,6 +109,10 @@ def _rename_of(release):
 
 def _ovn_of(text, whole=(OVN_RENAME,), **shape):
     return MatrixPart(f"OVN: {text}", (*whole, OVN_SETUP_TESTS), Shape(l2="ovn", **shape), whole=whole)
+
+
+def _kolla_of(text, **shape):
+    return MatrixPart(f"hosts with containers: {text}", (KOLLA,), Shape(deploy=KOLLA_HOSTS, **shape), whole=(KOLLA,))
 
 
 def _forecast_of(release):
@@ -160,6 +172,13 @@ PARTS = {
     "rename-ovn-2025.1": MatrixPart(
         "OVN: renames under packets on 2025.1", (OVN_RENAME,), Shape(release="2025.1", l2="ovn"), whole=(OVN_RENAME,)
     ),
+    "kolla": MatrixPart(
+        "hosts with containers: their names, restarts and power failures, under podman with Open vSwitch",
+        (KOLLA,),
+        Shape(l2="ovs", deploy=KOLLA_HOSTS),
+    ),
+    "kolla-docker": _kolla_of("the same under docker", engine="docker"),
+    "kolla-ovn": _kolla_of("the same with OVN", l2="ovn"),
     "rename-2025.1": _rename_of("2025.1"),
     "rename-2024.1": _rename_of("2024.1"),
     "forecast-2024.1": _forecast_of("2024.1"),
