@@ -45,7 +45,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 code:
-  description: Code of the printed page; V(null) for the list of all codes.
+  description: Finding code whose page was printed; V(null) if the module printed the list of all codes.
   returned: success
   type: str
   sample: SG113

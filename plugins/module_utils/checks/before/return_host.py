@@ -590,7 +590,7 @@ def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Cle
             addresses = sorted(address for lift in clearing.lifts for address in lift.addresses)
             evidence = {"domain": [fate.domain.name, fate.domain.state], "blocklist": addresses}
             remedy = (
-                f"Find out what this domain is, or run virsh destroy {fate.domain.name}, because without the "
+                f"Find out what this libvirt domain is, or run virsh destroy {fate.domain.name}, because without the "
                 "blocklist entry the domain could write again."
             )
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
