@@ -393,7 +393,10 @@ class HostReturn:
         again = [step.title for step in judged.plan.steps if step.name in self.scratch.carried]
         if more or again:
             if any(step.name == plans.DOMAINS for step in judged.plan.steps):
-                raise Stopped("during the run, more libvirt domains appeared on this host although their servers are on other hosts")
+                raise Stopped(
+                    "during the run, more libvirt domains appeared on this host although their servers are on other "
+                    "hosts"
+                )
             raise Stopped(f"these steps are not done, or became necessary during the run: {'; '.join([*more, *again])}")
         if not judged.plan.steps:
             return self._finished(judged)
