@@ -11,6 +11,7 @@ rename has ended, and every change of a port's binding is recorded.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import re
@@ -18,7 +19,7 @@ import time
 
 import pytest
 from labkit import guests as guestkit
-from labkit import killing, state
+from labkit import killing, state, waiting
 from labkit.fixtures import chassis, documented_grants, probe
 from labkit.guests import NEW
 from labkit.playbook import Playbooks
@@ -34,6 +35,8 @@ OVN_STEPS = {"ovn_ports_by_chassis", "ovn_hostname", "ovn_bindings", "ovn_ports_
 #: What a busy machine loses by itself, in one piece.
 NOISE_MS = 100
 TIMES = 20
+#: Seconds that the steps of a rename take, about: in which of them a kill falls is chance.
+LENGTH = 25.0
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +105,16 @@ def steps_of(seen, direction):
     return {match.group(1) for match in found if match}
 
 
+def is_open(lab):
+    return bool(lab.ssh(OLD, "ls /var/lib/stackguard/rename.json 2>/dev/null || true"))
+
+
+def journal_steps(lab):
+    """The steps that the journal of the host says have begun, in order."""
+    steps = json.loads(lab.ssh(OLD, "cat /var/lib/stackguard/rename.json"))["steps"]
+    return [name for name, state_ in steps.items() if state_ != "pending"] or ["none"]
+
+
 def test_killed_at_each_step_of_ovn_the_same_command_finishes(
     lab, chassis, probe, servers, books, undisturbed, tmp_path
 ):
@@ -134,26 +147,21 @@ def test_killed_at_random_and_resumed_or_rolled_back_the_outcome_is_whole(
     seed = os.environ.get("STACKGUARD_TEST_SEED", "16")
     dice, before = random.Random(seed), state.guests(lab)
     name, other = (NEW, OLD) if chassis.hostname(OLD) == NEW else (OLD, NEW)
-    length = 25.0
     with nothing_lost(chassis, probe, undisturbed):
         for number in range(TIMES):
-            started = time.monotonic()
             process = books.start_rename([f"rename_from={name}", f"rename_to={other}"])
-            moment = dice.uniform(0.2, 1.0) * length
-            while time.monotonic() - started < moment and process.poll() is None:
-                time.sleep(0.05)
-            ended = process.poll() is not None
+            waiting.until("the journal", lambda process=process: is_open(lab) or process.poll() is not None, 300, 0.2)
+            moment = dice.uniform(0.0, LENGTH)
+            time.sleep(moment)
             killing.kill(process)
-            books.finish(process)
-            was_open = bool(lab.ssh(OLD, "ls /var/lib/stackguard/rename.json 2>/dev/null || true"))
+            ended = books.finish(process).rc == 0
             way = dice.choice(["resume", "rollback"])
-            if was_open:
+            done = journal_steps(lab) if is_open(lab) else ["all"] if ended else ["none"]
+            if is_open(lab):
                 books.rename(name, other, way).ok()
-            forward = (was_open and way == "resume") or (not was_open and state.files(lab)["uname -n"] == other)
-            print(f"\n{number}: ended {ended}, killed after {moment:.1f} s, open {was_open}, {way}")
-            name, other = (other, name) if forward else (name, other)
+            name, other = (other, name) if chassis.hostname(OLD) == other else (name, other)
+            print(f"\n{number}: killed {moment:.1f} s after the first step began, at {done[-1]}, {way}: {name}")
             whole(lab, chassis, name, other)
-            length = min(length, time.monotonic() - started) if ended else length
     state.assert_same(before, state.guests(lab), "guests")
     if name == NEW:
         books.rename(NEW, OLD).ok()
