@@ -31,7 +31,7 @@ pytestmark = pytest.mark.matrix("crash-ovn", l2="ovn")
 OLD = "compute1"
 #: Every spark of the steps that change or verify OVN, and the end of each other step.
 OWN = r"^(apply|undo) (ovn_\w+ |\w+ acted)"
-OVN_STEPS = {"ovn_ports_by_chassis", "ovn_hostname", "ovn_bindings", "ovn_ports_by_host", "ovn_verified"}
+OVN_STEPS = {"ovn_ports_by_chassis", "ovn_hostname", "neutron_bindings", "ovn_ports_by_host", "ovn_verified"}
 #: What a busy machine loses by itself, in one piece.
 NOISE_MS = 100
 TIMES = 20
@@ -105,6 +105,11 @@ def steps_of(seen, direction):
     return {match.group(1) for match in found if match}
 
 
+def names(chassis):
+    """The host's name now, and the other one: each test renames from where the last one ended."""
+    return (NEW, OLD) if chassis.hostname(OLD) == NEW else (OLD, NEW)
+
+
 def is_open(lab):
     return bool(lab.ssh(OLD, "ls /var/lib/stackguard/rename.json 2>/dev/null || true"))
 
@@ -118,26 +123,26 @@ def journal_steps(lab):
 def test_killed_at_each_step_of_ovn_the_same_command_finishes(
     lab, chassis, probe, servers, books, undisturbed, tmp_path
 ):
-    before = state.guests(lab)
+    before, (name, other) = state.guests(lab), names(chassis)
     with nothing_lost(chassis, probe, undisturbed):
-        seen = kill_at_each(books, tmp_path / "forward", OLD, NEW)
+        seen = kill_at_each(books, tmp_path / "forward", name, other)
         print(f"\n{len(seen)} kills: {'; '.join(seen)}")
     assert steps_of(seen, "apply") >= OVN_STEPS
-    whole(lab, chassis, NEW, OLD)
+    whole(lab, chassis, other, name)
     state.assert_same(before, state.guests(lab), "guests")
 
 
 def test_a_rollback_killed_at_each_step_of_ovn_ends_as_before(
     lab, chassis, probe, servers, books, undisturbed, tmp_path
 ):
-    """From the new name, where the test before has ended; the host keeps that name."""
-    before = state.guests(lab)
+    """The rename is killed when nearly all is done; the host keeps the name that it has."""
+    before, (name, other) = state.guests(lab), names(chassis)
     with nothing_lost(chassis, probe, undisturbed):
-        assert books.rename(NEW, OLD, kill="apply start_compute acted").rc == -9
-        seen = kill_at_each(books, tmp_path / "backward", NEW, OLD, "rollback")
+        assert books.rename(name, other, kill="apply compute_up acted").rc == -9
+        seen = kill_at_each(books, tmp_path / "backward", name, other, "rollback")
         print(f"\n{len(seen)} kills: {'; '.join(seen)}")
     assert steps_of(seen, "undo") >= OVN_STEPS - {"ovn_verified"}
-    whole(lab, chassis, NEW, OLD)
+    whole(lab, chassis, name, other)
     state.assert_same(before, state.guests(lab), "guests")
 
 
@@ -146,7 +151,7 @@ def test_killed_at_random_and_resumed_or_rolled_back_the_outcome_is_whole(
 ):
     seed = os.environ.get("STACKGUARD_TEST_SEED", "16")
     dice, before = random.Random(seed), state.guests(lab)
-    name, other = (NEW, OLD) if chassis.hostname(OLD) == NEW else (OLD, NEW)
+    name, other = names(chassis)
     with nothing_lost(chassis, probe, undisturbed):
         for number in range(TIMES):
             process = books.start_rename([f"rename_from={name}", f"rename_to={other}"])
