@@ -147,7 +147,7 @@ def _remedy(state: FailedServer) -> str:
         )
     if state.runs[str(host)] not in EXECUTES:
         return (
-            "Reset the server's state and pause the server again, because its QEMU is "
-            f"{state.runs[str(host)]} on {host}: {active}; openstack server pause {uuid}"
+            f"Reset the server's state, then pause the server: {active}; openstack server pause {uuid}. The server's "
+            f"QEMU process is {state.runs[str(host)]} on {host}."
         )
     return f"Reset the server's state, because its QEMU runs on {host}: {active}"
