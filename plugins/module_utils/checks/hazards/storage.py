@@ -676,6 +676,6 @@ def _landed_image(
             "SG109",
             subject,
             {"image": name, "watchers": 0},
-            "Check the server's QEMU log on the host: Nova shows the server as running, but no QEMU process has its disk "
-            "open.",
+            "Check the server's QEMU log on the host: Nova shows the server as running, but no QEMU process has its "
+            "disk open.",
         )
