@@ -10,6 +10,7 @@ is seen running before the playbook starts.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 
@@ -26,6 +27,7 @@ OLD = "compute1"
 THERE, BACK = (OLD, NEW), (NEW, OLD)
 #: What a busy machine loses by itself, in one piece.
 NOISE_MS = 100
+MANY = 200
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +63,48 @@ def ports_of(lab, servers):
 def test_no_port_is_released_and_no_packet_lost_while_a_host_is_renamed(
     lab, chassis, probe, servers, books, undisturbed, old, new
 ):
+    renamed_under_packets(lab, chassis, probe, servers, books, undisturbed, old, new)
+    if new == NEW:
+        works_under_its_name(lab, chassis, servers, new)
+
+
+def test_nor_with_two_hundred_ports(lab, chassis, probe, servers, books, undisturbed):
+    with ports_on(lab, chassis, MANY):
+        assert len(chassis.requesting(OLD)) >= MANY
+        for old, new in (THERE, BACK):
+            renamed_under_packets(lab, chassis, probe, servers, books, undisturbed, old, new)
+
+
+@contextlib.contextmanager
+def ports_on(lab, chassis, number):
+    """So many more ports, each plugged on the host as one that nobody answers behind."""
+    network = lab.cloud.network
+    net = network.find_network("net0", ignore_missing=False)
+    wanted = {"network_id": net.id, "device_owner": "compute:probe", "device_id": "many", "binding:host_id": OLD}
+    made = [port.id for port in network.create_ports([{**wanted, "name": f"many{n}"} for n in range(number)])]
+    taps = {port: f"tap{port[:11]}" for port in made}
+    try:
+        plug = "".join(
+            f" -- add-port br-int {tap} -- set Interface {tap} type=internal external_ids:iface-id={port}"
+            for port, tap in taps.items()
+        )
+        lab.ssh(OLD, f"ovs-vsctl --timeout=120 {plug[4:]}")
+        waiting.until("all of them bound", lambda: bound_up(chassis, made), 300, 5)
+        yield made
+    finally:
+        unplug = "".join(f" -- --if-exists del-port br-int {tap}" for tap in taps.values())
+        lab.ssh(OLD, f"ovs-vsctl --timeout=120 {unplug[4:]}")
+        for port in made:
+            network.delete_port(port)
+
+
+def bound_up(chassis, ports):
+    bindings, here = chassis.bindings(), (chassis.name(OLD), chassis.name(OLD), True)
+    return all(bindings.get(port) == here for port in ports)
+
+
+def renamed_under_packets(lab, chassis, probe, servers, books, undisturbed, old, new):
+    """No change of a port's binding or of a flow of ports, no packet lost, everything under the new name."""
     quiet(chassis)
     before, identity = state.guests(lab), state.identity(lab, old)
     asked, bindings = chassis.requesting(old), chassis.bindings()
@@ -82,8 +126,6 @@ def test_no_port_is_released_and_no_packet_lost_while_a_host_is_renamed(
     state.assert_same(identity, state.identity(lab, new), "records, the agents' rows among them")
     state.assert_same(before, state.guests(lab), "guests")
     assert state.written(lab, old) == []
-    if new == NEW:
-        works_under_its_name(lab, chassis, servers, new)
 
 
 def flows_of_ports(changes):
