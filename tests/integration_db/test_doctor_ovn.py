@@ -126,7 +126,7 @@ def test_a_database_that_hangs_is_a_failure_in_time(ovn):
 
 def test_files_of_a_tls_connection_that_are_missing_are_named(tmp_path):
     options = {"ovn_nb_connection": "ssl:127.0.0.1:1", "ovn_sb_connection": "ssl:127.0.0.1:1"}
-    assert "ovn_private_key: not set" in judged(options)["ovn", "ovn_database"].seen
+    assert "ovn_private_key: the option is not set" in judged(options)["ovn", "ovn_database"].seen
     options.update({f"ovn_{name}": str(tmp_path / name) for name in ("private_key", "certificate", "ca_cert")})
     assert (
         f"ovn_private_key: {tmp_path}/private_key is not a file on the Ansible controller"

@@ -106,7 +106,7 @@ def test_of_two_chassis_of_the_name_only_the_dead_one_may_be_deleted(scene):
     remedies = {item.object.id: item.remedy for item in scene.look().findings}
     assert set(remedies) == {scene.name, living}
     assert "agent delete" in remedies[scene.name]
-    assert "agent delete" not in remedies[living] and "do not delete" in remedies[living]
+    assert "agent delete" not in remedies[living] and "Do not delete" in remedies[living]
 
 
 def test_databases_that_do_not_answer_are_no_none(scene):

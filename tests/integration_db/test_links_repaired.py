@@ -87,7 +87,7 @@ def test_only_the_codes_and_hosts_asked_for(mixed: World, state: State) -> None:
     assert ids(mixed) == [None, 1, 2]
     with pytest.raises(repair_links.Refused, match="SG119"):
         repair_links.apply(run(mixed.options(), state), request(hosts=["compute7"]))
-    with pytest.raises(StackguardError, match="SG205 cannot be repaired"):
+    with pytest.raises(StackguardError, match="the run cannot repair SG205"):
         repair_links.apply(run(mixed.options(), state), request("SG205"))
 
 
