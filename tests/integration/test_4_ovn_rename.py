@@ -90,6 +90,8 @@ def ports_on(lab, chassis, number):
         )
         lab.ssh(OLD, f"ovs-vsctl --timeout=120 {plug[4:]}")
         waiting.until("all of them bound", lambda: bound_up(chassis, made), 300, 5)
+        # The metadata agent is busy with that many ports, and does not report meanwhile: a rename is refused then.
+        waiting.until("agents alive", lambda: all(row.is_alive for row in network.agents(host=OLD)), 600, 10)
         yield made
     finally:
         unplug = "".join(f" -- --if-exists del-port br-int {tap}" for tap in taps.values())
