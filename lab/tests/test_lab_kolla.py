@@ -78,9 +78,9 @@ def test_in_a_mixed_lab_only_the_hosts_that_are_named_have_containers(lab: Lab, 
     lab.options.deploy, lab.options.l2 = "kolla:compute1,compute3", l2
     assert lab.kolla_hosts == [1, 3]
     assert [bool(names(lab, n)) for n in lab.host_numbers] == [True, False, True]
-    told = config.info(lab)["hosts"]
-    assert [told[name]["deploy"] for name in lab.host_names] == ["kolla", "packages", "kolla"]
-    assert [told[name]["engine"] for name in lab.host_names] == ["podman", None, "podman"]
+    shown = config.info(lab)["hosts"]
+    assert [shown[name]["deploy"] for name in lab.host_names] == ["kolla", "packages", "kolla"]
+    assert [shown[name]["engine"] for name in lab.host_names] == ["podman", None, "podman"]
 
 
 @pytest.mark.parametrize("text", ["kola", "kolla:", "packages:compute1", "kolla:compute1,", "kolla:compute1,compute1"])
@@ -143,9 +143,9 @@ def test_containers_need_more_memory(lab: Lab, monkeypatch: pytest.MonkeyPatch) 
 def test_a_host_has_kollas_containers_and_nova_compute_starts_last(lab: Lab, l2: str, network: list[str]) -> None:
     lab.options.l2 = l2
     assert names(lab) == ["nova_libvirt", *network, "nova_compute"]
-    told = json.loads(json.dumps(config.info(lab)))
-    assert told["hosts"]["compute1"]["containers"] == names(lab)
-    assert (told["deploy"], told["engine"]) == ("kolla", "podman")
+    shown = json.loads(json.dumps(config.info(lab)))
+    assert shown["hosts"]["compute1"]["containers"] == names(lab)
+    assert (shown["deploy"], shown["engine"]) == ("kolla", "podman")
 
 
 @pytest.mark.parametrize("engine", ["podman", "docker"])
@@ -204,9 +204,9 @@ def upper(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_each_file_that_a_container_copies_is_there(lab: Lab, upper: Path) -> None:
     for container in containers.containers(lab, 1):
         folder = upper / container.config.lstrip("/")
-        told = json.loads((folder / "config.json").read_text())
-        assert told["command"]
-        for entry in told["config_files"]:
+        shown = json.loads((folder / "config.json").read_text())
+        assert shown["command"]
+        for entry in shown["config_files"]:
             assert (folder / entry["source"].removeprefix("/var/lib/kolla/config_files/")).exists(), entry
 
 

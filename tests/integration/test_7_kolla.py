@@ -79,17 +79,17 @@ def guest_processes(lab, host=HOST):
 
 def test_every_container_runs_and_is_started_by_its_unit(lab):
     for host in (HOST, OTHER):
-        told = lab.info["hosts"][host]
-        running = lab.ssh(host, f"{told['engine']} ps --format '{{{{.Names}}}}'").split()
-        assert sorted(running) == sorted(told["containers"])
-        units = " ".join(f"kolla-{name}-container" for name in told["containers"])
+        shown = lab.info["hosts"][host]
+        running = lab.ssh(host, f"{shown['engine']} ps --format '{{{{.Names}}}}'").split()
+        assert sorted(running) == sorted(shown["containers"])
+        units = " ".join(f"kolla-{name}-container" for name in shown["containers"])
         assert set(lab.ssh(host, f"systemctl is-active {units}").split()) == {"active"}
         assert set(lab.ssh(host, f"systemctl is-enabled {units}").split()) == {"enabled"}
 
 
 def test_a_host_beside_them_has_packages(lab):
-    told = lab.info["hosts"][PACKAGED]
-    assert (told["deploy"], told["engine"], told["containers"]) == ("packages", None, [])
+    shown = lab.info["hosts"][PACKAGED]
+    assert (shown["deploy"], shown["engine"], shown["containers"]) == ("packages", None, [])
     assert lab.ssh(PACKAGED, "systemctl is-active nova-compute libvirtd").split() == ["active", "active"]
     assert lab.ssh(PACKAGED, "command -v podman dockerd || :") == ""
     assert lab.ssh(PACKAGED, "stat -f -c %T /sys/fs/cgroup").strip() != "cgroup2fs"
