@@ -22,6 +22,8 @@ from labkit import guests as guestkit
 from labkit import killing, state, waiting
 from labkit.fixtures import chassis, documented_grants, probe
 from labkit.guests import NEW
+from labkit.ovn_ports import bound
+from labkit.paused import Paused
 from labkit.playbook import Playbooks
 
 __all__ = ["chassis", "probe"]
@@ -29,8 +31,8 @@ __all__ = ["chassis", "probe"]
 pytestmark = pytest.mark.matrix("crash-ovn", l2="ovn")
 
 OLD = "compute1"
-#: Every spark of the steps that change or verify OVN, and the end of each other step.
-OWN = r"^(apply|undo) (ovn_\w+ |\w+ acted)"
+#: Every spark of the steps that change or verify OVN and what neutron knows of it: part crash kills at the others.
+OWN = r"^(apply|undo) (ovn_\w+|neutron_bindings|neutron_agents) "
 OVN_STEPS = {"ovn_ports_by_chassis", "ovn_hostname", "neutron_bindings", "ovn_ports_by_host", "ovn_verified"}
 #: What a busy machine loses by itself, in one piece.
 NOISE_MS = 100
@@ -144,6 +146,49 @@ def test_a_rollback_killed_at_each_step_of_ovn_ends_as_before(
     assert steps_of(seen, "undo") >= OVN_STEPS - {"ovn_verified"}
     whole(lab, chassis, name, other)
     state.assert_same(before, state.guests(lab), "guests")
+
+
+#: The chassis has the new hostname, and neutron's database the old one: what neutron writes now cuts the port off.
+WINDOW = "apply ovn_hostname acted"
+
+
+def test_a_port_that_its_owner_updates_in_the_window_is_corrected_at_once(
+    lab, chassis, probe, servers, books, undisturbed, tmp_path
+):
+    (name, other), port = names(chassis), probe.ports[0]
+    with probe.running() as run:
+        paused = Paused(books, (name, other), WINDOW, tmp_path)
+        for number in range(3):
+            lab.cloud.network.update_port(port, description=f"update {number}")
+            waiting.until("the port is corrected", lambda: port in chassis.requesting(chassis.name(OLD)), 20, 0.1)
+        result = paused.go().ok()
+        time.sleep(2)
+    print(f"\n{run.told()}")
+    (entry,) = (item for item in result.report["findings"] if item["code"] == "SG326")
+    print(entry["evidence"])
+    assert (entry["object"]["id"], entry["severity"]) == (port, "warning")
+    assert entry["evidence"]["corrected"] == 3
+    longest = max(result["longest_outage_ms"] for result in run.results.values())
+    assert longest <= max(NOISE_MS, undisturbed) + entry["evidence"]["milliseconds without its chassis"], run.told()
+    whole(lab, chassis, other, name)
+    assert chassis.binding(port) == bound(chassis, OLD)
+
+
+def test_while_no_run_watches_such_an_update_cuts_the_port_off_and_the_next_run_corrects_it(
+    lab, chassis, probe, servers, books, tmp_path
+):
+    """What the watch is for. The run is killed in the window; how long the port is cut off is the operator's time."""
+    (name, other), port = names(chassis), probe.ports[0]
+    paused = Paused(books, (name, other), WINDOW, tmp_path)
+    paused.kill()
+    books.finish(paused.process)
+    assert chassis.binding(port) == bound(chassis, OLD), "the kill alone cuts nothing off"
+    lab.cloud.network.update_port(port, description="while no run watches")
+    waiting.until("the port is cut off", lambda: chassis.binding(port)[0] is None, 30, 0.2)
+    result = books.rename(name, other, "resume").ok()
+    assert ("SG326", port) in {(item["code"], item["object"]["id"]) for item in result.report["findings"]}
+    whole(lab, chassis, other, name)
+    assert chassis.binding(port) == bound(chassis, OLD)
 
 
 def test_killed_at_random_and_resumed_or_rolled_back_the_outcome_is_whole(
