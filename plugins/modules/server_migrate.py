@@ -55,8 +55,8 @@ options:
       - V(apply) moves the servers, or resumes an unfinished run. V(resume) only resumes an unfinished run. Without
         O(servers), V(resume) uses the servers of the open operation. V(status) reports the open operation and the
         current hosts of its servers, and changes nothing.
-      - V(rollback) ends an unfinished run. Servers that have already moved stay on their new hosts. V(rollback) ends
-        unfinished moves, and restores the status of a disabled host.
+      - V(rollback) closes an unfinished run, ends its unfinished moves, and restores the status of a disabled host.
+        Servers that have already moved stay on their new hosts.
   servers:
     type: raw
     description:

@@ -65,7 +65,10 @@ def _on_host(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
         if address not in loopback and not any(addresses.same(address, own) for own in host.addresses or [])
     }
     if loopback:
-        remedy = f"Make {new} resolve to one of {', '.join(host.addresses or [])}, on this host too (/etc/hosts)."
+        remedy = (
+            f"Make {new} resolve to an address of this host ({', '.join(host.addresses or [])}), both in DNS and in "
+            "/etc/hosts of this host."
+        )
         yield _finding(host, new, {"resolves to": entry.addresses, "loopback": loopback}, remedy)
     if strange:
         remedy = "Correct DNS or /etc/hosts, or choose another name, because this name resolves to another machine."
