@@ -13,6 +13,8 @@ XDIST ?= -n auto
 CORES_SOME := tests/unit/test_playbook_reads.py tests/unit/test_resize_playbook.py tests/unit/test_nobody_there.py
 # The directories of the pure rooms (PURE of tests/gates/consistency.py): what tests there ask for is in memory.
 CHECKED := $(addprefix tests/unit/,model name_places capacity checks plans reports)
+# L2: the network of make demo's lab; ovn shows the same with OVN
+L2 ?= tap
 # PART: which parts of make test-matrix; all without it
 PART ?=
 # INTEGRATION: what make integration runs, such as INTEGRATION=tests/integration/test_zones.py
@@ -87,7 +89,7 @@ lab: venv ## a real OpenStack on this machine (see lab/)
 	lab/lab up
 
 demo: collection ## what the collection guards against, shown on the lab
-	@lab/demo
+	@lab/demo --l2 $(L2)
 
 integration: collection ## playbooks against the lab
 	@tests/gates/devlink.sh

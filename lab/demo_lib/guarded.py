@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import time
 
-from . import cloud
+from . import cloud, ovn
 from .screen import DemoError, Screen, duration
 
 HOST, TAKEN, NEIGHBOUR = "compute1", "compute3", "compute2"
@@ -48,7 +48,7 @@ def play(screen: Screen) -> None:
     screen.tell("The playbook reads the cloud's settings from a file of mode 0600: no password is on a command line.")
     _write_variables(screen)
     _announce(screen)
-    names = _names()
+    names, bound = _names(), ovn.bindings()
 
     screen.tell(f"First a mistake: the name {TAKEN}, which another host already has.")
     _refused(screen)
@@ -73,6 +73,10 @@ def play(screen: Screen) -> None:
         "each QEMU is the same process, each definition is identical, and the same clients have each disk open",
         before == after,
     )
+    if bound:
+        screen.claim(
+            f"OVN: all {len(bound)} ports are bound to the same chassis as before, and up", ovn.bindings() == bound
+        )
     found = {name: server for name, server in cloud.servers().items() if name in NAMES}
     screen.command("openstack server list --long")
     screen.quote(cloud.server_table(*NAMES))
@@ -173,7 +177,7 @@ def _names() -> list[str]:
         "hostname; hostnamectl --static; cat /etc/hosts; virsh hostname; cat /var/lib/nova/compute_id; "
         "systemctl is-active nova-compute; systemctl is-enabled nova-compute || true",
     ).splitlines()
-    return lines
+    return lines + ovn.names()
 
 
 # --- the playbook
@@ -193,6 +197,7 @@ def _write_variables(screen: Screen) -> None:
         "cloud": found["cloud"],
         "nova_api_db_url": found["nova_api_db_url"],
         "neutron_db_url": found["neutron_db_url"],
+        **ovn.variables(),
     }
     text = "".join(f"{name}: {json.dumps(value)}\n" for name, value in values.items())
     with os.fdopen(os.open(VARIABLES, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

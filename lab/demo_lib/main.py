@@ -14,6 +14,8 @@ from . import cloud, guarded, unguarded
 from .screen import DemoError, Screen, duration
 
 RELEASE = "2026.2"
+#: How the guests' ports are plugged: `make demo L2=ovn` shows the same with OVN.
+PLUGGED = ("tap", "ovn")
 
 
 def main() -> int:
@@ -26,13 +28,15 @@ def main() -> int:
             "used before, and removes the guests of this lab."
         ),
     )
+    arguments.add_argument("--l2", choices=PLUGGED, default=PLUGGED[0], help="network of the lab; default: %(default)s")
     arguments.add_argument("--only", choices=("unguarded", "guarded"), help="play only this part")
-    only = arguments.parse_args().only
+    chosen = arguments.parse_args()
+    only = chosen.only
     screen = Screen()
     try:
         _check_machine()
         _introduce(screen)
-        _lab_up(screen)
+        _lab_up(screen, chosen.l2)
         _guests(screen)
         times: dict[str, float] = {}
         for number, part in enumerate((unguarded, guarded), 1):
@@ -89,16 +93,17 @@ def _introduce(screen: Screen) -> None:
 # --- the lab
 
 
-def _lab_up(screen: Screen) -> None:
+def _lab_up(screen: Screen, l2: str) -> None:
     screen.title("0. The lab")
     used = _exists()
     if used:
-        wanted = _options()
-        if wanted["release"] != RELEASE:
-            raise DemoError(
-                f"this lab runs release {wanted['release']}; the demo needs {RELEASE}. Choose another lab "
-                "with STACKGUARD_LAB_INSTANCE=1 (0 to 9), or remove this lab: lab/lab down --purge"
-            )
+        have = cloud.info()
+        for name, wanted in (("release", RELEASE), ("l2", l2)):
+            if have[name] != wanted:
+                raise DemoError(
+                    f"this lab was created with --{name} {have[name]}; the demo needs --{name} {wanted}. Choose "
+                    "another lab with STACKGUARD_LAB_INSTANCE=1 (0 to 9), or remove this lab: lab/lab down --purge"
+                )
         _show("up")
         if _was_used():
             screen.tell("This lab was used before. The demo resets the lab to its state after the first boot.")
@@ -107,7 +112,7 @@ def _lab_up(screen: Screen) -> None:
         screen.tell(
             "The demo creates the lab. The first time, it downloads packages of Debian and OpenStack (some minutes)."
         )
-        _show("up", "--fast-stop", "--release", RELEASE)
+        _show("up", "--fast-stop", "--release", RELEASE, "--l2", l2)
     found = cloud.info()
     screen.claim(
         f"Nova {found['nova']}, three compute hosts up",
@@ -117,10 +122,6 @@ def _lab_up(screen: Screen) -> None:
 
 def _exists() -> bool:
     return not subprocess.run([str(cloud.LAB), "info"], capture_output=True, cwd=cloud.ROOT).returncode
-
-
-def _options() -> dict[str, object]:
-    return cloud.info()
 
 
 def _was_used() -> bool:
