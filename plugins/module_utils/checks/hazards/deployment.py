@@ -110,7 +110,7 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
                 "container": guest.container_id,
             }
             remedy = (
-                "Do not stop, restart or recreate the libvirt container: this would kill the guest at once. Migrate the "
+                "Do not stop, restart or recreate the libvirt container: this would kill the guest. Migrate the "
                 "guest to another host first. Then give the container the control groups of the host (--cgroupns host "
                 "and /sys/fs/cgroup): libvirt then creates a separate group for each guest."
             )

@@ -10,7 +10,6 @@ part's failure touches another, and none is ever taken for "there is none".
 
 from __future__ import annotations
 
-import concurrent.futures
 import dataclasses
 import datetime
 import glob
@@ -50,7 +49,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host impor
     units,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import names as host_names
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import Parts, ReadError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import Parts, ReadError, side_by_side
 
 COMPUTE_UNITS = ("nova-compute", "openstack-nova-compute", "devstack@n-cpu")
 AGENT_UNITS = (
@@ -344,8 +343,7 @@ def _resolutions(
     """Resolve the names asked for and this host's own, side by side: an unreachable name server takes its time."""
     own = [kernel, nova.host if nova else None, about.hostname if about else None]
     names = list(dict.fromkeys(name for name in [*options.resolve_names, *own] if name))
-    with concurrent.futures.ThreadPoolExecutor(max_workers=8) as pool:
-        return list(pool.map(resolve, names))
+    return side_by_side(resolve, names)
 
 
 def open_operations(state_dir: str) -> t.List[OpenOperation]:

@@ -31,6 +31,8 @@ SYSTEM = "/etc/systemd/system"
 #: Where packages and administrators put unit files, first come, first taken (systemd.unit(5)).
 PACKAGED = ("/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
 DROP_IN = "00-stackguard.conf"
+#: There exactly while systemd is the init system (sd_booted(3)).
+BOOTED = "/run/systemd/system"
 #: Seconds for a question to systemd, or for a change that only queues a job.
 _PATIENCE = 60
 _STOPPED = ("inactive", "failed")
@@ -90,7 +92,8 @@ class Systemctl:
             raise SystemdSilentError(f"systemctl {arguments[0]}: no answer within {_PATIENCE} s") from None
         if done.returncode:
             said = " ".join(done.stderr.decode("utf-8", "replace").split())
-            raise UnitError(f"systemctl {arguments[0]}: {said}")
+            kind = UnitError if os.path.isdir(BOOTED) else SystemdSilentError
+            raise kind(f"systemctl {arguments[0]}: {said}")
         return str(done.stdout.decode("utf-8", "replace"))
 
 

@@ -338,14 +338,25 @@ def test_a_systemd_that_hangs_is_not_asked_again_and_no_unit_is_taken_for_missin
     assert len(commands) == 1
 
 
-def test_a_name_that_systemctl_refuses_hides_no_other_unit():
+def test_a_name_that_systemctl_refuses_hides_no_other_unit(monkeypatch, tmp_path):
     """One wrong name among the agents' units made nova-compute's own unit unknown."""
     commands = []
+    monkeypatch.setattr(units, "BOOTED", str(tmp_path))
     once = units.AskedOnce(["a", "b"], systemd(commands, failing=["b.service"]))
     assert [shown["Id"] for shown in once.show(["a.service"])] == ["a.service"]
     with pytest.raises(units.UnitError, match="no such name"):
         once.show(["b.service"])
     assert commands == [["a.service", "b.service"], ["a.service"], ["b.service"]]
+
+
+def test_where_systemd_is_not_the_init_system_it_is_asked_once(monkeypatch, tmp_path):
+    commands = []
+    monkeypatch.setattr(units, "BOOTED", str(tmp_path / "missing"))
+    once = units.AskedOnce(["a", "b"], systemd(commands, failing=["b.service"]))
+    for names in (["a.service"], ["b.service"]):
+        with pytest.raises(units.UnitError, match="no such name"):
+            once.show(names)
+    assert commands == [["a.service", "b.service"]]
 
 
 def test_an_answer_of_too_few_units_is_no_answer():
