@@ -18,49 +18,32 @@ import re
 import time
 
 import pytest
-from labkit import guests as guestkit
 from labkit import killing, state, waiting
-from labkit.fixtures import chassis, documented_grants, probe
+from labkit.fixtures import chassis, probe
 from labkit.guests import NEW
+from labkit.ovn_fixtures import (
+    NOISE_MS,
+    OLD,
+    access,
+    assert_nothing_lost,
+    books,
+    kept_servers,
+    longest_outage,
+    undisturbed,
+)
 from labkit.ovn_ports import bound
 from labkit.paused import Paused
-from labkit.playbook import Playbooks
 
-__all__ = ["chassis", "probe"]
+__all__ = ["access", "books", "chassis", "kept_servers", "probe", "undisturbed"]
 
 pytestmark = pytest.mark.matrix("crash-ovn", l2="ovn")
 
-OLD = "compute1"
 #: Every spark of the steps that change or verify OVN and what neutron knows of it: part crash kills at the others.
 OWN = r"^(apply|undo) (ovn_\w+|neutron_bindings|neutron_agents) "
 OVN_STEPS = {"ovn_ports_by_chassis", "ovn_hostname", "neutron_bindings", "ovn_ports_by_host", "ovn_verified"}
-#: What a busy machine loses by itself, in one piece.
-NOISE_MS = 100
 TIMES = 20
 #: Seconds that the steps of a rename take, about: in which of them a kill falls is chance.
 LENGTH = 25.0
-
-
-@pytest.fixture(scope="module")
-def servers(lab):
-    made = guestkit.create(lab, "kept", "3", "--on", OLD)
-    yield [row["id"] for row in made]
-    for row in made:
-        lab.command("guests", "delete", row["id"])
-
-
-@pytest.fixture(scope="module")
-def books(lab, chassis):
-    access = {"ovn_nb_connection": chassis.facts["nb"], "ovn_sb_connection": chassis.facts["sb"]}
-    return Playbooks(lab, {"cloud": "lab", **access, **guestkit.grant(lab, "sg_ovn", documented_grants())})
-
-
-@pytest.fixture(scope="module")
-def undisturbed(probe):
-    """What the machine loses by itself, in milliseconds in one piece, while playbooks are not even running."""
-    with probe.running() as run:
-        time.sleep(20)
-    return max(result["longest_outage_ms"] for result in run.results.values())
 
 
 @contextlib.contextmanager
@@ -76,9 +59,7 @@ def nothing_lost(chassis, probe, undisturbed):
     print(f"\n{run.told()}")
     assert changes.bindings == [], changes.told()
     assert chassis.bindings() == bindings
-    longest = max(result["longest_outage_ms"] for result in run.results.values())
-    assert longest <= max(NOISE_MS, undisturbed), run.told()
-    assert {result["tcp_error"] for result in run.results.values()} == {None}, run.told()
+    assert_nothing_lost(run, undisturbed)
 
 
 def whole(lab, chassis, name, other):
@@ -123,7 +104,7 @@ def journal_steps(lab):
 
 
 def test_killed_at_each_step_of_ovn_the_same_command_finishes(
-    lab, chassis, probe, servers, books, undisturbed, tmp_path
+    lab, chassis, probe, kept_servers, books, undisturbed, tmp_path
 ):
     before, (name, other) = state.guests(lab), names(chassis)
     with nothing_lost(chassis, probe, undisturbed):
@@ -135,7 +116,7 @@ def test_killed_at_each_step_of_ovn_the_same_command_finishes(
 
 
 def test_a_rollback_killed_at_each_step_of_ovn_ends_as_before(
-    lab, chassis, probe, servers, books, undisturbed, tmp_path
+    lab, chassis, probe, kept_servers, books, undisturbed, tmp_path
 ):
     """The rename is killed when nearly all is done; the host keeps the name that it has."""
     before, (name, other) = state.guests(lab), names(chassis)
@@ -153,7 +134,7 @@ WINDOW = "apply ovn_hostname acted"
 
 
 def test_a_port_that_its_owner_updates_in_the_window_is_corrected_at_once(
-    lab, chassis, probe, servers, books, undisturbed, tmp_path
+    lab, chassis, probe, kept_servers, books, undisturbed, tmp_path
 ):
     (name, other), port = names(chassis), probe.ports[0]
     with probe.running() as run:
@@ -168,14 +149,14 @@ def test_a_port_that_its_owner_updates_in_the_window_is_corrected_at_once(
     print(entry["evidence"])
     assert (entry["object"]["id"], entry["severity"]) == (port, "warning")
     assert entry["evidence"]["corrected"] == 3
-    longest = max(result["longest_outage_ms"] for result in run.results.values())
-    assert longest <= max(NOISE_MS, undisturbed) + entry["evidence"]["milliseconds without its chassis"], run.told()
+    cut_off = entry["evidence"]["milliseconds without its chassis"]
+    assert longest_outage(run) <= max(NOISE_MS, undisturbed) + cut_off, run.told()
     whole(lab, chassis, other, name)
     assert chassis.binding(port) == bound(chassis, OLD)
 
 
 def test_while_no_run_watches_such_an_update_cuts_the_port_off_and_the_next_run_corrects_it(
-    lab, chassis, probe, servers, books, tmp_path
+    lab, chassis, probe, kept_servers, books, tmp_path
 ):
     """What the watch is for. The run is killed in the window; how long the port is cut off is the operator's time."""
     (name, other), port = names(chassis), probe.ports[0]
@@ -192,7 +173,7 @@ def test_while_no_run_watches_such_an_update_cuts_the_port_off_and_the_next_run_
 
 
 def test_killed_at_random_and_resumed_or_rolled_back_the_outcome_is_whole(
-    lab, chassis, probe, servers, books, undisturbed
+    lab, chassis, probe, kept_servers, books, undisturbed
 ):
     seed = os.environ.get("STACKGUARD_TEST_SEED", "16")
     dice, before = random.Random(seed), state.guests(lab)

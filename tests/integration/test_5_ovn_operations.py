@@ -16,9 +16,10 @@ import pytest
 from labkit import evacuation, state, waiting, zoning
 from labkit import guests as guestkit
 from labkit.deadhost import by_power, closed, come_back, evacuate, returned, stopped_compute, tidy
-from labkit.fixtures import documented_grants
+from labkit.ovn_fixtures import access, books
 from labkit.ovn_ports import assert_follows, bound, port_of
-from labkit.playbook import Playbooks
+
+__all__ = ["access", "books"]
 
 pytestmark = pytest.mark.matrix("operations-ovn", l2="ovn")
 
@@ -26,16 +27,6 @@ HOST, OTHER, NEW = "compute2", "compute1", "cn-rack9.example"
 NOWHERE = "nowhere.example"
 #: What the audit and a return decide of OVN.
 OF_OVN = {"SG317", "SG318", "SG319", "SG321", "SG322", "SG323"}
-
-
-@pytest.fixture(scope="module")
-def access(chassis):
-    return {"ovn_nb_connection": chassis.facts["nb"], "ovn_sb_connection": chassis.facts["sb"]}
-
-
-@pytest.fixture(scope="module")
-def books(lab, access):
-    return Playbooks(lab, {"cloud": "lab", **access, **guestkit.grant(lab, "sg_ovn", documented_grants())})
 
 
 @pytest.fixture

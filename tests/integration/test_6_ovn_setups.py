@@ -14,12 +14,12 @@ import time
 import pytest
 from labkit import guests as guestkit
 from labkit import state, waiting
-from labkit.fixtures import documented_grants
 from labkit.guests import NEW
+from labkit.ovn_fixtures import OLD, access, books
 from labkit.ovn_ports import assert_follows, bound, port_of
-from labkit.playbook import Playbooks
 
-OLD = "compute1"
+__all__ = ["access", "books"]
+
 rbac = pytest.mark.matrix("rename-ovn-rbac", l2="ovn", ovn="rbac")
 no_key = pytest.mark.matrix("rename-ovn-no-key", l2="ovn", ovn="no-key")
 system_id = pytest.mark.matrix("rename-ovn-system-id", l2="ovn", ovn="system-id")
@@ -30,12 +30,6 @@ def server(lab):
     (made,) = guestkit.create(lab, "kept", "1", "--on", OLD)
     yield made["id"]
     lab.command("guests", "delete", made["id"])
-
-
-@pytest.fixture(scope="module")
-def books(lab, chassis):
-    access = {"ovn_nb_connection": chassis.facts["nb"], "ovn_sb_connection": chassis.facts["sb"]}
-    return Playbooks(lab, {"cloud": "lab", **access, **guestkit.grant(lab, "sg_ovn", documented_grants())})
 
 
 def key(lab, name="hostname"):
