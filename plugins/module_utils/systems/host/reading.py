@@ -13,7 +13,8 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Unread
 from ansible_collections.stackguard.nova.plugins.module_utils.records.journal_read import JournalError
 
-_A, _T = t.TypeVar("_A"), t.TypeVar("_T")
+_A = t.TypeVar("_A")
+_T = t.TypeVar("_T")
 
 
 class HostError(Exception):
