@@ -42,8 +42,6 @@ pytestmark = pytest.mark.matrix("crash-ovn", l2="ovn")
 OWN = r"^(apply|undo) (ovn_\w+|neutron_bindings|neutron_agents) "
 OVN_STEPS = {"ovn_ports_by_chassis", "ovn_hostname", "neutron_bindings", "ovn_ports_by_host", "ovn_verified"}
 TIMES = 20
-#: Seconds that the steps of a rename take, about: in which of them a kill falls is chance.
-LENGTH = 25.0
 
 
 @contextlib.contextmanager
@@ -98,9 +96,19 @@ def is_open(lab):
 
 
 def journal_steps(lab):
-    """The steps that the journal of the host says have begun, in order."""
+    """The steps that the journal of the host says have begun, in order, and how many there are in all."""
     steps = json.loads(lab.ssh(OLD, "cat /var/lib/stackguard/rename.json"))["steps"]
-    return [name for name, state_ in steps.items() if state_ != "pending"] or ["none"]
+    return [name for name, state_ in steps.items() if state_ != "pending"] or ["none"], len(steps)
+
+
+def reached(lab, process, step):
+    """Whether a run has begun the step at this part (0 to 1) of all its steps, or has ended."""
+    if process.poll() is not None:
+        return True
+    if not is_open(lab):
+        return False
+    begun, number = journal_steps(lab)
+    return len(begun) > step * number
 
 
 def test_killed_at_each_step_of_ovn_the_same_command_finishes(
@@ -181,17 +189,17 @@ def test_killed_at_random_and_resumed_or_rolled_back_the_outcome_is_whole(
     with nothing_lost(chassis, probe, undisturbed):
         for number in range(TIMES):
             process = books.start_rename([f"rename_from={name}", f"rename_to={other}"])
-            waiting.until("the journal", lambda process=process: is_open(lab) or process.poll() is not None, 300, 0.2)
-            moment = dice.uniform(0.0, LENGTH)
-            time.sleep(moment)
+            step = dice.random()
+            waiting.until("that step", lambda process=process, step=step: reached(lab, process, step), 600, 0.5)
+            time.sleep(dice.uniform(0.0, 2.0))
             killing.kill(process)
             ended = books.finish(process).rc == 0
             way = dice.choice(["resume", "rollback"])
-            done = journal_steps(lab) if is_open(lab) else ["all"] if ended else ["none"]
+            done = journal_steps(lab)[0] if is_open(lab) else ["all"] if ended else ["none"]
             if is_open(lab):
                 books.rename(name, other, way).ok()
             name, other = (other, name) if chassis.hostname(OLD) == other else (name, other)
-            print(f"\n{number}: killed {moment:.1f} s after the first step began, at {done[-1]}, {way}: {name}")
+            print(f"\n{number}: killed at {done[-1]}, {way}: {name}")
             whole(lab, chassis, name, other)
     state.assert_same(before, state.guests(lab), "guests")
     if name == NEW:
