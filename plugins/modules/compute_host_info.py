@@ -413,6 +413,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+import ansible_collections.stackguard.nova.plugins.module_utils.systems.host.compiled_once  # noqa: F401  the first
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as host
 

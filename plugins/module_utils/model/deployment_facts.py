@@ -17,8 +17,24 @@ NOVA_COMPUTE = "nova-compute"
 PODMAN, DOCKER, KUBERNETES, LXC, OTHER_ROOT = "podman", "docker", "kubernetes", "lxc", "own root directory"
 
 
-@dataclasses.dataclass(frozen=True)
-class ServiceProcess:
+class Fact:
+    """Equality, hash and text of a fact, written once: dataclass() writes and compiles them for each class anew.
+
+    Each host would pay for that in each run.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return vars(self) == vars(other) if type(self) is type(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(vars(self).values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class ServiceProcess(Fact):
     """A process of nova-compute, libvirt or a network agent, as the host sees it."""
 
     program: str
@@ -38,8 +54,8 @@ class ServiceProcess:
     started_at: t.Optional[int]
 
 
-@dataclasses.dataclass(frozen=True)
-class GuestProcess:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class GuestProcess(Fact):
     """A QEMU and its control group. ``engine``: it is in the control group of a container, and dies with it."""
 
     uuid: str
@@ -49,8 +65,8 @@ class GuestProcess:
     container_id: t.Optional[str] = None
 
 
-@dataclasses.dataclass(frozen=True)
-class DeployedUnit:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class DeployedUnit(Fact):
     """A unit file that says how services are deployed here. ``command``: the program that it starts."""
 
     name: str
@@ -62,16 +78,16 @@ class DeployedUnit:
     recreates: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
-class PendingFile:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class PendingFile(Fact):
     """A configuration file of nova-compute whose content the running process does not have."""
 
     path: str
     reason: str
 
 
-@dataclasses.dataclass(frozen=True)
-class Deployment:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Deployment(Fact):
     """How nova-compute, libvirt and the network agents of a host are deployed, without any judgement."""
 
     processes: t.List[ServiceProcess]

@@ -15,7 +15,7 @@ import collections.abc
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import Deployment
+from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import Deployment, Fact
 
 #: Reasons of an :class:`Unread` that is no failure: whoever read left the part out on purpose.
 NOT_ASKED_FOR = "not asked for"
@@ -29,8 +29,8 @@ class FactsError(ValueError):
     """An evidence file that cannot be understood: which file or field, and why."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Unread:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Unread(Fact):
     """A part of the evidence that could not be read.
 
     ``part`` is a dotted name below its owner, such as ``libvirt.domains``; ``reason`` is what the system answered.
@@ -43,8 +43,8 @@ class Unread:
 # --- read on a compute host -----------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True)
-class ComputeIdFile:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class ComputeIdFile(Fact):
     """One C(compute_id) file, as nova/virt/node.py would see it (first 40 characters, stripped, any UUID form)."""
 
     path: str
@@ -65,8 +65,8 @@ class ComputeIdFile:
     unread: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
-class FileLine:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class FileLine(Fact):
     """One line of a file, as it stands there (without its end of line); ``number`` counts from 1."""
 
     path: str
@@ -74,8 +74,8 @@ class FileLine:
     text: str
 
 
-@dataclasses.dataclass(frozen=True)
-class NovaConf:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class NovaConf(Fact):
     """The effective nova.conf of nova-compute: several files and directories merged, the later one wins."""
 
     files: t.List[str]
@@ -116,8 +116,8 @@ class NovaConf:
     update_resources_interval: t.Optional[int] = None
 
 
-@dataclasses.dataclass(frozen=True)
-class DomainDisk:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class DomainDisk(Fact):
     """A disk of a domain: target device, bus, kind of source (``network``, ``file``, ``block``) and its name."""
 
     target: str
@@ -129,8 +129,8 @@ class DomainDisk:
     serial: t.Optional[str] = None
 
 
-@dataclasses.dataclass(frozen=True)
-class DomainInterface:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class DomainInterface(Fact):
     """A network interface of a domain."""
 
     mac: t.Optional[str]
@@ -139,8 +139,8 @@ class DomainInterface:
     source: t.Optional[str] = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Domain:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Domain(Fact):
     """A libvirt domain on a compute host. ``uuid`` is the Nova instance's uuid where Nova made it."""
 
     uuid: str
@@ -169,8 +169,8 @@ class Domain:
     hugepage_kib: t.Optional[int] = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Device:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Device(Fact):
     """A device of a guest's definition. ``identity``: what it is the same device by, whatever its place."""
 
     #: Name of its element: disk, interface, controller, hostdev, ...
@@ -182,8 +182,8 @@ class Device:
     what: t.Optional[str] = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Definition:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Definition(Fact):
     """What a guest is made of, without secrets. Devices in the order of the XML."""
 
     #: SHA-256 of the normalised XML, under which it is kept.
@@ -194,8 +194,8 @@ class Definition:
     devices: t.List[Device]
 
 
-@dataclasses.dataclass(frozen=True)
-class GuestDefinition:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class GuestDefinition(Fact):
     """A guest's definitions: what runs, and what its next start through libvirt would take."""
 
     uuid: str
@@ -207,8 +207,8 @@ class GuestDefinition:
     inactive: t.Optional[Definition]
 
 
-@dataclasses.dataclass(frozen=True)
-class Libvirt:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Libvirt(Fact):
     """What libvirt says of itself. ``hostname`` is what Nova's driver takes for ``hypervisor_hostname``."""
 
     uri: str
@@ -218,8 +218,8 @@ class Libvirt:
     host_uuid: t.Optional[str]
 
 
-@dataclasses.dataclass(frozen=True)
-class HugePages:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class HugePages(Fact):
     """Huge pages of one size: counts of pages."""
 
     size_kib: int
@@ -231,8 +231,8 @@ class HugePages:
     reserved: int = 0
 
 
-@dataclasses.dataclass(frozen=True)
-class Memory:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Memory(Fact):
     """Real memory of a host, MiB, from /proc/meminfo."""
 
     total_mib: int
@@ -241,8 +241,8 @@ class Memory:
     swap_free_mib: int
 
 
-@dataclasses.dataclass(frozen=True)
-class Unit:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Unit(Fact):
     """A systemd unit. States are systemd's own words. They prove little: see facts about nova-compute's exits."""
 
     name: str
@@ -260,8 +260,8 @@ class Unit:
 NEUTRON_AGENT = "neutron agent"
 
 
-@dataclasses.dataclass(frozen=True)
-class NameSpace:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class NameSpace(Fact):
     """By whose host name a service of the host goes: a process of it, or what would start where none runs."""
 
     #: nova-compute, libvirt, or neutron agent.
@@ -276,24 +276,24 @@ class NameSpace:
     reason: t.Optional[str] = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Resident:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Resident(Fact):
     """A kind of service on a compute host that goes by the host's name, and what gave it away."""
 
     kind: str
     seen: t.List[str]
 
 
-@dataclasses.dataclass(frozen=True)
-class Certificate:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Certificate(Fact):
     """A certificate file's first certificate, as PEM."""
 
     path: str
     pem: str
 
 
-@dataclasses.dataclass(frozen=True)
-class NameUsers:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class NameUsers(Fact):
     """What else on a compute host goes by its name. A part that is None was not read; ``unread`` says why."""
 
     residents: t.Optional[t.List[Resident]]
@@ -305,8 +305,8 @@ class NameUsers:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
 
 
-@dataclasses.dataclass(frozen=True)
-class Rehearsal:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Rehearsal(Fact):
     """What libvirt would call the host after a rename, tried in namespaces of its own."""
 
     #: The kernel's host name that was tried.
@@ -322,8 +322,8 @@ class Rehearsal:
     undecided: t.List[str] = dataclasses.field(default_factory=list)
 
 
-@dataclasses.dataclass(frozen=True)
-class Resolution:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Resolution(Fact):
     """What a name resolves to *on this host*, through its own resolver (files, DNS)."""
 
     name: str
@@ -333,8 +333,8 @@ class Resolution:
     error: t.Optional[str] = None
 
 
-@dataclasses.dataclass(frozen=True)
-class HostsLine:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class HostsLine(Fact):
     """A line of /etc/hosts with at least one name: its number (from 1), address and names."""
 
     number: int
@@ -347,8 +347,8 @@ class HostsLine:
 # --- Ceph, as one compute host sees it
 
 
-@dataclasses.dataclass(frozen=True)
-class RbdWatcher:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class RbdWatcher(Fact):
     """A client that has an image open for writing. ``address`` is Ceph's: ``IP:PORT/NONCE``."""
 
     address: str
@@ -356,8 +356,8 @@ class RbdWatcher:
     cookie: t.Optional[str] = None
 
 
-@dataclasses.dataclass(frozen=True)
-class RbdLock:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class RbdLock(Fact):
     """A lock on an image. It outlives its holder: a dead host's locks stay until somebody breaks them."""
 
     locker: str
@@ -365,8 +365,8 @@ class RbdLock:
     cookie: t.Optional[str] = None
 
 
-@dataclasses.dataclass(frozen=True)
-class RbdSnapshot:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class RbdSnapshot(Fact):
     """A snapshot of an image, of the user namespace. ``size`` is in bytes."""
 
     name: str
@@ -374,8 +374,8 @@ class RbdSnapshot:
     protected: t.Optional[bool] = None
 
 
-@dataclasses.dataclass(frozen=True)
-class RbdImage:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class RbdImage(Fact):
     """One image of a pool. ``size`` is in bytes. Each part that is None was not read; ``unread`` says why."""
 
     name: str
@@ -388,8 +388,8 @@ class RbdImage:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
 
 
-@dataclasses.dataclass(frozen=True)
-class BlocklistEntry:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class BlocklistEntry(Fact):
     """A client that the OSDs refuse. ``address``: ``IP:PORT/NONCE``, ``IP:0/0`` for all clients of an address.
 
     ``range``: all clients of a network are refused, which is written as ``IP:0/BITS``.
@@ -400,8 +400,8 @@ class BlocklistEntry:
     range: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
-class CephRights:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class CephRights(Fact):
     """Whether the Ceph user may add to the OSD blocklist, and remove from it; None: not known.
 
     ``reason``: Ceph's own words, where either is not True.
@@ -412,16 +412,16 @@ class CephRights:
     reason: t.Optional[str] = None
 
 
-@dataclasses.dataclass(frozen=True)
-class RbdVolume:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class RbdVolume(Fact):
     """The image ``volume-UUID`` of a volume, and the pool in which it was seen."""
 
     pool: str
     image: RbdImage
 
 
-@dataclasses.dataclass(frozen=True)
-class RbdFacts:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class RbdFacts(Fact):
     """What a compute host sees in the pool that its own nova.conf names, with its own Ceph configuration."""
 
     #: ``library`` (python3-rbd) or ``command`` (rbd and ceph).
@@ -457,8 +457,8 @@ class RbdFacts:
         return [entry for entry in self.unread if entry.part.split(" ")[0] == "infrastructure"]
 
 
-@dataclasses.dataclass(frozen=True)
-class OpenOperation:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class OpenOperation(Fact):
     """A journal of an unfinished run, found on the host."""
 
     operation_id: str
@@ -468,8 +468,8 @@ class OpenOperation:
     subject: str
 
 
-@dataclasses.dataclass(frozen=True)
-class OperationRecord:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class OperationRecord(Fact):
     """What a journal of the journal directory says of an operation, open or closed."""
 
     operation_id: str
@@ -488,8 +488,8 @@ class OperationRecord:
     homes: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
 
 
-@dataclasses.dataclass(frozen=True)
-class HostFacts:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class HostFacts(Fact):
     """All that one call of C(compute_host_info) reads on one compute host."""
 
     inventory_name: str
