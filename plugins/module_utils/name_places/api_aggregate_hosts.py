@@ -31,7 +31,8 @@ class AggregateHosts(NamePlace):
         "API database and compute API",
         "the run updates every row of the host in one transaction, then updates each aggregate through the API, so "
         "that the schedulers use the new name",
-        "the run restores the same rows, then updates each aggregate through the API again",
+        "the run restores the old name in the rows that the rename changed, then updates each aggregate through the "
+        "API again",
     )
     codes = ("SG303", "SG310")
     steps = ("api_database",)

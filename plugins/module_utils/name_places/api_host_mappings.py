@@ -36,7 +36,7 @@ class HostMappings(NamePlace):
         "API database, `host_mappings.host`",
         "API database",
         "the run updates one row, in one transaction with the rows of `aggregate_hosts`",
-        "the same row",
+        "the run restores the old name in the row that the rename changed",
     )
     codes = ("SG302", "SG310")
     steps = ("api_database",)

@@ -38,8 +38,8 @@ class CellInstances(NamePlace):
         "cell database, `instances.host`, `.node`, and `.launched_on` if it contains the old name",
         "cell database",
         "the run updates every row of the host, in one transaction with the other tables of the cell",
-        "the run restores the same rows. For a guest that Nova evacuated during the operation, the run keeps the rows "
-        "if you have overridden SG125 for the guest",
+        "the run restores the old names in the rows that the rename changed. For a guest that Nova evacuated during "
+        "the operation, the run keeps the guest's row if you have overridden SG125 for the guest",
         "soft-deleted rows",
     )
     codes = ("SG301", "SG310", "SG509")

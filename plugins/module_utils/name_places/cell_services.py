@@ -30,8 +30,8 @@ class CellServices(NamePlace):
         "cell database, `services.host` of nova-compute",
         "cell database",
         "the run updates one row, in one transaction with the other tables of the cell",
-        "the same row",
-        "soft-deleted rows, which do not conflict, because the table's unique keys include `deleted`",
+        "the run restores the old name in the row that the rename changed",
+        "soft-deleted rows, which do not conflict with the new name, because the table's unique keys include `deleted`",
     )
     codes = ("SG301", "SG310")
     steps = ("cell_database",)

@@ -35,7 +35,7 @@ class HostItself(NamePlace):
         "`external_ids:hostname` of Open vSwitch (libvirt derives its host name from the first two)",
         "facts of the host; before a rename, a test in private namespaces shows the name that libvirt will use (SG124)",
         "the run changes the host in one step, after the databases, then verifies that libvirt returns the new name",
-        "the run restores the old values and lines",
+        "the run restores the host's old names, option values and file lines",
         "the host's own name, if it differs from `host` in nova.conf",
     )
     codes = ("SG310", "SG111", "SG123", "SG124")

@@ -38,7 +38,7 @@ class NeutronAgents(NamePlace):
         "with `neutron_db_url`, the run updates each agent row of the host, with a fresh heartbeat, before it changes "
         "the ports. Without `neutron_db_url`, the agent registers under the new name, and the run deletes the agent's "
         "old record",
-        "with `neutron_db_url`, the run restores the same rows, with a fresh heartbeat. "
+        "with `neutron_db_url`, the run restores the old name in the agent rows, with a fresh heartbeat. "
         "Without `neutron_db_url`, the agent registers under the old name again",
     )
     codes = ("SG305", "SG310")

@@ -25,7 +25,7 @@ class NeutronBindingRows(NamePlace):
         "neutron's database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
         "the run updates every row that contains the old name, in one transaction, once the chassis has the new "
         "hostname",
-        "the same rows",
+        "the run restores the old name in the rows that the rename changed",
         "`parent_hostname` in `vif_details` of virtual ports",
     )
     codes = ("SG310", "SG324")

@@ -40,8 +40,8 @@ class PlacementProviders(NamePlace):
     text = Text(
         "placement: the names of the resource provider and of its child providers",
         "placement API",
-        "with one call each, the run renames the providers that still have the old name, the root provider first",
-        "the run makes the same calls with the old names",
+        "the run renames each provider that still has the old name with one API call, first the root provider",
+        "the run restores the old name of each renamed provider with one API call",
     )
     codes = ("SG304", "SG310")
     steps = ("placement",)
