@@ -184,6 +184,7 @@ def write_control(lab: Lab) -> None:
         "ml2_ovn_conf.ini" if lab.options.l2 == "ovn" else "ml2_conf.ini": etc / "neutron" / "ml2_conf.ini",
         "nova-controller.conf": lab.nova_conf,
         "gunicorn.conf.py": etc / "gunicorn.conf.py",
+        **({"neutron-ovn-maintenance.py": ovn.maintenance(lab)} if lab.options.l2 == "ovn" else {}),
         "clouds.yaml": lab.clouds_yaml,
     }.items():
         write(path, render(name, **known), 0o600)

@@ -138,8 +138,11 @@ def neutron_beside(lab: Lab) -> str:
 
 
 def _neutron_beside(lab: Lab, files: list[str | Path], env: dict[str, str]) -> Daemon:
-    program = "neutron-ovn-maintenance-worker" if lab.options.l2 == "ovn" else "neutron-rpc-server"
-    return Daemon(lab, neutron_beside(lab), [lab.control_venv / "bin" / program, *files], env=env)
+    programs = lab.control_venv / "bin"
+    program = (
+        [programs / "python", ovn.maintenance(lab)] if lab.options.l2 == "ovn" else [programs / "neutron-rpc-server"]
+    )
+    return Daemon(lab, neutron_beside(lab), [*program, *files], env=env)
 
 
 def _wsgi(lab: Lab, name: str, application: str, venv: Path, env: dict[str, str]) -> Daemon:

@@ -122,6 +122,11 @@ def _create(lab: Lab, name: str) -> None:
     scratch.rename(path)
 
 
+def maintenance(lab: Lab) -> Path:
+    """The program that runs neutron's maintenance worker in one process."""
+    return lab.etc / "neutron" / "ovn-maintenance.py"
+
+
 def nbctl(lab: Lab, *args: str, check: bool = True) -> str:
     """`init` first: a database as it was made has not even its one row."""
     return run(["ovn-nbctl", f"--db={nb(lab)}", "--timeout=30", "init", "--", *args], check=check).stdout

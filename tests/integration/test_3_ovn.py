@@ -53,6 +53,7 @@ def settle(chassis, ports, name):
         chassis.request(ports, name)
         return False
 
+    chassis.request(ports, name)
     waiting.until(lambda: f"ports bound, are {chassis.bindings()}", seen, 60, 2)
 
 

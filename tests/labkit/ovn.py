@@ -88,9 +88,14 @@ class Ovn:
     # --- ports
 
     def requesting(self, name):
-        """The logical ports that ask for a chassis by this name or hostname: router gateways at times do, too."""
-        found = self.northbound("Logical_Switch_Port", f'options:requested-chassis="{name}"', columns=("name",))
-        return sorted(row["name"] for row in found)
+        """The logical ports that ask for a chassis by this name or hostname.
+
+        Those of a router's gateway are left out: OVN binds none by the name, and neutron's maintenance worker writes
+        at times what it read some seconds before.
+        """
+        columns = ("name", "type")
+        found = self.northbound("Logical_Switch_Port", f'options:requested-chassis="{name}"', columns=columns)
+        return sorted(row["name"] for row in found if row["type"] != "router")
 
     def request(self, ports, name):
         """Let ports ask for a chassis by this name or hostname: one transaction, done in the southbound database."""

@@ -56,6 +56,11 @@ WRONG = {
         "blocker",
         {"switch_ports": [switch_port(PORT, f"{NEW},compute1")]},
     ),
+    "a gateway's port, which OVN does not bind by it": (
+        "SG322",
+        "warning",
+        {"switch_ports": [dataclasses.replace(switch_port(PORT, "compute1"), type="router")]},
+    ),
     "a label": ("SG322", "blocker", {"switch_ports": [switch_port(PORT, NEW, host_id="compute1")]}),
     "a port resolves to none": ("SG322", "blocker", {"port_bindings": [binding(PORT, requested=None)]}),
     "a guest stopped": ("SG324", "warning", {"port_bindings": [binding(PORT, chassis=None, up=False)]}),
