@@ -228,6 +228,10 @@ WRONG = {
         {"chassis": [dataclasses.replace(chassis(1, NEW), encaps=[OvnEncap("geneve", "192.0.2.99")])]},
     ),
     "a port asks for the old host": ({"SG322"}, {"switch_ports": [switch_port("port", "compute1")]}),
+    "a gateway's port, which OVN does not bind by it": (
+        set(),
+        {"switch_ports": [dataclasses.replace(switch_port("port", "compute1"), type="router")]},
+    ),
     "a port in transit": ({"SG322"}, {"switch_ports": [switch_port("port", "compute2,compute1")]}),
 }
 

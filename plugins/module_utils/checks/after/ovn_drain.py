@@ -16,7 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import NOT_BOUND, OvnFacts
 
 _AGAIN = (
     "Repair the cause, then run the same command again to resume: until then, the host's new compute service stays "
@@ -73,10 +73,11 @@ def _system_id(params: Params, host: HostFacts) -> t.Iterator[Finding]:
 
 
 def _ports(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
-    # Neutron's labels are left out: it writes them when a port goes up, which that of a stopped guest does not.
+    # Neutron's labels are left out: it writes them when a port goes up, which that of a stopped guest does not. So is
+    # a router's port, which OVN does not bind by the name.
     old = params["old"]
     for port in facts.switch_ports or []:
-        if old in (port.requested or "").split(","):
+        if port.type not in NOT_BOUND and old in (port.requested or "").split(","):
             evidence = {"requested-chassis": port.requested, "neutron:host_id": port.host_id}
             remedy = f"Bind the port to the host of its server (openstack port set --host HOST {port.name}). {_AGAIN}"
             yield finding("SG322", Subject("port", port.name, host=old), evidence, remedy)
