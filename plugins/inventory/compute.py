@@ -70,15 +70,15 @@ options:
       - Whether to include hosts for which Nova has only the name, because their cell does not answer. A host for which
         Nova has only the name is not in a group for a zone, and C(status) of its C(nova_service) is V(UNKNOWN).
       - With O(include_unread=false) the plugin reports an error for a host for which Nova has only the name. With
-        O(include_disabled=false) or O(include_down=false) the plugin also reports an error for such a host, because
-        Nova does not show whether its service is disabled or down.
+        O(include_disabled=false) or O(include_down=false) the plugin also reports an error for a host for which Nova
+        has only the name, because Nova does not show whether the host's service is disabled or down.
   end_run:
     type: bool
     default: true
     description:
       - Whether an error ends Ansible with exit status 1. With O(end_run=false) Ansible reports an error of this plugin
-        as a warning, like the errors of other inventory plugins, unless C(any_unparsed_is_failed) is set in the section
-        C(inventory) of C(ansible.cfg).
+        only as a warning, like the errors of other inventory plugins. Ansible ends with an error if
+        C(any_unparsed_is_failed) is set in the section C(inventory) of C(ansible.cfg).
 """
 
 EXAMPLES = r"""

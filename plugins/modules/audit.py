@@ -85,7 +85,7 @@ options:
         every verdict except C(pass). The verdict is never C(pass) if a check is undecided.
       - With O(fail_on=new_blocker) the task fails only on blockers that the previous audit of the same scope did not
         report. O(fail_on=new_blocker) acts like O(fail_on=blocker) if O(history_dir) has no audit of the same scope, if
-        one of the two audits did not read everything, or if a report in O(history_dir) is damaged.
+        this audit or the previous audit did not read everything, or if a report in O(history_dir) is damaged.
   history:
     type: int
     default: 0
@@ -214,7 +214,7 @@ changes:
       description: Time at which the evidence of the previous audit was collected; V(null) if there is no earlier audit.
       type: str
     comparable:
-      description: Whether both audits have the same scope and both audits could read everything.
+      description: Whether this audit and the previous audit have the same scope, and both audits could read everything.
       type: bool
     new:
       description: Number of findings of this audit that the previous audit did not report.

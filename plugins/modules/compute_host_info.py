@@ -125,9 +125,10 @@ options:
     type: bool
     default: false
     description:
-      - Whether to read the facts that a fence by the OSD blocklist needs, in addition to the blocklist. These facts are
-        the addresses of Ceph's daemons, whether the Ceph release uses C(blocklist) or C(blacklist), and whether the
-        Ceph user may add and remove entries. The module tests these permissions without a change to the blocklist.
+      - Whether to read the facts that a fence by the OSD blocklist needs, in addition to the blocklist. A fence by the
+        blocklist needs the addresses of Ceph's daemons, the word that the Ceph release uses (C(blocklist) or
+        C(blacklist)), and the user's permissions to add and remove entries. The module tests the permissions without a
+        change to the blocklist.
   rbd_volumes:
     type: list
     elements: str
@@ -169,10 +170,10 @@ options:
     type: bool
     default: false
     description:
-      - Whether to look for other uses of the host's name, which a rename does not change. These uses are other services
-        (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), options of nova-compute, cloud-init, and the
-        certificates of libvirt, QEMU and nova-compute. The module returns the names of options but not their values,
-        and only the first certificate of each certificate file.
+      - Whether to look for uses of the host's name that a rename does not change. A rename does not change the name in
+        other services (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), options of nova-compute, cloud-init,
+        and the certificates of libvirt, QEMU and nova-compute. The module returns the names of options but not their
+        values, and only the first certificate of each certificate file.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.compute_host_rename
@@ -253,7 +254,7 @@ host:
       type: list
       elements: dict
     memory:
-      description: Real memory, MiB, with the keys C(total_mib), C(available_mib), C(free_mib) and C(swap_free_mib).
+      description: Real memory in MiB, with the keys C(total_mib), C(available_mib), C(free_mib) and C(swap_free_mib).
       type: dict
     hugepages:
       description: Huge pages by size and NUMA node, each with C(size_kib), C(total), C(free), C(numa_node) and
@@ -325,15 +326,16 @@ host:
       type: list
       elements: dict
     name_users:
-      description: With O(name_users=true), the other uses of the host's name, with the keys C(residents), C(options),
-        C(cloud_init), C(certificates) and C(unread).
+      description: With O(name_users=true), the uses of the host's name that a rename does not change, with the keys
+        C(residents), C(options), C(cloud_init), C(certificates) and C(unread).
       type: dict
     ovs_version:
       description: Version of Open vSwitch, if it is installed.
       type: str
     rehearsal:
-      description: This value is always V(null) in the result of M(stackguard.nova.compute_host_info). A rename sets
-        this value, with the keys C(name), C(hostname), C(reason), C(unresolved), C(now) and C(undecided).
+      description: Name that libvirt will use after a rename, according to a test on the host. The value is always
+        V(null) in the output of M(stackguard.nova.compute_host_info). A rename sets the value, with the keys C(name),
+        C(hostname), C(reason), C(unresolved), C(now) and C(undecided).
       type: dict
     deployment:
       description: How nova-compute, libvirt and the network agents are deployed, with the keys C(processes), C(guests),
@@ -375,7 +377,7 @@ domains:
   type: int
   sample: 12
 domain_uuids:
-  description: Uuids of the domains, sorted. This list is empty if the domains were not read.
+  description: Uuids of the domains, sorted. The list of uuids is empty if the domains were not read.
   returned: when O(evidence_dir) is given
   type: list
   elements: str

@@ -70,7 +70,7 @@ options:
     type: path
     description:
       - Directory on the Ansible controller with the evidence of M(stackguard.nova.compute_host_info),
-        M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). For the host to rename, the evidence must
+        M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). The evidence about the host that you rename must
         include O(stackguard.nova.compute_host_info#module:name_users). You must set O(evidence_dir) to begin a rename.
         The module also writes all evidence to the file C(evidence.json) in O(evidence_dir).
   report_dir:
@@ -175,8 +175,8 @@ options:
     default: true
     description:
       - Whether to lock the guests while nova-compute is stopped, with the operation's id as the reason. Nova refuses an
-        owner's request for a locked guest (409). Without the lock, Nova would accept and lose an owner's requests. Only
-        for O(strategy=in_place).
+        owner's request for a locked guest with HTTP status 409. Without the lock, Nova would accept and lose an owner's
+        requests. Only for O(strategy=in_place).
   take_over:
     type: bool
     default: false
@@ -193,8 +193,8 @@ options:
         module uses TLS and verifies the certificate. If the query of the URL sets C(ssl_ca_file), the module verifies
         the certificate with that file.
       - With O(rabbit_url) the run fails if the RabbitMQ queue of the new host name contains requests. The run stops
-        nova-compute when no request waits in the RabbitMQ queues of the host, reports requests that remain for the old
-        name, and removes the queues of the old name.
+        nova-compute when no request waits in the RabbitMQ queues of the host. At the end, the run reports requests that
+        remain for the old name, and removes the queues of the old name.
       - Without O(rabbit_url), the run reports that it did not check the RabbitMQ queues.
       - With O(strategy=drain) the run reads only the RabbitMQ queues of the new name.
 requirements:

@@ -13,8 +13,8 @@ description:
   - Internal, no stability promise. The roles of this collection call this module.
   - Publishes the outcome of a run to the workflow with C(set_stats), under the key C(stackguard). Writes
     C(report.json), shows the summary, and fails with the summary if the run did not succeed.
-  - Ansible publishes the values of a task only if the task succeeds. For this reason a role calls this module twice,
-    first with O(phase=publish) and then with O(phase=end).
+  - Ansible publishes the values of a task only if the task succeeds. To publish values even if the run fails, a role
+    calls this module twice, first with O(phase=publish) and then with O(phase=end).
   - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)

@@ -82,9 +82,9 @@ options:
     elements: str
     default: []
     description:
-      - The addresses of O(addresses) that you know to belong to the fenced host. A manager or MDS daemon at one of
-        these addresses runs on the fenced host. If O(host_addresses) contains all of O(addresses), the module does not
-        need the addresses of managers and MDS daemons.
+      - The entries of O(addresses) that certainly belong to the fenced host. A manager or MDS daemon at one of these
+        addresses runs on the fenced host. If O(host_addresses) contains all of O(addresses), the module does not need
+        the addresses of managers and MDS daemons.
   fsid:
     type: str
     description:
@@ -158,7 +158,7 @@ entries:
       type: bool
   sample: [{address: 192.0.2.11, entry: "192.0.2.11:0/0", until: "2031-11-21T14:37:15.000000+0000", changed: true}]
 listed:
-  description: The addresses that are on the list at the end of the task.
+  description: The addresses that are on the blocklist at the end of the task.
   returned: success
   type: list
   elements: str

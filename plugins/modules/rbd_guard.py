@@ -13,7 +13,8 @@ description:
   - Creates a snapshot C(stackguard-OPERATION) of every image of the servers, or removes these snapshots. Ceph does not
     delete an image that has a snapshot, so a failed evacuation cannot delete the data.
   - Remove the snapshots afterwards. While a snapshot exists, Nova cannot delete the disk, but reports that it deleted
-    the disk. A later rebuild or unshelve then boots the old content.
+    the disk. Because the disk still exists, a later rebuild or unshelve of the server boots the old content of the
+    disk.
   - If an image in O(images) does not exist or has another id, the module fails before it creates a snapshot. After a
     change the module reads each image again.
   - Runs on a compute host, with the pool and the Ceph user in the nova.conf of the host. Set O(fsid) if there is more

@@ -45,7 +45,7 @@ attributes:
   idempotent:
     support: partial
     description: The module does not change a host that is empty and disabled. If you set O(servers), the module moves
-      the servers each time.
+      the servers each time the task runs.
 options:
   action:
     type: str
@@ -55,8 +55,8 @@ options:
       - V(apply) moves the servers, or resumes an unfinished run. V(resume) only resumes an unfinished run. Without
         O(servers), V(resume) uses the servers of the open operation. V(status) reports the open operation and the
         current hosts of its servers, and changes nothing.
-      - V(rollback) closes an unfinished run, ends its unfinished moves, and restores the status of a disabled host.
-        Servers that have already moved stay on their new hosts.
+      - V(rollback) closes an unfinished run, ends its unfinished moves, and restores the status that a drained host had
+        before the run. Servers that have already moved stay on their new hosts.
   servers:
     type: raw
     description:
@@ -135,8 +135,8 @@ options:
     default: true
     description:
       - Whether to set a server from ERROR to ACTIVE after a failed move. The module sets the state only if the QEMU of
-        the server runs on the host that Nova records, and on no other host. Otherwise the module reports the command
-        that sets the state (SG711).
+        the server runs on the host that Nova records, and on no other host. If the module does not set the state, it
+        reports the command that sets the state (SG711).
   probe:
     type: bool
     default: false
@@ -161,11 +161,11 @@ options:
     type: int
     default: 3600
     description: Number of seconds to wait for the migration of one server. The module never aborts the migration, even
-      after this time.
+      after O(server_timeout).
   nova_api_db_url:
     type: str
-    description: URL of Nova's API database. The module needs this URL to read the availability zone pins of servers
-      before Nova release 29. Without this URL the module does not check the pins.
+    description: URL of Nova's API database. The module needs the URL to read the availability zone pins of servers
+      before Nova release 29. Without the URL, the module does not check the pins.
   report_dir:
     type: path
     description: Directory on the Ansible controller. With O(prefix) the module writes C(report.html) into

@@ -85,13 +85,13 @@ options:
   server_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait until the resize ends. The module also waits at most this number of seconds
-      for the confirmation of the resize, and for a revert of the resize.
+    description: Number of seconds to wait until the resize ends. The module waits at most the same number of seconds
+      for the confirmation of the resize, or for a revert of the resize.
   nova_api_db_url:
     type: str
     description:
-      - URL of Nova's API database. The module needs this URL to pin servers before Nova release 34, and to read
-        availability zone pins before Nova release 29.
+      - URL of Nova's API database. The module needs the URL of Nova's API database to pin servers before Nova release
+        34, and to read availability zone pins before Nova release 29.
   report_dir:
     type: path
     description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into O(report_dir).
