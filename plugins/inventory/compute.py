@@ -70,8 +70,8 @@ options:
       - Whether to include hosts for which Nova has only the name, because their cell does not answer. A host for which
         Nova has only the name is not in a group for a zone, and C(status) of its C(nova_service) is V(UNKNOWN).
       - With O(include_unread=false) the plugin reports an error for a host for which Nova has only the name. With
-        O(include_disabled=false) or O(include_down=false) the plugin also reports an error for a host for which Nova
-        has only the name, because Nova does not show whether the host's service is disabled or down.
+        O(include_disabled=false) or O(include_down=false) the plugin also reports an error for a host whose cell does
+        not answer, because Nova does not show whether the host's service is disabled or down.
   end_run:
     type: bool
     default: true

@@ -30,8 +30,8 @@ options:
     elements: str
     default: []
     description:
-      - Names of the compute hosts to read. The module reads rows whose host or node has one of these names, in any
-        combination of upper and lower case. If the list is empty, the module reads all compute hosts.
+      - Names of the compute hosts to read. The module reads rows whose host or node has one of the names in O(hosts),
+        in any combination of upper and lower case. If the list is empty, the module reads all compute hosts.
   instance_uuids:
     type: list
     elements: str

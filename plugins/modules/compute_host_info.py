@@ -108,7 +108,7 @@ options:
     default: []
     description:
       - Uuids of the servers whose images the module reads, with watchers and locks. An empty list means all images of
-        the pool. With an empty list and without C(python3-rbd) the module does not read watchers and locks.
+        the pool. If the list is empty and C(python3-rbd) is missing, the module does not read watchers and locks.
   rbd_blocklist:
     type: bool
     default: false
@@ -236,13 +236,13 @@ host:
       type: list
       elements: dict
     nova_conf:
-      description: The options of nova-compute that decide its name, storage and starts, with the keys C(files),
-        C(host), C(state_path), C(my_ip), C(instances_path), C(compute_driver), C(images_type), C(images_rbd_pool),
-        C(rbd_user), C(images_rbd_ceph_conf), C(live_migration_inbound_addr), C(reserved_host_memory_mb), C(host_lines),
-        C(log_file), C(heal_instance_info_cache_interval), C(running_deleted_instance_action), C(live_migration_uri),
-        C(live_migration_scheme), C(virt_type), C(running_deleted_instance_timeout),
-        C(resume_guests_state_on_host_boot), C(sync_power_state_interval), C(environment) and
-        C(update_resources_interval).
+      description: The options that determine the name, the storage and the start of nova-compute, with the keys
+        C(files), C(host), C(state_path), C(my_ip), C(instances_path), C(compute_driver), C(images_type),
+        C(images_rbd_pool), C(rbd_user), C(images_rbd_ceph_conf), C(live_migration_inbound_addr),
+        C(reserved_host_memory_mb), C(host_lines), C(log_file), C(heal_instance_info_cache_interval),
+        C(running_deleted_instance_action), C(live_migration_uri), C(live_migration_scheme), C(virt_type),
+        C(running_deleted_instance_timeout), C(resume_guests_state_on_host_boot), C(sync_power_state_interval),
+        C(environment) and C(update_resources_interval).
       type: dict
     libvirt:
       description: What libvirt reports about itself, with the keys C(uri), C(version), C(hostname) and C(host_uuid).
@@ -318,7 +318,7 @@ host:
       description: Process ids of the QEMU processes that run on this host, by uuid of the domain.
       type: dict
     boot_id:
-      description: The kernel's id of this boot.
+      description: Id that the kernel gives to the current boot.
       type: str
     name_spaces:
       description: Host names that nova-compute, libvirt and the agents use, each with C(service), C(what), C(own),

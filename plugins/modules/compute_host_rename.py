@@ -48,8 +48,8 @@ options:
     type: str
     required: true
     description:
-      - Current host name of the compute service. This name is C([DEFAULT] host) of nova-compute, or the kernel's host
-        name if that option is not set.
+      - Current host name of the compute service. The current host name is C([DEFAULT] host) of nova-compute, or the
+        kernel's host name if C([DEFAULT] host) is not set.
   rename_to:
     type: str
     required: true
@@ -100,7 +100,7 @@ options:
     description:
       - With O(strategy=drain), whether to move the guests back at the end. Without O(drain_return) the guests do not
         move back.
-      - With O(action=rollback), whether the guests that have already left the host return to it. If you resume an open
+      - With O(action=rollback), whether to move back the guests that have already left the host. If you resume an open
         drain with V(false), the module ends the operation and leaves the guests on their current hosts.
   drain_parallel:
     type: int
@@ -149,7 +149,7 @@ options:
     type: list
     elements: str
     description: Configuration files of nova-compute. Set O(nova_conf_files) if the command line of nova-compute does
-      not contain the paths of these files.
+      not contain the paths of its configuration files.
   stop_timeout:
     type: int
     default: 400

@@ -11,9 +11,9 @@ short_description: Check and clean up a compute host that returns after its evac
 version_added: 0.2.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
-  - Decides from the evidence what a start of nova-compute would do to each domain of the host, and which leftovers of
-    an evacuation remain. The module plans to remove the leftovers that are safe to remove, or returns all reasons for a
-    refusal.
+  - Determines from the evidence what a start of nova-compute would do to each domain of the host, and which leftovers
+    of an evacuation remain on the host. The module plans to remove the leftovers that are safe to remove, or returns
+    all reasons for a refusal.
   - Each call continues the operation as far as the evidence allows. After each call, RV(needs) lists the facts and
     actions that only a playbook can provide. The role P(stackguard.nova.return_host#role) collects the requested facts,
     executes the requested actions, and calls the module again until RV(needs) is empty.
@@ -137,7 +137,7 @@ needs:
           and V(lift). The other keys of the entry depend on C(kind).
       type: str
     readers:
-      description: With C(kind=read_ceph), inventory names of the hosts on which the playbook reads Ceph.
+      description: With C(kind=read_ceph), inventory names of the hosts on which the playbook reads from Ceph.
       type: list
       elements: str
     instances:
@@ -188,7 +188,7 @@ state:
       running domains have disks that this host does not have open (SG517) or that no host could read (SG709). With
       C(disks-not-open) the run fails.
     - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
-      if the run refused to start, or C(failed) if the run decided nothing.
+      if the run refused to start, or C(failed) if the run ended before it made a decision.
   returned: always
   type: str
   sample: clear

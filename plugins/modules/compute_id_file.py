@@ -11,7 +11,7 @@ short_description: Give a compute host the correct compute_id file
 version_added: 0.1.0
 description:
   - Writes the file C(compute_id). From Nova release 27 (2023.1) on, nova-compute reads the uuid of its compute node
-    from the C(compute_id) file. Use the module after you have installed a host again, or before an upgrade from Nova
+    from the C(compute_id) file. Use the module after you have reinstalled a host, or before an upgrade from Nova
     release 26.
   - The module writes the uuid of the host's compute node in the databases, and never generates or guesses a uuid. The
     task fails if no live row, or more than one live row, in all cells has both the host name of nova-compute and
@@ -93,7 +93,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Restore the compute_id file of a host that was installed again
+- name: Restore the compute_id file of a reinstalled host
   stackguard.nova.compute_id_file:
     evidence_dir: /run/stackguard-evidence
 """

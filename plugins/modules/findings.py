@@ -115,8 +115,8 @@ count:
   returned: if the report answers
   type: int
 unchecked:
-  description: Undecided checks of O(codes) in the report. Undecided checks of SG114, SG311, SG709 and SG710 are always
-    in this list.
+  description: Undecided checks of O(codes) in the report. The list always contains undecided checks of SG114, SG311,
+    SG709 and SG710.
   returned: if the report answers
   type: list
   elements: dict

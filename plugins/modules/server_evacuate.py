@@ -56,8 +56,9 @@ options:
       - V(apply) begins an evacuation, or resumes an open evacuation. V(resume) fails if no evacuation is open.
       - V(status) reports the open operation and changes nothing.
       - V(abort) removes the guard snapshots of the open evacuation and closes the evacuation. If the operation has not
-        yet requested any evacuation, V(abort) also releases the compute service and removes the blocklist entries. If
-        the operation has requested an evacuation, the compute service stays forced down and disabled.
+        yet requested any evacuation, V(abort) also ends the forced-down state of the compute service and removes the
+        blocklist entries. If the operation has requested an evacuation, the compute service stays forced down and
+        disabled.
   phase:
     type: str
     default: advance
@@ -225,8 +226,9 @@ options:
     choices: [task, paused, suspended, rescued]
     description:
       - Server states that the run resets after it has proven that the host is dead. Nova refuses to evacuate a paused,
-        suspended or rescued server, and a server with a task in progress. V(task) means that the server has a task that
-        the dead host left unfinished. The report shows what each server loses when the run resets its state (SG519).
+        suspended or rescued server. Without V(task), the run refuses to evacuate a server that has a task in progress.
+        V(task) means that the server has a task that the dead host left unfinished. The report shows what each server
+        loses when the run resets its state (SG519).
   max_rounds:
     type: int
     default: 200
@@ -280,7 +282,7 @@ needs:
       type: list
       elements: str
     readers:
-      description: With C(kind=read_hosts), inventory names of the hosts on which the playbook reads Ceph.
+      description: With C(kind=read_hosts), inventory names of the hosts on which the playbook reads from Ceph.
       type: list
       elements: str
     volumes:

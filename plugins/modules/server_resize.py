@@ -80,8 +80,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether the server's current host counts as a destination. Set O(same_host=true) only if Nova is configured with
-        C(allow_resize_to_same_host). No API shows whether C(allow_resize_to_same_host) is set.
+      - Whether the server's current host is also a possible destination of the resize. Set O(same_host=true) only if
+        Nova is configured with C(allow_resize_to_same_host). No API shows whether C(allow_resize_to_same_host) is set.
   server_timeout:
     type: int
     default: 3600

@@ -78,8 +78,8 @@ options:
     type: list
     elements: dict
     description:
-      - The changes to undo, which are RV(changes) of an earlier run. The module undoes the changes of the earlier run,
-        except a pin that was changed again since.
+      - The changes to undo, in the form of RV(changes) of an earlier run. The module undoes the changes of the earlier
+        run, except a pin that was changed again since.
   partial:
     type: bool
     default: false
