@@ -16,7 +16,7 @@ description:
   - The plugin adds every nova-compute service of a cloud as a host to the group C(compute) (O(group)), and to a group
     for its availability zone. The variable C(stackguard_nova_host) contains the host's name in Nova, and
     C(nova_service) contains Nova's record of the service.
-  - The file must be called C(SOMETHING.nova_compute.yml) or C(nova_compute.yml) (or C(.yaml)).
+  - The name of the inventory file must be C(SOMETHING.nova_compute.yml) or C(nova_compute.yml) (or C(.yaml)).
   - If the plugin cannot read the whole list, it reports an error and never returns an empty or incomplete inventory.
     Ansible turns every error of an inventory plugin into a warning, and continues with the remaining hosts. After an
     error the plugin itself ends C(ansible-playbook), so that Ansible does not continue without hosts. See O(end_run).

@@ -175,7 +175,8 @@ counts:
       description: Number of warnings.
       type: int
     info:
-      description: Number of findings with the severity C(info), which show normal activity.
+      description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
+        activity.
       type: int
     unchecked:
       description: Number of undecided checks.

@@ -34,8 +34,9 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory on the Ansible controller for C(hosts/NAME.json). The module creates this directory, and only its
-        owner can read it. Without O(evidence_dir), the module returns the facts under RV(host).
+      - Directory on the Ansible controller for C(hosts/NAME.json). The module creates the directory of O(evidence_dir),
+        and only the directory's owner can read it. Without O(evidence_dir), the module returns the facts under
+        RV(host).
   inventory_name:
     type: str
     description:

@@ -60,8 +60,8 @@ options:
     type: str
     default: advance
     choices: [begin, advance, end]
-    description: Position of this call in the run. The first call of a run has O(phase=begin), and each further call has
-      O(phase=advance). If the run is interrupted, the last call has O(phase=end).
+    description: Whether this call begins, continues or ends the run. The first call of a run has O(phase=begin), and
+      each further call has O(phase=advance). If the run is interrupted, the last call has O(phase=end).
   answers:
     type: list
     elements: dict

@@ -66,7 +66,7 @@ options:
     default: []
     description:
       - Configuration files of nova-compute. Set O(nova_conf_files) if the command line of nova-compute does not contain
-        the paths of these files.
+        the paths of its configuration files.
   libvirt_uri:
     type: str
     default: qemu:///system

@@ -66,8 +66,8 @@ options:
       Ceph user in nova.conf.
   ceph_reader:
     type: str
-    description: Ceph user that may read caps. By default the module reads the caps as the user whose caps it checks.
-      The Ceph user of nova-compute usually has no permission to read caps.
+    description: Ceph user that may read caps. By default the module uses O(ceph_user) to read the caps. The Ceph user
+      of nova-compute usually has no permission to read caps.
   ceph_conf:
     type: path
     description: Path of the Ceph configuration file. The default is the file that is set in nova.conf.

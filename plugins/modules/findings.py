@@ -115,8 +115,8 @@ count:
   returned: if the report answers
   type: int
 unchecked:
-  description: Undecided checks of O(codes) in the report. The list always contains undecided checks of SG114, SG311,
-    SG709 and SG710.
+  description: Undecided checks of O(codes) in the report. RV(unchecked) always contains undecided checks of SG114,
+    SG311, SG709 and SG710.
   returned: if the report answers
   type: list
   elements: dict
@@ -131,8 +131,7 @@ unchecked:
       description: Why the run could not decide the check.
       type: str
 unread:
-  description: Codes of all findings in the report about facts that the run could not read (SG114, SG311, SG709),
-    regardless of the query.
+  description: Codes of all findings that report unread facts (SG114, SG311, SG709), regardless of the query.
   returned: if the report answers
   type: list
   elements: str

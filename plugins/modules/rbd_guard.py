@@ -123,7 +123,7 @@ snapshot:
   sample: stackguard-5f0a6f0f7a11
 images:
   description:
-    - The images with their ids in Ceph. An image that was deleted and created again has another id.
+    - The images with their ids in Ceph. An image that was deleted and created again has a different id.
     - C(guarded) shows whether the snapshot existed when the module read the image again.
   returned: success
   type: list

@@ -61,8 +61,8 @@ options:
     type: raw
     description:
       - Names or uuids of the servers to move, or a JMESPath filter that selects from all servers of the cloud, such as
-        V([?host=='compute1' && metadata.tier=='gold']). For names and filters the module lists all servers of the
-        cloud.
+        V([?host=='compute1' && metadata.tier=='gold']). To find servers by name or filter, the module lists all servers
+        of the cloud.
       - Either O(servers) or O(drain_host) is required.
   drain_host:
     type: str
@@ -124,8 +124,9 @@ options:
     type: int
     default: 300
     description:
-      - Number of seconds for which the memory measurements of the hosts are valid. When the measurements are older, the
-        module starts no further move, waits until the servers in transit have arrived, and sets RV(again) to V(true).
+      - Number of seconds for which the memory measurements of the hosts are valid. When the measurements are no longer
+        valid, the module starts no further move, waits until the servers in transit have arrived, and sets RV(again) to
+        V(true).
   again:
     type: bool
     default: false
@@ -150,7 +151,7 @@ options:
     elements: dict
     default: []
     description: Results of the connection tests. Each result is an entry of RV(probe) plus C(error), the outcome of the
-      test. If the connection was not tested, the entry has the reason in C(untried) instead.
+      test. If the connection was not tested, the entry contains C(untried) with the reason, instead of C(error).
   prefix:
     type: str
     default: ""

@@ -15,8 +15,8 @@ description:
   - O(strategy=auto) does not change the availability zone pin of a server that is already pinned to its zone. If a
     server is not pinned to its zone, O(strategy=auto) pins the server through the API (microversion 2.104, release 34),
     or in the API database if O(nova_api_db_url) is set. After the resize the module restores the earlier availability
-    zone pin. If the module cannot pin the server, it only verifies the zone after the resize. RV(strategy) and RV(why)
-    show the method and the reason.
+    zone pin. If the module cannot pin the server, it only verifies the zone after the resize. RV(strategy) shows the
+    method that keeps the server in its zone, and RV(why) shows the reason for the method.
   - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
     the module reverts the resize.
   - Before any change the module fails if no host of the zone has enough free resources (SG406), or if the module could
