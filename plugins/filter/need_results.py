@@ -12,8 +12,9 @@ author: stackguard.nova contributors
 version_added: 0.2.0
 short_description: Return the results of a looped task, item by item
 description:
-  - Returns each item of a loop with the result of the module under C(result), including failures. The roles of this
-    collection pass these results to their operations.
+  - Returns one dictionary for each item of a loop. The dictionary contains the keys of the item, and the result of the
+    task for this item under C(result), even if the task failed. The roles of this collection pass the returned list to
+    their operations.
 options:
   _input:
     description: The registered result of a task with a loop.
@@ -34,7 +35,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The items, each with its result.
+  description: One dictionary for each item of the loop, with the result of the task for this item under C(result).
   type: list
   elements: dict
 """

@@ -13,10 +13,11 @@ version_added: 0.2.0
 short_description: Read overrides of findings from text
 description:
   - >-
-    Returns the list that C(stackguard_overrides) takes, from text such as the answer to a survey of AWX. Write one
-    override on each line, as C(CODE OBJECT: REASON). If the object of an override contains a colon and a space, write
-    the overrides as a JSON list of objects with the keys C(code), C(object) and C(reason).
-  - If a line has another format, the filter fails and shows the line. The filter also fails if a code is unknown or
+    Returns the list that C(stackguard_overrides) takes, from text such as the answer to a survey of AWX. Each line of
+    the text is one override, which consists of C(CODE OBJECT), a colon and the reason. If the object of an override
+    contains a colon and a space, write the overrides as a JSON list of objects with the keys C(code), C(object) and
+    C(reason).
+  - If a line has a different format, the filter fails and shows the line. The filter also fails if a code is unknown or
     cannot be overridden, or if the input is not text.
 options:
   _input:

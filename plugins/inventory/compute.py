@@ -16,7 +16,7 @@ description:
   - The plugin adds every nova-compute service of a cloud as a host to the group C(compute) (O(group)), and to a group
     for its availability zone. The variable C(stackguard_nova_host) contains the host's name in Nova, and
     C(nova_service) contains Nova's record of the service.
-  - The file must be called C(SOMETHING.nova_compute.yml) or C(nova_compute.yml) (or C(.yaml)).
+  - The name of the inventory file must be C(SOMETHING.nova_compute.yml) or C(nova_compute.yml) (or C(.yaml)).
   - If the plugin cannot read the whole list, it reports an error and never returns an empty or incomplete inventory.
     Ansible turns every error of an inventory plugin into a warning, and continues with the remaining hosts. After an
     error the plugin itself ends C(ansible-playbook), so that Ansible does not continue without hosts. See O(end_run).
@@ -70,15 +70,15 @@ options:
       - Whether to include hosts for which Nova has only the name, because their cell does not answer. A host for which
         Nova has only the name is not in a group for a zone, and C(status) of its C(nova_service) is V(UNKNOWN).
       - With O(include_unread=false) the plugin reports an error for a host for which Nova has only the name. With
-        O(include_disabled=false) or O(include_down=false) the plugin also reports an error for such a host, because
-        Nova does not show whether its service is disabled or down.
+        O(include_disabled=false) or O(include_down=false) the plugin also reports an error for a host whose cell does
+        not answer, because Nova does not show whether the host's service is disabled or down.
   end_run:
     type: bool
     default: true
     description:
       - Whether an error ends Ansible with exit status 1. With O(end_run=false) Ansible reports an error of this plugin
-        as a warning, like the errors of other inventory plugins, unless C(any_unparsed_is_failed) is set in the section
-        C(inventory) of C(ansible.cfg).
+        only as a warning, like the errors of other inventory plugins. Ansible ends with an error if
+        C(any_unparsed_is_failed) is set in the section C(inventory) of C(ansible.cfg).
 """
 
 EXAMPLES = r"""

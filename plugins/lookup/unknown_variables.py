@@ -14,9 +14,9 @@ version_added: 0.1.0
 short_description: Find variables of this collection that no role reads
 description:
   - Ansible ignores a variable that no task reads, such as a misspelt one.
-  - Returns a sentence for each variable that no role reads. The sentence contains the known names that are most
-    similar. The known names are the names in the argument specifications of all roles of this collection. One file of
-    variables can serve all playbooks, because the lookup knows the variables of every role.
+  - Returns a sentence for each variable that no role reads. Each sentence contains the known names that are most
+    similar to the unknown name. The known names are the names in the argument specifications of all roles of this
+    collection. One file of variables can serve all playbooks, because the lookup knows the variables of every role.
   - The lookup returns an extra variable if its name is unknown and has the prefix of a role's variables, such as
     C(rename_) or C(stackguard_). The lookup also returns an extra variable with a misspelt name. The lookup returns a
     variable of the inventory only if its name is misspelt, because the inventory also serves other playbooks.

@@ -61,14 +61,14 @@ options:
   journals:
     type: dict
     description:
-      - The journals in the journal directory, as the lists C(open) and C(closed). The module saves the operations of
-        these journals in the evidence. Without O(journals) the module treats the journals as not read, and cannot
+      - The journals in the journal directory, as the lists C(open) and C(closed). The module copies the operations from
+        the journals into the evidence. Without O(journals) the module treats the journals as not read, and cannot
         decide what an open operation still needs.
   report_dir:
     type: path
     required: true
-    description: Directory for the files of the report. The module creates this directory, and only its owner can read
-      it.
+    description: Directory for the files of the report. The module creates the directory of O(report_dir), and only the
+      directory's owner can read it.
   definitions_dir:
     type: path
     description:
@@ -82,10 +82,10 @@ options:
     choices: [never, new_blocker, blocker, warning]
     description:
       - With O(fail_on=blocker) the task fails if the verdict is C(block). With O(fail_on=warning) the task fails on
-        every verdict except C(pass). The verdict is never C(pass) if a check is undecided.
+        every verdict except C(pass). If a check is undecided, the verdict is never C(pass).
       - With O(fail_on=new_blocker) the task fails only on blockers that the previous audit of the same scope did not
         report. O(fail_on=new_blocker) acts like O(fail_on=blocker) if O(history_dir) has no audit of the same scope, if
-        one of the two audits did not read everything, or if a report in O(history_dir) is damaged.
+        this audit or the previous audit did not read everything, or if a report in O(history_dir) is damaged.
   history:
     type: int
     default: 0
@@ -152,7 +152,7 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the task succeeds with this verdict, according to O(fail_on).
+    - Whether the task succeeds with the verdict of the audit, according to O(fail_on).
     - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
       summary as its message.
   returned: always
@@ -175,7 +175,8 @@ counts:
       description: Number of warnings.
       type: int
     info:
-      description: Number of findings with the severity C(info), which show normal activity.
+      description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
+        activity.
       type: int
     unchecked:
       description: Number of undecided checks.
@@ -214,7 +215,7 @@ changes:
       description: Time at which the evidence of the previous audit was collected; V(null) if there is no earlier audit.
       type: str
     comparable:
-      description: Whether both audits have the same scope and both audits could read everything.
+      description: Whether this audit and the previous audit have the same scope, and both audits could read everything.
       type: bool
     new:
       description: Number of findings of this audit that the previous audit did not report.

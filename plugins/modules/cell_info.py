@@ -30,8 +30,8 @@ options:
     elements: str
     default: []
     description:
-      - Names of the compute hosts to read. The module reads rows whose host or node has one of these names, in any
-        combination of upper and lower case. With an empty list, the module reads all compute hosts.
+      - Names of the compute hosts to read. The module reads rows whose host or node has one of the names in O(hosts),
+        in any combination of upper and lower case. If the list is empty, the module reads all compute hosts.
   instance_uuids:
     type: list
     elements: str
@@ -41,8 +41,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether to read the instances of all domains and disk images that the facts of hosts in O(evidence_dir) contain.
-        The module treats these instances like O(instance_uuids).
+      - Whether to read, in addition to O(instance_uuids), the instances of all domains and disk images that the facts
+        of hosts in O(evidence_dir) contain.
   probe_rename:
     type: bool
     default: false
@@ -164,7 +164,7 @@ refused:
       description: V(select) or V(update).
       type: str
     allowed:
-      description: Whether the database user has this privilege.
+      description: Whether the database user has the privilege.
       type: bool
     error:
       description: Answer of the database if the user does not have the privilege.
@@ -200,8 +200,8 @@ databases:
       type: list
       elements: dict
     neutron:
-      description: Facts from neutron's database, with the keys C(location), C(scope), C(agents) and C(unread), and with
-        O(ovn_nb_connection) and O(hosts) the port bindings of the hosts in C(bindings).
+      description: Facts from neutron's database, with the keys C(location), C(scope), C(agents) and C(unread). If
+        O(ovn_nb_connection) and O(hosts) are set, C(bindings) contains the port bindings of the hosts.
       type: dict
     grants:
       description: With O(probe_rename=true), each privilege that a rename needs, and whether the database user has this
@@ -223,7 +223,7 @@ databases:
           description: V(select) or V(update).
           type: str
         allowed:
-          description: Whether the database user has this privilege.
+          description: Whether the database user has the privilege.
           type: bool
         error:
           description: Answer of the database if the user does not have the privilege.

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ceph_readers
-short_description: Choose the hosts that read Ceph, one for each cluster and pool
+short_description: Choose the hosts that read from Ceph, one host for each cluster and pool
 version_added: 0.1.0
 description:
   - Internal, no stability promise. The roles of this collection call this module.
-  - Chooses the hosts that read Ceph, from the evidence of M(stackguard.nova.compute_host_info) with
-    O(stackguard.nova.compute_host_info#module:rbd). The evidence shows which Ceph cluster (fsid) and pool each host
-    uses. The module does not assume that all hosts use the same Ceph cluster. For each cluster it chooses a host that
-    uses this cluster.
+  - Reads the evidence that M(stackguard.nova.compute_host_info) wrote with
+    O(stackguard.nova.compute_host_info#module:rbd), and chooses the hosts that read from Ceph. The evidence shows which
+    Ceph cluster (fsid) and pool each host uses. The module does not assume that all hosts use the same Ceph cluster.
+    For each cluster, the module chooses a host that uses the cluster.
   - Runs on the Ansible controller. Changes nothing.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -37,7 +37,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Choose the hosts that read Ceph
+- name: Choose the hosts that read from Ceph
   stackguard.nova.ceph_readers:
     evidence_dir: /run/stackguard-evidence
     exclude: [compute1]

@@ -93,7 +93,7 @@ complete:
   type: bool
   sample: true
 unread:
-  description: Parts that were not read, each with the reason. Parts that were not requested are also in this list.
+  description: Parts that were not read, each with the reason. The list also contains the parts that were not requested.
   returned: always
   type: list
   elements: dict
@@ -154,7 +154,7 @@ cloud:
       description: Time at which the module read the facts.
       type: str
     scope:
-      description: Host names from O(hosts). This list is empty if the module read all hosts.
+      description: Host names from O(hosts). The list of host names is empty if the module read all hosts.
       type: list
       elements: str
     compute_max_microversion:
@@ -209,7 +209,7 @@ cloud:
       type: list
       elements: dict
     unread:
-      description: Parts that were not read. Parts that were not requested are also in this list.
+      description: Parts that were not read. The list also contains the parts that were not requested.
       type: list
       elements: dict
       contains:
@@ -224,11 +224,11 @@ cloud:
       type: list
       elements: str
     routed_subnets:
-      description: With O(hosts), those subnets of the ports that belong to a network segment.
+      description: With O(hosts), the ports' subnets, but only subnets that belong to a network segment.
       type: list
       elements: str
     ha_hosts:
-      description: With O(hosts), the Masakari hosts that have one of these names, each with C(id), C(name) and
+      description: With O(hosts), the Masakari hosts whose names are in O(hosts), each with C(id), C(name) and
         C(segment).
       type: list
       elements: dict

@@ -34,8 +34,9 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory on the Ansible controller for C(hosts/NAME.json). The module creates this directory, and only its
-        owner can read it. Without O(evidence_dir), the module returns the facts under RV(host).
+      - Directory on the Ansible controller for C(hosts/NAME.json). The module creates the directory of O(evidence_dir),
+        and only the directory's owner can read it. Without O(evidence_dir), the module returns the facts under
+        RV(host).
   inventory_name:
     type: str
     description:
@@ -108,7 +109,7 @@ options:
     default: []
     description:
       - Uuids of the servers whose images the module reads, with watchers and locks. An empty list means all images of
-        the pool. With an empty list and without C(python3-rbd) the module does not read watchers and locks.
+        the pool. If the list is empty and C(python3-rbd) is missing, the module does not read watchers and locks.
   rbd_blocklist:
     type: bool
     default: false
@@ -125,9 +126,10 @@ options:
     type: bool
     default: false
     description:
-      - Whether to read the facts that a fence by the OSD blocklist needs, in addition to the blocklist. These facts are
-        the addresses of Ceph's daemons, whether the Ceph release uses C(blocklist) or C(blacklist), and whether the
-        Ceph user may add and remove entries. The module tests these permissions without a change to the blocklist.
+      - Whether to read the facts that a fence by the OSD blocklist needs, in addition to the blocklist. A fence by the
+        blocklist needs the addresses of Ceph's daemons, the word that the Ceph release uses (C(blocklist) or
+        C(blacklist)), and the user's permissions to add and remove entries. The module tests the permissions without a
+        change to the blocklist.
   rbd_volumes:
     type: list
     elements: str
@@ -169,10 +171,10 @@ options:
     type: bool
     default: false
     description:
-      - Whether to look for other uses of the host's name, which a rename does not change. These uses are other services
-        (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), options of nova-compute, cloud-init, and the
-        certificates of libvirt, QEMU and nova-compute. The module returns the names of options but not their values,
-        and only the first certificate of each certificate file.
+      - Whether to look for uses of the host's name that a rename does not change. A rename does not change the name in
+        other services (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), options of nova-compute, cloud-init,
+        and the certificates of libvirt, QEMU and nova-compute. The module returns the names of options but not their
+        values, and only the first certificate of each certificate file.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.compute_host_rename
@@ -235,13 +237,13 @@ host:
       type: list
       elements: dict
     nova_conf:
-      description: The options of nova-compute that decide its name, storage and starts, with the keys C(files),
-        C(host), C(state_path), C(my_ip), C(instances_path), C(compute_driver), C(images_type), C(images_rbd_pool),
-        C(rbd_user), C(images_rbd_ceph_conf), C(live_migration_inbound_addr), C(reserved_host_memory_mb), C(host_lines),
-        C(log_file), C(heal_instance_info_cache_interval), C(running_deleted_instance_action), C(live_migration_uri),
-        C(live_migration_scheme), C(virt_type), C(running_deleted_instance_timeout),
-        C(resume_guests_state_on_host_boot), C(sync_power_state_interval), C(environment) and
-        C(update_resources_interval).
+      description: The options that determine the name, the storage and the start of nova-compute, with the keys
+        C(files), C(host), C(state_path), C(my_ip), C(instances_path), C(compute_driver), C(images_type),
+        C(images_rbd_pool), C(rbd_user), C(images_rbd_ceph_conf), C(live_migration_inbound_addr),
+        C(reserved_host_memory_mb), C(host_lines), C(log_file), C(heal_instance_info_cache_interval),
+        C(running_deleted_instance_action), C(live_migration_uri), C(live_migration_scheme), C(virt_type),
+        C(running_deleted_instance_timeout), C(resume_guests_state_on_host_boot), C(sync_power_state_interval),
+        C(environment) and C(update_resources_interval).
       type: dict
     libvirt:
       description: What libvirt reports about itself, with the keys C(uri), C(version), C(hostname) and C(host_uuid).
@@ -253,7 +255,7 @@ host:
       type: list
       elements: dict
     memory:
-      description: Real memory, MiB, with the keys C(total_mib), C(available_mib), C(free_mib) and C(swap_free_mib).
+      description: Real memory in MiB, with the keys C(total_mib), C(available_mib), C(free_mib) and C(swap_free_mib).
       type: dict
     hugepages:
       description: Huge pages by size and NUMA node, each with C(size_kib), C(total), C(free), C(numa_node) and
@@ -317,7 +319,7 @@ host:
       description: Process ids of the QEMU processes that run on this host, by uuid of the domain.
       type: dict
     boot_id:
-      description: The kernel's id of this boot.
+      description: Id that the kernel gives to the current boot.
       type: str
     name_spaces:
       description: Host names that nova-compute, libvirt and the agents use, each with C(service), C(what), C(own),
@@ -325,15 +327,16 @@ host:
       type: list
       elements: dict
     name_users:
-      description: With O(name_users=true), the other uses of the host's name, with the keys C(residents), C(options),
-        C(cloud_init), C(certificates) and C(unread).
+      description: With O(name_users=true), the uses of the host's name that a rename does not change, with the keys
+        C(residents), C(options), C(cloud_init), C(certificates) and C(unread).
       type: dict
     ovs_version:
       description: Version of Open vSwitch, if it is installed.
       type: str
     rehearsal:
-      description: This value is always V(null) in the result of M(stackguard.nova.compute_host_info). A rename sets
-        this value, with the keys C(name), C(hostname), C(reason), C(unresolved), C(now) and C(undecided).
+      description: Name that libvirt will use after a rename, according to a test on the host. The value is always
+        V(null) in the output of M(stackguard.nova.compute_host_info). A rename sets the value, with the keys C(name),
+        C(hostname), C(reason), C(unresolved), C(now) and C(undecided).
       type: dict
     deployment:
       description: How nova-compute, libvirt and the network agents are deployed, with the keys C(processes), C(guests),
@@ -375,7 +378,7 @@ domains:
   type: int
   sample: 12
 domain_uuids:
-  description: Uuids of the domains, sorted. This list is empty if the domains were not read.
+  description: Uuids of the domains, sorted. The list of uuids is empty if the domains were not read.
   returned: when O(evidence_dir) is given
   type: list
   elements: str

@@ -48,8 +48,8 @@ options:
     type: str
     required: true
     description:
-      - Current host name of the compute service. This name is C([DEFAULT] host) of nova-compute, or the kernel's host
-        name if that option is not set.
+      - Current host name of the compute service. The current host name is C([DEFAULT] host) of nova-compute, or the
+        kernel's host name if C([DEFAULT] host) is not set.
   rename_to:
     type: str
     required: true
@@ -70,7 +70,7 @@ options:
     type: path
     description:
       - Directory on the Ansible controller with the evidence of M(stackguard.nova.compute_host_info),
-        M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). For the host to rename, the evidence must
+        M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). The evidence about the host that you rename must
         include O(stackguard.nova.compute_host_info#module:name_users). You must set O(evidence_dir) to begin a rename.
         The module also writes all evidence to the file C(evidence.json) in O(evidence_dir).
   report_dir:
@@ -100,7 +100,7 @@ options:
     description:
       - With O(strategy=drain), whether to move the guests back at the end. Without O(drain_return) the guests do not
         move back.
-      - With O(action=rollback), whether the guests that have already left the host return to it. If you resume an open
+      - With O(action=rollback), whether to move back the guests that have already left the host. If you resume an open
         drain with V(false), the module ends the operation and leaves the guests on their current hosts.
   drain_parallel:
     type: int
@@ -149,7 +149,7 @@ options:
     type: list
     elements: str
     description: Configuration files of nova-compute. Set O(nova_conf_files) if the command line of nova-compute does
-      not contain the paths of these files.
+      not contain the paths of its configuration files.
   stop_timeout:
     type: int
     default: 400
@@ -175,8 +175,8 @@ options:
     default: true
     description:
       - Whether to lock the guests while nova-compute is stopped, with the operation's id as the reason. Nova refuses an
-        owner's request for a locked guest (409). Without the lock, Nova would accept and lose an owner's requests. Only
-        for O(strategy=in_place).
+        owner's request for a locked guest with HTTP status 409. Without the lock, Nova would accept and lose an owner's
+        requests. Only for O(strategy=in_place).
   take_over:
     type: bool
     default: false
@@ -193,8 +193,8 @@ options:
         module uses TLS and verifies the certificate. If the query of the URL sets C(ssl_ca_file), the module verifies
         the certificate with that file.
       - With O(rabbit_url) the run fails if the RabbitMQ queue of the new host name contains requests. The run stops
-        nova-compute when no request waits in the RabbitMQ queues of the host, reports requests that remain for the old
-        name, and removes the queues of the old name.
+        nova-compute when no request waits in the RabbitMQ queues of the host. At the end, the run reports requests that
+        remain for the old name, and removes the queues of the old name.
       - Without O(rabbit_url), the run reports that it did not check the RabbitMQ queues.
       - With O(strategy=drain) the run reads only the RabbitMQ queues of the new name.
 requirements:

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_host_return
-short_description: Check and clear a compute host that returns after its evacuation, over several calls
+short_description: Check and clean up a compute host that returns after its evacuation, in several calls
 version_added: 0.2.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
-  - Decides from the evidence what a start of nova-compute would do to each domain of the host, and which leftovers of
-    an evacuation remain. The module plans to clear the leftovers that are safe to clear, or returns all reasons for a
-    refusal.
+  - Determines from the evidence what a start of nova-compute would do to each domain of the host, and which leftovers
+    of an evacuation remain on the host. The module plans to remove the leftovers that are safe to remove, or returns
+    all reasons for a refusal.
   - Each call continues the operation as far as the evidence allows. After each call, RV(needs) lists the facts and
-    actions that only a playbook can provide. The role P(stackguard.nova.return_host#role) provides these facts and
-    actions, and calls the module again until RV(needs) is empty.
+    actions that only a playbook can provide. The role P(stackguard.nova.return_host#role) collects the requested facts,
+    executes the requested actions, and calls the module again until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and reads the journals of
-    evacuations there. After each step the operation reads and checks everything again. The operation releases the
-    compute service only if no evacuation of the host is open.
+    evacuations there. After each step the operation reads and checks everything again. The operation clears the
+    C(forced_down) flag of the compute service only if no evacuation of the host is open.
   - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -39,7 +39,7 @@ attributes:
     description: Shows every value of the plan before and after the change.
   idempotent:
     support: full
-    description: The module does nothing about leftovers that are already cleared. If an operation is open, the module
+    description: The module does nothing if the leftovers have already been removed. If an operation is open, the module
       resumes the operation.
 options:
   return_host:
@@ -54,14 +54,14 @@ options:
       - V(apply) begins the return of the host, or resumes an open return of the host. V(resume) fails if no return of
         the host is open.
       - V(status) reports the open operation and changes nothing.
-      - V(abort) closes the open return of the host without the remaining steps. V(abort) does not undo the steps that
-        are done, and does not release the compute service.
+      - V(abort) closes the open return of the host without the remaining steps. V(abort) does not undo the executed
+        steps, and leaves the compute service disabled and forced down.
   phase:
     type: str
     default: advance
     choices: [begin, advance, end]
-    description: Position of this call in the run. The first call of a run has O(phase=begin), and each further call has
-      O(phase=advance). If the run is interrupted, the last call has O(phase=end).
+    description: Whether this call begins, continues or ends the run. The first call of a run has O(phase=begin), and
+      each further call has O(phase=advance). If the run is interrupted, the last call has O(phase=end).
   answers:
     type: list
     elements: dict
@@ -81,8 +81,8 @@ options:
     type: str
     default: enabled
     choices: [enabled, disabled]
-    description: Status of the compute service after the run has released it. Until the run releases the compute
-      service, the compute service stays forced down and disabled.
+    description: Status that the compute service gets when the run clears the C(forced_down) flag of the service. Until
+      the run clears the C(forced_down) flag, the compute service stays disabled.
   libvirt_uri:
     type: str
     default: qemu:///system
@@ -137,7 +137,7 @@ needs:
           and V(lift). The other keys of the entry depend on C(kind).
       type: str
     readers:
-      description: With C(kind=read_ceph), inventory names of the hosts on which the playbook reads Ceph.
+      description: With C(kind=read_ceph), inventory names of the hosts on which the playbook reads from Ceph.
       type: list
       elements: str
     instances:
@@ -184,11 +184,11 @@ ended:
 state:
   description:
     - C(planned) in check mode, or C(resumed) in check mode if a run would resume an open operation.
-    - C(clear) if nothing is left to clear on the host. C(disks-not-open) if nothing is left to clear, but running
-      domains have disks that this host does not have open (SG517) or that no host read (SG709). With C(disks-not-open)
-      the run fails.
+    - C(clear) if the host has no leftovers of an evacuation. C(disks-not-open) if the host has no leftovers, but
+      running domains have disks that this host does not have open (SG517) or that no host could read (SG709). With
+      C(disks-not-open) the run fails.
     - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
-      if the run refused to start, or C(failed) if the run decided nothing.
+      if the run refused to start, or C(failed) if the run ended before it made a decision.
   returned: always
   type: str
   sample: clear

@@ -26,7 +26,7 @@ attributes:
     description: In check mode, the module skips requests that would change something.
   diff_mode:
     support: none
-    description: This module shows no differences. The module that makes the plan shows them.
+    description: The module that makes the plan shows the differences.
   idempotent:
     support: full
     description: A repeated request changes nothing.
@@ -42,13 +42,13 @@ options:
       - The requests, in order, each with C(op) and its parameters.
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
         C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module writes an
-        open journal only if the run that is named in the journal owns the operation. For C(journal_mark), this run is
-        named in C(run).
+        open journal only if the run that is named in the journal owns the operation. For C(journal_mark), the parameter
+        C(run) names the run that must own the operation.
       - C(journal_claim) makes a run the owner of an open operation, by compare-and-swap. C(journal_release) ends the
         ownership.
       - The module executes a request with C(holder) (C(kind), C(operation_id), C(token)) only while the run with this
-        C(token) owns the operation. While such a request runs, other runs that want the operation wait. C(still_ours)
-        only checks that the run owns the operation.
+        C(token) owns the operation. While a request with C(holder) runs, other runs that want the operation wait.
+        C(still_ours) only checks that the run owns the operation.
       - C(is_done), C(apply), C(verify) and C(undo) take C(action), one of C(stop_units), C(start_units), C(host_names),
         C(ovs_hostname), C(restart_units), C(identity_file), C(end_domains) and C(guests_unchanged), and its C(params).
       - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units). C(stop_begin) and C(stop_poll) together

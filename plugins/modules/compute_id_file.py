@@ -11,11 +11,11 @@ short_description: Give a compute host the correct compute_id file
 version_added: 0.1.0
 description:
   - Writes the file C(compute_id). From Nova release 27 (2023.1) on, nova-compute reads the uuid of its compute node
-    from the C(compute_id) file. Use the module after you have installed a host again, or before an upgrade from Nova
+    from the C(compute_id) file. Use the module after you have reinstalled a host, or before an upgrade from Nova
     release 26.
   - The module writes the uuid of the host's compute node in the databases, and never generates or guesses a uuid. The
-    task fails unless exactly one live row in all cells has both the host name of nova-compute and libvirt's host name.
-    The task also fails if another host has the uuid of the compute node.
+    task fails if no live row, or more than one live row, in all cells has both the host name of nova-compute and
+    libvirt's host name. The task also fails if another host has the uuid of the compute node.
   - The module never overwrites an existing file. The module leaves a file with the correct uuid unchanged. If a file
     has another uuid, the task fails and reports both uuids.
   - If the host has neither a C(compute_id) file nor records in the databases, let nova-compute create the file.
@@ -59,14 +59,14 @@ options:
   mode:
     type: raw
     description:
-      - Mode of the file. The default for a new file is V(0644), as Nova itself creates it.
+      - Mode of the file. The default for a new file is V(0644), which Nova itself uses.
   nova_conf_files:
     type: list
     elements: str
     default: []
     description:
       - Configuration files of nova-compute. Set O(nova_conf_files) if the command line of nova-compute does not contain
-        the paths of these files.
+        the paths of its configuration files.
   libvirt_uri:
     type: str
     default: qemu:///system
@@ -93,7 +93,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Restore the compute_id file of a host that was installed again
+- name: Restore the compute_id file of a reinstalled host
   stackguard.nova.compute_id_file:
     evidence_dir: /run/stackguard-evidence
 """

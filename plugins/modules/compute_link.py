@@ -66,13 +66,13 @@ options:
     type: int
     default: 1000
     description: Number of rows in one transaction, 1 to 10000. A transaction that locks rows of C(services) has at most
-      10 rows, because heartbeats wait for these locks.
+      10 rows, because the heartbeats of compute services wait for the locks.
   max_rows:
     type: int
     aliases: [limit]
     default: 1000
     description: Maximum number of rows to change. The run refuses to start if the repair would change more rows than
-      this number.
+      O(max_rows).
   operation_id:
     type: str
     aliases: [operation]
@@ -157,9 +157,9 @@ operation_id:
 counts:
   description:
     - Number of rows for each outcome.
-    - C(unproven) counts rows for which it is not known whether the repair was committed. A run was killed while it
-      wrote these rows, and another process has changed the rows since. A rollback does not change the rows that
-      C(unproven) counts.
+    - C(unproven) counts rows for which it is not known whether the repair was committed. If a run is killed while it
+      writes a row, and another process then changes the row, the row counts as C(unproven). A rollback does not change
+      the rows that C(unproven) counts.
     - C(doubtful) counts repaired rows whose service or node changed during the repair. After the commit the module
       reads the service or node of each repaired row again.
   returned: when it was not refused
@@ -187,15 +187,16 @@ counts:
 not_guaranteed:
   description:
     - One sentence for each database that cannot guarantee that the target of a link stays unchanged until the commit. A
-      Galera cluster cannot give this guarantee, because its locks are valid on one node only.
+      Galera cluster cannot guarantee that the target stays unchanged, because a lock is valid on only one node of the
+      cluster.
   returned: with O(action=apply), when it was not refused
   type: list
   elements: str
   sample: []
 remaining:
   description:
-    - Number of links that are still wrong at the end of the run. In check mode this value is the number of wrong links
-      after the planned repair.
+    - Number of links that are still wrong at the end of the run. In check mode, the module counts the links that would
+      still be wrong after the planned repair.
     - C(not_looked_at) lists sources that could not be read and may contain links selected by O(codes).
   returned: with O(action=apply), when it was not refused
   type: dict
@@ -204,7 +205,7 @@ remaining:
       description: Number of wrong links selected by O(codes).
       type: int
     other:
-      description: Number of wrong links of other codes.
+      description: Number of wrong links whose codes are not in O(codes).
       type: int
     accepted:
       description: Number of wrong links of all codes that O(overrides) accepts.

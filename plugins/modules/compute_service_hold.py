@@ -7,13 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_service_hold
-short_description: Force a compute service down and disable it for an operation, or release it
+short_description: Force a compute service down and disable it for an operation, or end the forced-down state
 version_added: 0.1.0
 description:
   - Internal, no stability promise. The roles P(stackguard.nova.evacuate_host#role) and
     P(stackguard.nova.return_host#role) do not use this module.
   - Forces a compute service down and disables it with a reason, in one request, so that its servers can be evacuated
-    and no other operation uses the host. The module fails if another operation holds the service.
+    and no other operation uses the host. The module fails if another operation has disabled the compute service.
   - Fence the host first. The module marks the host as dead in Nova, but does not power the host off.
   - Runs on the Ansible controller.
 author:
@@ -51,10 +51,10 @@ options:
     type: str
     default: enabled
     choices: [enabled, disabled]
-    description: Status of the compute service after its release.
+    description: Status that the compute service gets with O(state=released).
   disabled_reason:
     type: str
-    description: Disabled reason of the compute service after its release with O(status=disabled).
+    description: Disabled reason that the compute service gets with O(state=released) and O(status=disabled).
   ended_reasons:
     type: list
     elements: str

@@ -14,9 +14,9 @@ description:
     parts at once, each as ok, failed or not checked, on the terminal and in C(doctor.json). The report shows the
     command that fixes each failed part.
   - The module changes nothing. To test the API permissions, the module sends read requests that only administrators may
-    make. To test the database privileges, the module sends the statements that the operations use. These statements
-    match no row, and the module rolls them back. To test OVN's databases, the module sends a change in a transaction
-    that the server aborts.
+    make. To test the database privileges, the module sends the statements that the operations use. The statements for
+    the test match no row, and the module rolls them back. To test OVN's databases, the module sends a change in a
+    transaction that the server aborts.
   - If the module could not read a part, the state of the part is V(not checked), never V(ok). The task fails if a part
     is failed, or if a part is not checked and O(accept_unchecked) does not list it.
   - The playbook C(stackguard.nova.doctor) uses this module. Runs on the Ansible controller.
@@ -43,8 +43,8 @@ options:
     default: []
     description:
       - Operations that you plan to run, by the names of their playbooks. With an empty list, the module checks all
-        playbooks of this collection except C(doctor), C(explain) and C(findings). The module checks the database
-        privileges and the Ceph permissions that these operations need.
+        playbooks of this collection except C(doctor), C(explain) and C(findings). The module checks only the database
+        privileges and the Ceph permissions that the operations in O(operations) need.
   accept_unchecked:
     type: list
     elements: str

@@ -11,7 +11,7 @@ short_description: Read whether a host is ready for the operations of this colle
 version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the playbook C(stackguard.nova.doctor).
-  - Reads facts of a compute host. These facts are the Python version, the user, nova.conf, libvirt and its Python
+  - Reads facts of a compute host. The facts are the Python version, the user, nova.conf, libvirt and its Python
     bindings, the caps of the Ceph user, the directory of journals, and the clock of the host. The module changes
     nothing.
 author:
@@ -66,8 +66,8 @@ options:
       Ceph user in nova.conf.
   ceph_reader:
     type: str
-    description: Ceph user that may read caps. By default the module reads the caps as the user whose caps it checks.
-      That user usually has no permission to read caps.
+    description: Ceph user that may read caps. By default the module uses O(ceph_user) to read the caps. The Ceph user
+      of nova-compute usually has no permission to read caps.
   ceph_conf:
     type: path
     description: Path of the Ceph configuration file. The default is the file that is set in nova.conf.

@@ -10,9 +10,9 @@ module: domain_definition
 short_description: Record the definitions of the guests of a compute host, and report what changed
 version_added: 0.1.0
 description:
-  - Reads the XML of guests on a compute host, both of the running guest and of its next start. Compares the XML with
-    the most recently recorded XML, device by device, and then records the new XML. The module does not change the
-    guests.
+  - Reads the XML of guests on a compute host, both the XML of the running guest and the XML for its next start.
+    Compares the XML with the most recently recorded XML, device by device, and then records the new XML. The module
+    does not change the guests.
   - The records are on the Ansible controller, normalised and without secrets. C(guests/UUID.json) contains the most
     recent record of a guest. C(definitions/SHA256.xml) contains one XML that the module read.
   - M(stackguard.nova.audit) compares and records the definitions of all guests of a cloud.

@@ -12,8 +12,8 @@ version_added: 0.1.0
 description:
   - Reads a C(report.json) that a playbook of this collection wrote. Selects findings by code, severity and host, or
     with a JMESPath expression, and prints them as a table or as JSON.
-  - The module refuses an expression with a field that no record has. The error message shows the position in the
-    expression and the existing fields. The module also refuses a comparison that can never be true, such as the
+  - The module refuses an expression with a field that the report cannot contain. The error message shows the position
+    in the expression and the existing fields. The module also refuses a comparison that can never be true, such as the
     comparison of a number with a string.
   - Connects to no system and writes no file. Runs on the Ansible controller.
 author:
@@ -54,7 +54,7 @@ options:
     description:
       - JMESPath expression that runs on the report, such as V(findings[?severity=='blocker'].object.host). The module
         evaluates O(query) on the findings that the other options have selected. O(codes) also selects the unchecked
-        items.
+        items that have one of the codes.
   format:
     type: str
     default: table
@@ -69,8 +69,8 @@ options:
         also fails if the query selects anything, if one of the codes is unchecked in the report, or if a host of
         O(hosts) has no finding in the report.
       - With O(fail_if=found) and any O(codes), the task also fails if the report has an unchecked item of SG114, SG311,
-        SG709 or SG710, or a finding of SG114, SG311 or SG709. These codes report facts that could not be read, and your
-        query may need such a fact.
+        SG709 or SG710, or a finding of SG114, SG311 or SG709. SG114, SG311, SG709 and SG710 report facts that could not
+        be read, and your query may need an unread fact.
       - With O(fail_if=found) the task fails if the report is not from an audit. With O(fail_if=found) and O(codes) or
         O(hosts), the task also fails if the report contains no compute hosts.
   max_age_minutes:
@@ -111,12 +111,12 @@ result:
   returned: if the report answers
   type: raw
 count:
-  description: Number of selected entries. The number is V(1) if the result is not a list.
+  description: Number of selected entries. The number of entries is V(1) if the result is not a list.
   returned: if the report answers
   type: int
 unchecked:
-  description: Undecided checks of O(codes) in the report. Undecided checks of SG114, SG311, SG709 and SG710 are always
-    in this list.
+  description: Undecided checks of O(codes) in the report. RV(unchecked) always contains undecided checks of SG114,
+    SG311, SG709 and SG710.
   returned: if the report answers
   type: list
   elements: dict
@@ -131,8 +131,7 @@ unchecked:
       description: Why the run could not decide the check.
       type: str
 unread:
-  description: Codes of all findings in the report about facts that the run could not read (SG114, SG311, SG709),
-    regardless of the query.
+  description: Codes of all findings that report unread facts (SG114, SG311, SG709), regardless of the query.
   returned: if the report answers
   type: list
   elements: str

@@ -36,7 +36,7 @@ attributes:
     description: Shows each value before and after the change.
   idempotent:
     support: full
-    description: The module does not change a value that is already as requested.
+    description: The module does not change a value that already equals the requested value.
 options:
   operation:
     type: str
@@ -59,7 +59,7 @@ options:
         module refuses unknown options.
   nova_api_db_url:
     type: str
-    description: URL of Nova's API database, for an operation that reads or changes it.
+    description: URL of Nova's API database, for an operation that reads or changes the database.
   report_dir:
     type: path
     description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into O(report_dir).

@@ -21,7 +21,7 @@ description:
   - Runs on a host with access to Ceph. A Ceph user with C(profile rbd) on the monitors can add entries. To remove
     entries, the user needs C(allow command "osd blocklist") or more. To read the addresses of managers and MDS, the
     user needs C(allow command "mgr dump"), C(allow command "mgr metadata") and C(allow command "fs dump"). Ceph
-    releases before Pacific use the word C(blacklist), which the module detects.
+    releases before Pacific use the word C(blacklist) in their commands. The module detects the correct word.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -59,9 +59,9 @@ options:
     type: int
     default: 157680000
     description:
-      - Number of seconds after which Ceph removes the entries. By default an entry is valid for five years, so that a
-        client cannot write again because its entry has expired. The module prolongs an entry that has less than nine
-        tenths of O(expire) left.
+      - Number of seconds after which Ceph removes the entries. By default an entry is valid for five years. If an entry
+        expired too early, the client could write to Ceph again. The module prolongs an entry if less than nine tenths
+        of O(expire) remain.
   infrastructure:
     type: list
     elements: str
@@ -82,8 +82,8 @@ options:
     elements: str
     default: []
     description:
-      - The addresses of O(addresses) that you know to belong to the fenced host. A manager or MDS daemon at one of
-        these addresses runs on the fenced host. If O(host_addresses) contains all of O(addresses), the module does not
+      - The entries of O(addresses) that certainly belong to the fenced host. A manager or MDS daemon at one of the
+        host's addresses runs on the fenced host. If O(host_addresses) contains all of O(addresses), the module does not
         need the addresses of managers and MDS daemons.
   fsid:
     type: str
@@ -138,7 +138,7 @@ EXAMPLES = r"""
 RETURN = r"""
 entries:
   description:
-    - The blocklist entry of each address, which is C(IP:0/0) or a range. After a removal, RV(entries) contains the
+    - The blocklist entry of each address. An entry is C(IP:0/0) or a range. After a removal, RV(entries) contains the
       removed entries.
   returned: success
   type: list
@@ -158,7 +158,7 @@ entries:
       type: bool
   sample: [{address: 192.0.2.11, entry: "192.0.2.11:0/0", until: "2031-11-21T14:37:15.000000+0000", changed: true}]
 listed:
-  description: The addresses that are on the list at the end of the task.
+  description: The addresses that are on the blocklist at the end of the task.
   returned: success
   type: list
   elements: str
@@ -166,7 +166,7 @@ listed:
 covered:
   description:
     - With O(state=absent), entries that still cover an address. The remaining entries are ranges of more than one
-      address. The module does not remove ranges, because this operation did not add them. A warning lists the remaining
+      address. The module does not remove ranges, because the operation did not add them. A warning lists the remaining
       entries.
   returned: success
   type: list

@@ -10,10 +10,11 @@ module: rbd_guard
 short_description: Protect servers' disks in Ceph from deletion
 version_added: 0.1.0
 description:
-  - Creates a snapshot C(stackguard-OPERATION) of every image of the servers, or removes these snapshots. Ceph does not
+  - Creates a snapshot C(stackguard-OPERATION) of every image of the servers, or removes the snapshots. Ceph does not
     delete an image that has a snapshot, so a failed evacuation cannot delete the data.
   - Remove the snapshots afterwards. While a snapshot exists, Nova cannot delete the disk, but reports that it deleted
-    the disk. A later rebuild or unshelve then boots the old content.
+    the disk. Because the disk still exists, a later rebuild or unshelve of the server boots the old content of the
+    disk.
   - If an image in O(images) does not exist or has another id, the module fails before it creates a snapshot. After a
     change the module reads each image again.
   - Runs on a compute host, with the pool and the Ceph user in the nova.conf of the host. Set O(fsid) if there is more
@@ -52,8 +53,8 @@ options:
     elements: str
     default: []
     description:
-      - Uuids of the servers. The module guards all images of these servers in the pool, or removes their guard
-        snapshots. O(state=present) requires O(servers) or O(images). O(state=absent) without O(servers) and O(images)
+      - Uuids of the servers. The module guards all images of the servers in the pool, or removes the guard snapshots of
+        the images. O(state=present) requires O(servers) or O(images). O(state=absent) without O(servers) and O(images)
         removes all snapshots of the operation in the pool.
   images:
     type: dict
@@ -122,7 +123,7 @@ snapshot:
   sample: stackguard-5f0a6f0f7a11
 images:
   description:
-    - The images with their ids in Ceph. An image that was deleted and created again has another id.
+    - The images with their ids in Ceph. An image that was deleted and created again has a different id.
     - C(guarded) shows whether the snapshot existed when the module read the image again.
   returned: success
   type: list

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: server_evacuate
-short_description: Evacuate the servers of a dead compute host, over several calls
+short_description: Evacuate the servers of a dead compute host, in several calls
 version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.evacuate_host#role).
   - Evacuates one dead compute host. The operation takes several calls. Each call continues the operation as far as the
     facts of the hosts allow. After each call, RV(needs) lists the facts and actions that only a playbook can provide.
-    The role P(stackguard.nova.evacuate_host#role) provides these facts and actions, and calls the module again until
-    RV(needs) is empty.
+    The role P(stackguard.nova.evacuate_host#role) collects the requested facts, executes the requested actions, and
+    calls the module again until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and calls the APIs from the
     Ansible controller.
-  - The module evacuates a server only while it has proof that the host is fenced, each image of the server has its
-    guard snapshot, and no other client has one of these images open. The evacuation request contains the destination,
-    and never uses C(force), so the scheduler checks the destination. The module uses microversion 2.68 to keep the
-    power state of the server, or microversion 2.95 to leave the server stopped.
+  - The module evacuates a server only if three conditions are met. The module has valid proof that the host is fenced,
+    each image of the server has its guard snapshot, and no other client has an image of the server open. The evacuation
+    request contains the destination, and never uses C(force), so the scheduler checks the destination. The module uses
+    microversion 2.68 to keep the power state of the server, or microversion 2.95 to leave the server stopped.
   - A call that ends the operation writes the report and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -56,14 +56,15 @@ options:
       - V(apply) begins an evacuation, or resumes an open evacuation. V(resume) fails if no evacuation is open.
       - V(status) reports the open operation and changes nothing.
       - V(abort) removes the guard snapshots of the open evacuation and closes the evacuation. If the operation has not
-        yet requested any evacuation, V(abort) also releases the compute service and removes the blocklist entries. If
-        the operation has requested an evacuation, the compute service stays forced down and disabled.
+        yet requested any evacuation, V(abort) also ends the forced-down state of the compute service and removes the
+        blocklist entries. If the operation has requested an evacuation, the compute service stays forced down and
+        disabled.
   phase:
     type: str
     default: advance
     choices: [begin, advance, end]
-    description: Position of this call in the run. The first call of a run has O(phase=begin), and each further call has
-      O(phase=advance). If the run is interrupted, the last call has O(phase=end).
+    description: Whether this call begins, continues or ends the run. The first call of a run has O(phase=begin), and
+      each further call has O(phase=advance). If the run is interrupted, the last call has O(phase=end).
   answers:
     type: list
     elements: dict
@@ -100,13 +101,13 @@ options:
   fence_confirm_command:
     type: str
     description: With O(fence=command), the command that succeeds only if the host is off. The proof that the host is
-      fenced contains this command.
+      fenced contains the command in O(fence_confirm_command).
   power_state_query:
     type: str
     description:
       - With O(fence=power), a JMESPath expression that selects the power state of the dead host in the result of the
-        power module. The expression must match exactly one value. The default is the only C(PowerState) or
-        C(power_state) in the result.
+        power module. The expression must match exactly one value. By default, the result must contain exactly one value
+        with the key C(PowerState) or C(power_state).
   power_off:
     type: str
     description:
@@ -129,7 +130,8 @@ options:
       - Whether to remove the OVN chassis of the host after all servers have left the host. Requires O(fence=power),
         O(ovn_nb_connection) and O(ovn_sb_connection).
       - The module removes the chassis only if the power state, OVN's databases, neutron and Nova all show that the
-        chassis is unused. Otherwise the module keeps the chassis, and the report shows the reason (SG328).
+        chassis is unused. If the chassis may still be in use, the module keeps the chassis, and the report shows the
+        reason (SG328).
   attested_by:
     type: str
     description:
@@ -154,8 +156,8 @@ options:
     description:
       - Addresses of Ceph's managers and MDS daemons. Set O(ceph_infrastructure) if the Ceph user may not read the
         addresses of managers and MDS daemons. The run never puts the addresses of managers and MDS daemons on the
-        blocklist. The run needs these addresses only if it fences an address that neither Nova nor the facts of the
-        host show as an address of the host.
+        blocklist. The run needs O(ceph_infrastructure) only if it must blocklist an address that is missing from both
+        Nova's record of the host and the host's collected facts.
   never_blocklist:
     type: list
     elements: str
@@ -165,8 +167,8 @@ options:
         always excludes the addresses of Ceph's daemons, of other compute hosts and of the Ansible controller.
   ceph_host:
     type: str
-    description: Inventory host from which the run changes Ceph, if this host uses the Ceph cluster and pool. If this
-      host does not use the Ceph cluster and pool, the run chooses another host.
+    description: Inventory host from which the run changes Ceph, if this host uses the Ceph cluster and pool. If the
+      host in O(ceph_host) does not use the Ceph cluster and pool, the run chooses a different host.
   servers:
     type: raw
     description:
@@ -215,17 +217,18 @@ options:
   max_share:
     type: float
     default: 0.1
-    description: Share of the zone's hosts that may be down. The limit is the larger of O(max_hosts) and this share of
-      the zone's hosts.
+    description: Share of the zone's hosts that may be down. If O(max_hosts) and O(max_share) allow different numbers of
+      hosts, the larger number applies.
   reset_states:
     type: list
     elements: str
     default: []
     choices: [task, paused, suspended, rescued]
     description:
-      - Server states that the run resets after it has proven that the host is dead. Nova does not evacuate servers in
-        these states. V(task) means that the server has a task that the dead host left unfinished. The report shows what
-        each server loses when the run resets its state (SG519).
+      - Server states that the run resets after it has proven that the host is dead. Nova refuses to evacuate a paused,
+        suspended or rescued server. Without V(task), the run refuses to evacuate a server that has a task in progress.
+        V(task) means that the server has a task that the dead host left unfinished. The report shows what each server
+        loses when the run resets its state (SG519).
   max_rounds:
     type: int
     default: 200
@@ -239,7 +242,7 @@ options:
     type: int
     default: 120
     description: Number of seconds for which the memory measurement of a host is valid. The run evacuates no server to a
-      host with an older measurement.
+      host whose measurement is no longer valid.
   death_timeout:
     type: int
     default: 120
@@ -279,7 +282,7 @@ needs:
       type: list
       elements: str
     readers:
-      description: With C(kind=read_hosts), inventory names of the hosts on which the playbook reads Ceph.
+      description: With C(kind=read_hosts), inventory names of the hosts on which the playbook reads from Ceph.
       type: list
       elements: str
     volumes:

@@ -45,7 +45,7 @@ attributes:
   idempotent:
     support: partial
     description: The module does not change a host that is empty and disabled. If you set O(servers), the module moves
-      the servers each time.
+      the servers each time the task runs.
 options:
   action:
     type: str
@@ -55,14 +55,14 @@ options:
       - V(apply) moves the servers, or resumes an unfinished run. V(resume) only resumes an unfinished run. Without
         O(servers), V(resume) uses the servers of the open operation. V(status) reports the open operation and the
         current hosts of its servers, and changes nothing.
-      - V(rollback) closes an unfinished run, ends its unfinished moves, and restores the status of a disabled host.
-        Servers that have already moved stay on their new hosts.
+      - V(rollback) closes an unfinished run, ends its unfinished moves, and restores the status that a drained host had
+        before the run. Servers that have already moved stay on their new hosts.
   servers:
     type: raw
     description:
       - Names or uuids of the servers to move, or a JMESPath filter that selects from all servers of the cloud, such as
-        V([?host=='compute1' && metadata.tier=='gold']). For names and filters the module lists all servers of the
-        cloud.
+        V([?host=='compute1' && metadata.tier=='gold']). To find servers by name or filter, the module lists all servers
+        of the cloud.
       - Either O(servers) or O(drain_host) is required.
   drain_host:
     type: str
@@ -124,8 +124,9 @@ options:
     type: int
     default: 300
     description:
-      - Number of seconds for which the memory measurements of the hosts are valid. When the measurements are older, the
-        module starts no further move, waits until the servers in transit have arrived, and sets RV(again) to V(true).
+      - Number of seconds for which the memory measurements of the hosts are valid. When the measurements are no longer
+        valid, the module starts no further move, waits until the servers in transit have arrived, and sets RV(again) to
+        V(true).
   again:
     type: bool
     default: false
@@ -135,8 +136,8 @@ options:
     default: true
     description:
       - Whether to set a server from ERROR to ACTIVE after a failed move. The module sets the state only if the QEMU of
-        the server runs on the host that Nova records, and on no other host. Otherwise the module reports the command
-        that sets the state (SG711).
+        the server runs on the host that Nova records, and on no other host. If the module does not set the state, it
+        reports the command that sets the state (SG711).
   probe:
     type: bool
     default: false
@@ -150,7 +151,7 @@ options:
     elements: dict
     default: []
     description: Results of the connection tests. Each result is an entry of RV(probe) plus C(error), the outcome of the
-      test. If the connection was not tested, the entry has the reason in C(untried) instead.
+      test. If the connection was not tested, the entry contains C(untried) with the reason, instead of C(error).
   prefix:
     type: str
     default: ""
@@ -161,11 +162,11 @@ options:
     type: int
     default: 3600
     description: Number of seconds to wait for the migration of one server. The module never aborts the migration, even
-      after this time.
+      after O(server_timeout).
   nova_api_db_url:
     type: str
-    description: URL of Nova's API database. The module needs this URL to read the availability zone pins of servers
-      before Nova release 29. Without this URL the module does not check the pins.
+    description: URL of Nova's API database. The module needs the URL to read the availability zone pins of servers
+      before Nova release 29. Without the URL, the module does not check the pins.
   report_dir:
     type: path
     description: Directory on the Ansible controller. With O(prefix) the module writes C(report.html) into

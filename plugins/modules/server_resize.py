@@ -15,8 +15,8 @@ description:
   - O(strategy=auto) does not change the availability zone pin of a server that is already pinned to its zone. If a
     server is not pinned to its zone, O(strategy=auto) pins the server through the API (microversion 2.104, release 34),
     or in the API database if O(nova_api_db_url) is set. After the resize the module restores the earlier availability
-    zone pin. If the module cannot pin the server, it only verifies the zone after the resize. RV(strategy) and RV(why)
-    show the method and the reason.
+    zone pin. If the module cannot pin the server, it only verifies the zone after the resize. RV(strategy) shows the
+    method that keeps the server in its zone, and RV(why) shows the reason for the method.
   - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
     the module reverts the resize.
   - Before any change the module fails if no host of the zone has enough free resources (SG406), or if the module could
@@ -80,18 +80,18 @@ options:
     type: bool
     default: false
     description:
-      - Whether the server's current host counts as a destination. Set O(same_host=true) only if Nova is configured with
-        C(allow_resize_to_same_host). No API shows whether C(allow_resize_to_same_host) is set.
+      - Whether the server's current host is also a possible destination of the resize. Set O(same_host=true) only if
+        Nova is configured with C(allow_resize_to_same_host). No API shows whether C(allow_resize_to_same_host) is set.
   server_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait until the resize ends. The module also waits at most this number of seconds
-      for the confirmation of the resize, and for a revert of the resize.
+    description: Number of seconds to wait until the resize ends. The module waits at most the same number of seconds
+      for the confirmation of the resize, or for a revert of the resize.
   nova_api_db_url:
     type: str
     description:
-      - URL of Nova's API database. The module needs this URL to pin servers before Nova release 34, and to read
-        availability zone pins before Nova release 29.
+      - URL of Nova's API database. The module needs the URL of Nova's API database to pin servers before Nova release
+        34, and to read availability zone pins before Nova release 29.
   report_dir:
     type: path
     description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into O(report_dir).

@@ -10,9 +10,9 @@ module: server_zone_pin
 short_description: Pin servers to their current availability zones
 version_added: 0.1.0
 description:
-  - Nova keeps a server in its zone only if the request spec of the server contains that zone, which is the pin of the
-    server. A server without an availability zone pin may move to another zone at its next resize, migration or
-    evacuation. This module pins each server to its current zone.
+  - Nova keeps a server in its zone only if the request spec of the server contains the zone. The zone in the request
+    spec is the availability zone pin of the server. A server without an availability zone pin may move to another zone
+    at its next resize, migration or evacuation. This module pins each server to its current zone.
   - The module treats an availability zone pin to a zone without an aggregate as a missing pin, and replaces this pin if
     O(nova_api_db_url) is set.
   - If one server cannot be pinned, the module changes nothing, unless O(partial) is V(true).
@@ -78,8 +78,8 @@ options:
     type: list
     elements: dict
     description:
-      - The changes to undo, which are RV(changes) of an earlier run. The module undoes the changes of the earlier run,
-        except a pin that was changed again since.
+      - The changes to undo, in the form of RV(changes) of an earlier run. The module undoes the changes of the earlier
+        run, except a pin that was changed again since.
   partial:
     type: bool
     default: false
@@ -100,8 +100,8 @@ options:
   nova_api_db_url:
     type: str
     description:
-      - URL of Nova's API database. The module needs this URL to write availability zone pins before Nova release 34,
-        and to read these pins before Nova release 29.
+      - URL of Nova's API database. The module needs the URL of Nova's API database to write availability zone pins
+        before Nova release 34, and to read these pins before Nova release 29.
   report_dir:
     type: path
     description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into O(report_dir).
