@@ -325,15 +325,52 @@ def _value(line):
 # --- what else goes wrong -------------------------------------------------------------------------------------
 
 
-def with_second(world, goal, rng, lost):
-    """A start under the new name has made a second service; with a lost compute_id file, a second node too."""
-    world.services[SECOND_SERVICE] = goal.services[101]
-    world.services[101] = world.services[101] if world.services[101] != goal.services[101] else None
-    if lost:
-        host, node = goal.nodes[201]
-        world.nodes[SECOND_NODE] = (host, node)
-        world.providers[builders.uid("second node")] = node
-        world.compute_id = builders.uid("second node")
+def twice_or_missing(found, before, goal, rng):
+    """Rows that are there twice, or not at all; return what was done, in words."""
+    done = []
+    other = goal.mappings[1]
+    if rng.random() < 0.5 and "." not in other[:0]:
+        found.mappings = {1: before.mappings[1], MAPPING: other}
+        done.append("two host mappings")
+    elif rng.random() < 0.5:
+        found.mappings = {}
+        done.append("no host mapping")
+    if rng.random() < 0.5:
+        found.members = {1: before.members[1], MEMBER: goal.members[1]}
+        done.append("two memberships of one aggregate")
+    if rng.random() < 0.5:
+        first = builders.uid("agent", 1)
+        found.agents = {first: before.agents[first], builders.uid("second agent"): goal.agents[first]}
+        done.append("two records of the agent")
+    if rng.random() < 0.3:
+        found.compute_id = None
+        done.append("compute_id is lost")
+    elif rng.random() < 0.3:
+        found.compute_id = builders.uid("made anew")
+        done.append("compute_id was rewritten")
+    if rng.random() < 0.4:
+        # Nova finds a service by its name: there is a second one only where the first has the other name.
+        found.services = {101: before.services[101], SECOND_SERVICE: goal.services[101]}
+        done.append("a second service")
+        if rng.random() < 0.6 and found.compute_id != builders.node(1) and before.nodes[201] != goal.nodes[201]:
+            found.nodes = {201: before.nodes[201], SECOND_NODE: goal.nodes[201]}
+            root = builders.node(1)
+            suffixes = {key: name[len(before.providers[root]) :] for key, name in before.providers.items()}
+            found.providers = {key: before.providers[root] + suffix for key, suffix in suffixes.items()}
+            second = builders.uid("second node")
+            if goal.nodes[201][1] != before.nodes[201][1]:
+                found.providers[second] = goal.nodes[201][1]
+            found.compute_id = second
+            done.append("a second compute node")
+    return done
+
+
+def without_repeats(world):
+    """What an end state is compared by: which of two rows that said the same is left does not matter."""
+    same = world.copy()
+    same.mappings = dict(enumerate(sorted(same.mappings.values())))
+    same.members = dict(enumerate(sorted(same.members.values())))
+    return same
 
 
 # --- a plan is carried out ------------------------------------------------------------------------------------
@@ -457,7 +494,8 @@ class Executor:
         for key in [key for key, names in world.nodes.items() if names[0] == name]:
             assert key == params["node"]["id"]
             del world.nodes[key]
-            del world.providers[params["node"]["uuid"]]
+            # A node whose name was taken in placement has no provider.
+            world.providers.pop(params["node"]["uuid"], None)
         assert name not in world.mappings.values()
 
     def _host_names(self, params, before, after):

@@ -39,9 +39,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import FORWARD, RenameRequest
 
-#: Of a host itself, wherever it was found that it is not known whose it is.
-GUESTS = ("SG108", "SG509")
-
 
 def preflight(bundle: Bundle, request: RenameRequest) -> t.Tuple[Checked, t.Optional[Adoption]]:
     """Return every reason against, and what was found; None: it is not proven whose host it is."""
@@ -61,9 +58,9 @@ def _guests_elsewhere(bundle: Bundle, request: RenameRequest) -> Items:
     if host is None or host.domains is None:
         return
     index = Index(bundle)
-    for item in identity.host_items(index, host):
-        names = (request.rename_from, request.rename_to)
-        if isinstance(item, Finding) and item.code in GUESTS and item.object.host not in names:
+    names = (request.rename_from, request.rename_to)
+    for item in identity.domains(index, host):
+        if isinstance(item, Finding) and item.code == "SG108" and item.evidence["database"][1] not in names:
             yield item
     yield from _both_directions(bundle, request)
 

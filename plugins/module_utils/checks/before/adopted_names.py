@@ -802,7 +802,7 @@ def needs_neutron_database(adoption: Adoption) -> bool:
     if adoption.request.has_neutron_db or adoption.network_done or adoption.source.host == adoption.goal.host:
         return False
     cloud = adoption.found.cloud
-    said = {row.host for row in (cloud.agents if cloud else None) or []}
+    said: t.Set[t.Optional[str]] = {row.host for row in (cloud.agents if cloud else None) or []}
     said |= {port.binding_host_id for port in (cloud.ports if cloud else None) or []}
     return adoption.goal.host in said
 
