@@ -20,7 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import adopt
 from ansible_collections.stackguard.nova.tests.unit import builders, handmade
 
 #: States of each style and direction.
-STATES = 30
+STATES = 100
 #: Why a host may be refused though its identity is proven: nothing of this was made here.
 LISTED = {"SG203"}
 

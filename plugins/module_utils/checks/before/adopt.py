@@ -45,7 +45,10 @@ def preflight(bundle: Bundle, request: RenameRequest) -> t.Tuple[Checked, t.Opti
     try:
         adoption = adopted_names.look(bundle, request)
     except NotAdoptable as refused:
-        return rename_checks.once(gather([*refused.items, *_guests_elsewhere(bundle, request)])), None
+        # Names that no node has: then it is not the guests who are in the wrong place.
+        wrong_names = any(isinstance(item, Finding) and item.code == "SG119" for item in refused.items)
+        more = [] if wrong_names else [*_guests_elsewhere(bundle, request)]
+        return rename_checks.once(gather([*refused.items, *more])), None
     checked = rename_checks.preflight_rename(adoption.level, adoption.request)
     kept = tuple(item for item in checked.findings if not _explained(adoption, item))
     own = gather([_found(adoption), *_both_directions(bundle, request), *_in_use(adoption), *_network(adoption)])
