@@ -22,6 +22,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import findi
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts, from_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, run_token
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.rename import (
+    ADOPT,
     Rename,
     RenameRun,
     info_arguments,
@@ -41,6 +42,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "evidence_dir": {"type": "path"},
     "peers": {"type": "list", "elements": "str", "default": []},
     "strategy": {"type": "str", "default": "in_place", "choices": ["in_place", "drain"]},
+    "adopt": {"type": "str", "choices": ["forward", "back"]},
     "drain_return": {"type": "bool"},
     "drain_parallel": {"type": "int", "default": 1},
     "drain_timeout": {"type": "int", "default": 3600},
@@ -95,8 +97,15 @@ class ActionModule(JournaledRun):
     """Hand a rename what only Ansible has: the way to the host, the mode of the run, the terminal."""
 
     ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = ovn_spec(**ARGUMENTS)
+    ACTIONS: t.ClassVar[t.Tuple[str, ...]] = ("apply", "resume", "rollback", "status", ADOPT)
 
     def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
+        if args["action"] != ADOPT:
+            return None
+        if args["adopt"] is None:
+            return "adopt is required with action=adopt: forward (to rename_to) or back (to rename_from)"
+        if args["strategy"] != "in_place":
+            return "action=adopt needs strategy=in_place: the guests of the host keep running"
         return None
 
     def _prefix(self, args: t.Dict[str, t.Any]) -> str:
@@ -120,6 +129,7 @@ class ActionModule(JournaledRun):
     def _named_by(self, args: t.Dict[str, t.Any]) -> t.Tuple[str, t.Dict[str, t.Any]]:
         named = {name: args[name] for name in ("rename_from", "rename_to")}
         strategy = {} if args["strategy"] == "in_place" else {"rename_strategy": args["strategy"]}
+        strategy.update({"rename_action": ADOPT, "rename_adopt": args["adopt"]} if args["action"] == ADOPT else {})
         other = {"rename_hypervisor_hostname": args["hypervisor_hostname"]} if args["hypervisor_hostname"] else {}
         return "rename_host", {**named, **strategy, **other}
 

@@ -61,11 +61,18 @@ options:
   action:
     type: str
     default: apply
-    choices: [apply, resume, rollback, status]
+    choices: [apply, resume, rollback, status, adopt]
     description:
       - V(apply) begins the rename, or resumes the same rename if it is open.
       - V(resume) only resumes an open rename. V(rollback) undoes every step that has begun. V(status) reports the state
         of an open rename.
+      - V(adopt) is for a host that someone has already renamed, in part or everywhere. The module gives the host one
+        name in every place, see O(adopt). A rollback restores the state that the module found.
+  adopt:
+    type: str
+    choices: [forward, back]
+    description: With O(action=adopt), V(forward) gives the host O(rename_to) in every place, and V(back) gives the host
+      O(rename_from) in every place.
   evidence_dir:
     type: path
     description:

@@ -26,6 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards imp
     memory,
     names,
     ovn,
+    renamed,
     storage,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts
@@ -40,7 +41,7 @@ _FROM_HOSTS = tuple(code for code, entry in CATALOGUE.items() if entry.from_host
 #: Codes that an audit decides; the others are of an operation. What it neither finds nor leaves undecided has passed.
 AUDITED = (
     *("SG101", "SG102", "SG103", "SG104", "SG105", "SG106", "SG107", "SG108", "SG109", "SG110", "SG111", "SG112"),
-    *("SG113", "SG114", "SG115", "SG116", "SG117", "SG119", *deployment.CODES),
+    *("SG113", "SG114", "SG115", "SG116", "SG117", "SG119", "SG131", *deployment.CODES),
     *("SG201", "SG202", "SG203", "SG204", "SG205", "SG206", "SG207", "SG211", "SG212", "SG213", "SG214", "SG215"),
     *("SG216", "SG217", "SG221", "SG231"),
     *("SG301", "SG302", "SG303", "SG304", "SG305", "SG306", "SG309", "SG311"),
@@ -96,7 +97,7 @@ def look(
         + gather(ovn.check(index))
         + gather(_unread(index))
     )
-    return Looked(once(checked), _all_starts(bundle, told))
+    return Looked(once(renamed.instead(index, checked)), _all_starts(bundle, told))
 
 
 def _parse(facts: HostFacts) -> None:

@@ -209,6 +209,13 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         BLOCKER,
         "The deployment of nova-compute on the host is unknown or not supported.",
     ),
+    Code(
+        "SG131",
+        "already-renamed",
+        BLOCKER,
+        "Someone renamed the host, and Nova, the host and other systems use different names for it.",
+        from_hosts=True,
+    ),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL.", repairable=True),
     Code(

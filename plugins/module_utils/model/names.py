@@ -115,18 +115,18 @@ def rename(
         unread = "nova.conf was not read, or the host name in nova-compute's container was not read"
         raise NamesError(f"nova-compute refuses its configured host name: {why}" if why else unread)
     old_os = facts.static_hostname or facts.kernel_hostname
-    new_os = _new_os_name(old_os, old_host, new_host)
+    new_os = own_name(old_os, old_host, new_host)
     configured = facts.nova_conf is not None and facts.nova_conf.host is not None
     if not configured and new_os != new_host:
         raise NamesError(f"[DEFAULT] host is not set, so Nova would use the kernel's host name, not {new_host}")
-    new_hypervisor = new_hypervisor_hostname or _new_hypervisor_name(
+    new_hypervisor = new_hypervisor_hostname or libvirt_name(
         old_hypervisor_hostname, old_host, old_os, new_host, new_os
     )
     before = Names(old_host, old_hypervisor_hostname, old_os if new_os is not None else None)
     return before, Names(new_host, new_hypervisor, new_os)
 
 
-def _new_os_name(old_os: str, old_host: str, new_host: str) -> t.Optional[str]:
+def own_name(old_os: str, old_host: str, new_host: str) -> t.Optional[str]:
     """Keep the style that the host has: the same name, its short form, or its full form."""
     if old_os == old_host:
         return new_host
@@ -138,9 +138,7 @@ def _new_os_name(old_os: str, old_host: str, new_host: str) -> t.Optional[str]:
     return None
 
 
-def _new_hypervisor_name(
-    old_hypervisor: str, old_host: str, old_os: str, new_host: str, new_os: t.Optional[str]
-) -> str:
+def libvirt_name(old_hypervisor: str, old_host: str, old_os: str, new_host: str, new_os: t.Optional[str]) -> str:
     """Predict libvirt's host name; the step that changes the host's name compares it with libvirt's own word."""
     if new_os is None:
         return old_hypervisor

@@ -31,6 +31,11 @@ class Commands:
         return bool(self.stop and self.start)
 
 
+#: A host that was already renamed: to the new name everywhere, or back to the old one.
+FORWARD, BACK = "forward", "back"
+DIRECTIONS = (FORWARD, BACK)
+
+
 @dataclasses.dataclass(frozen=True)
 class RenameRequest:
     """A rename of one compute host.
@@ -65,6 +70,8 @@ class RenameRequest:
     lock_guests: bool = True
     #: Whether the queues of the host's names in RabbitMQ are looked into.
     has_broker: bool = False
+    #: One of :data:`DIRECTIONS` for a host that was already renamed; None: a rename of its own.
+    adopt: t.Optional[str] = None
 
 
 #: Power state afterwards: as it was, or stopped.

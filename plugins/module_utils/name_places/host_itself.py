@@ -75,7 +75,7 @@ def line_edits(host: HostFacts, old: Names, new: Names) -> t.List[LineChange]:
     table = naming.mapping(old, new)
     own = set(needed(host.addresses, "addresses"))
     for line in needed(host.etc_hosts, "/etc/hosts"):
-        text = naming.rename_in_hosts_line(line, table) if _is_own(line.address, own) else None
+        text = naming.rename_in_hosts_line(line, table) if is_own_address(line.address, own) else None
         if text is not None:
             edits.append(LineChange(path=ETC_HOSTS, number=line.number, before=line.text, after=text))
     for entry in needed(host.nova_conf, "nova.conf").host_lines:
@@ -87,7 +87,7 @@ def line_edits(host: HostFacts, old: Names, new: Names) -> t.List[LineChange]:
     return [edit for edit in edits if edit["before"] != edit["after"]]
 
 
-def _is_own(address: str, own: t.Container[str]) -> bool:
+def is_own_address(address: str, own: t.Container[str]) -> bool:
     # Debian's installer puts a host's name on 127.0.1.1; such a line is the host's own too.
     return address in own or address.startswith("127.") or address == "::1"
 

@@ -17,7 +17,8 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import DrainOptions
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rehearsal
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopt as adopt_checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopted_names, rehearsal
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename as rename_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename_by_drain as drain_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity
@@ -39,6 +40,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.wording impo
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, planned, run_owner, run_token
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import ServerRun
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import adopt as adopt_plan
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn_drain
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as rename_plan
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename_by_drain as drain_plan
@@ -52,6 +54,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps import renam
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
 
 Result = t.Dict[str, t.Any]
+#: The action for a host that was already renamed.
+ADOPT = "adopt"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +94,8 @@ class Rename(planned.Planned):
     def carry_out(self) -> Result:
         """Do what was asked for, and return the result. What stops it is in the result."""
         try:
-            return super().carry_out()
+            # It begins like any rename, and goes on like one: only what it begins from is another.
+            return self.apply() if self._args.get("action") == ADOPT else super().carry_out()
         except Refused as refused:
             if "report" not in refused.data:
                 return self._stopped(refused)
@@ -155,6 +160,9 @@ class Rename(planned.Planned):
                 f"{head}. First resume or roll back this rename, with the same rename_from and rename_to as at "
                 "its beginning"
             )
+        if self._args.get("action") == ADOPT and journal["about"].get("adopt") != self._args["adopt"]:
+            head = lifecycle.unfinished(journal, self.goal(journal), " on this host")
+            raise Refused(f"{head}. First {lifecycle.ways(self.run)}")
         if action != lifecycle.ROLLBACK and lifecycle.goes_back(journal):
             raise Refused(f"operation {journal['operation_id']} is {journal['state']}: only a rollback can end it")
 
@@ -199,6 +207,8 @@ class Rename(planned.Planned):
         bundle = evidence.with_unread(evidence.load_dir(self._args["evidence_dir"]), self._args["peers"])
         request = self._request()
         request = deployments.with_preset(request, bundle.hosts.get(request.inventory_name))
+        if request.adopt is not None:
+            return self._prepare_adoption(bundle, request)
         bundle = self._rehearsed(bundle, request)
         self._keep(bundle)
         if rename.already_renamed(bundle, request.inventory_name, request.rename_from, request.rename_to):
@@ -209,7 +219,15 @@ class Rename(planned.Planned):
             # Where an override passes it, the queues are not looked into later either.
             request = dataclasses.replace(request, has_broker=False)
         checked, make_plan = self._judge(bundle, request)
-        checked = checked + waiting
+        plan = self._planned(bundle, request, checked + waiting, make_plan)
+        report = t.cast("Result", self._report)
+        about, approved = self._begun_for(bundle, request, report), self._asked(plan, request)
+        return planned.Prepared(plan, about, approved, {"report": report}, f"would rename {plan.subject}")
+
+    def _planned(
+        self, bundle: Bundle, request: RenameRequest, checked: findings.Checked, make_plan: t.Callable[[], Plan]
+    ) -> Plan:
+        """Return the plan, and keep the report. Raises Refused with every reason why not."""
         report = self._report_of(bundle, checked, self.run.overrides, request)
         self._refuse(report, checked)
         try:
@@ -220,8 +238,43 @@ class Rename(planned.Planned):
         if checked.findings or checked.unchecked:
             self.run.say(terminal.findings_text(checked, self.run.overrides))
         self._report = report
-        about, approved = self._begun_for(bundle, request, report), self._asked(plan, request)
+        return plan
+
+    def _prepare_adoption(self, bundle: Bundle, request: RenameRequest) -> planned.Prepared:
+        """The same for a host that was already renamed: first it is proven whose host it is."""
+        with contextlib.suppress(adopted_names.NotAdoptable, PlanError, names.NamesError):
+            bundle = self._answered(bundle, request, adopt_plan.rehearsal(adopted_names.look(bundle, request)))
+        self._keep(bundle)
+        checked, adoption = adopt_checks.preflight(bundle, request)
+        if adoption is None:
+            report = self._report_of(bundle, checked, self.run.overrides, request)
+            self._refuse(findings.refused(report), checked)
+            raise Refused("refused, nothing was changed", report=findings.refused(report))
+        if adopted_names.is_settled(adoption):
+            return self._settled(adoption, request)
+        checked += rehearsal.check(adoption.level, adoption.request)
+        plan = self._planned(bundle, request, checked, lambda: adopt_plan.plan(adoption))
+        report = t.cast("Result", self._report)
+        about = {
+            **self._begun_for(adoption.level, adoption.request, report),
+            **{name: self._args[name] for name in ("rename_from", "rename_to", "hypervisor_hostname")},
+            ADOPT: request.adopt,
+        }
+        approved = {**self._asked(plan, request), ADOPT: request.adopt}
         return planned.Prepared(plan, about, approved, {"report": report}, f"would rename {plan.subject}")
+
+    def _settled(self, adoption: adopted_names.Adoption, request: RenameRequest) -> planned.Prepared:
+        checked = identity.check(adoption.found) + name_checks.check(adoption.found)
+        report = self._report_of(adoption.found, checked, [], request)
+        name = adoption.goal.host
+        if report["verdict"] == "block":
+            head = f"the host already has the name {name} in every place, but these findings block the run:"
+            msg = f"{head}\n{terminal.findings_text(checked)}"
+            raise Refused(msg, report=report, state="failed")
+        empty = Plan(rename_plan.KIND, "none", f"{adoption.source.host} -> {name}", [])
+        told = {"report": report, "state": journals.FINISHED}
+        msg = f"the host already has the name {name} in every place"
+        return planned.Prepared(empty, {}, {**self._asked(empty, request), ADOPT: request.adopt}, told, msg)
 
     def _refuse(self, report: Result, checked: findings.Checked) -> None:
         refused = findings.standing(checked.findings, self.run.overrides)
@@ -257,9 +310,11 @@ class Rename(planned.Planned):
 
     def _rehearsed(self, bundle: Bundle, request: RenameRequest) -> Bundle:
         """Return the evidence with what libvirt would call the host: asked on the host, before anything is changed."""
-        facts, wanted = bundle.hosts.get(request.inventory_name), rename_plan.rehearsal(bundle, request)
-        if facts is None or wanted is None:
-            return bundle
+        wanted = rename_plan.rehearsal(bundle, request)
+        return bundle if wanted is None else self._answered(bundle, request, wanted)
+
+    def _answered(self, bundle: Bundle, request: RenameRequest, wanted: Result) -> Bundle:
+        facts = bundle.hosts[request.inventory_name]
         try:
             (answer,) = self.run.state.call([{"op": "rehearse", **wanted}])
             tried = from_plain(Rehearsal, answer["rehearsal"], "rehearsal")
@@ -417,7 +472,9 @@ class Rename(planned.Planned):
             operation_id=self.run.operation_id,
             hypervisor_hostname=args["hypervisor_hostname"],
             has_neutron_db=bool(args["neutron_db_url"]),
-            has_broker=bool(args["rabbit_url"]) and args["strategy"] == "in_place",
+            # What waits in the queues of a host that nova-compute does not serve is not executed by waiting.
+            has_broker=bool(args["rabbit_url"]) and args["strategy"] == "in_place" and args.get("action") != ADOPT,
+            adopt=args["adopt"] if args.get("action") == ADOPT else None,
             commands=Commands(
                 args["stop_command"], args["start_command"], args["mask_command"], args["unmask_command"]
             ),

@@ -51,6 +51,11 @@ def set_name(name: str, state_dir: str) -> None:
         from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import line_edits
 
         line_edits.write(STATIC, f"{name}\n".encode(), state_dir)
+    set_kernel_name(name)
+
+
+def set_kernel_name(name: str) -> None:
+    """Set the kernel's host name alone, if it is another. Raises :class:`HostNameError`."""
     if kernel_name() != name:
         try:
             socket.sethostname(name)

@@ -346,13 +346,15 @@ class HostNames:
                 host_names.set_ovs_external_id(key, external[key][new])
         if name:
             host_names.set_name(name[new], self.state_dir)
+            # A host that was renamed by hand may have had two: the kernel's was another than the static one.
+            host_names.set_kernel_name(_kernel(name, new))
         return {}
 
     def _check(self, lines: t.Sequence[line_edits.LineEdit], name: t.Optional[Params], external: Params) -> None:
         line_edits.check(lines, self.state_dir)
         if name:
             for what, value in _own_names():
-                if value not in (name["before"], name["after"]):
+                if value not in (name["before"], name["after"], _kernel(name, "before")):
                     raise HostStepError(f"{what} is {value}, neither {name['before']} nor {name['after']}")
         current = host_names.ovs_external_ids() if external else {}
         for key, values in external.items():
@@ -365,8 +367,9 @@ class HostNames:
             raise HostStepError(f"these lines differ from the expected lines: {line_edits.describe(left)}")
         name, external = params.get("static_hostname"), params.get("ovs_external_ids") or {}
         for what, value in _own_names() if name else []:
-            if name and value != name[wanted]:
-                raise HostStepError(f"{what} is {value}, not {name[wanted]}")
+            expected = _kernel(name, wanted) if name and what == KERNEL else (name or {})[wanted]
+            if value != expected:
+                raise HostStepError(f"{what} is {value}, not {expected}")
         current = host_names.ovs_external_ids() if external else {}
         for key, values in external.items():
             if current.get(key) != values[wanted]:
@@ -387,9 +390,17 @@ def _line_edits(params: Params, wanted: str) -> t.List[line_edits.LineEdit]:
     return found if wanted == "after" else [edit.reversed() for edit in found]
 
 
+KERNEL = "the kernel's host name"
+
+
+def _kernel(name: Params, wanted: str) -> str:
+    """Return the kernel's host name before or after: the static one, unless the plan found another."""
+    return str(name.get(f"kernel_{wanted}", name[wanted]))
+
+
 def _own_names() -> t.List[t.Tuple[str, str]]:
     kernel, static = host_names.kernel_name(), host_names.static_name()
-    names = [("the kernel's host name", kernel)]
+    names = [(KERNEL, kernel)]
     # None: no static name is set, so that the kernel's is all there is.
     return names if static is None else [*names, ("the static host name", static)]
 
@@ -488,6 +499,47 @@ class IdentityFile:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+class WriteIdentity:
+    """Put the uuid of the host's compute node into its compute_id file, which holds another or is lost."""
+
+    def is_done(self, params: Params) -> Result:
+        """Whether the file holds the uuid."""
+        return {"done": compute_id.read_compute_id(str(params["path"]), True).uuid == params["after"]}
+
+    def apply(self, params: Params) -> Result:
+        """Write it, if the file holds what it held when the plan was made."""
+        return self._replace(params, params["before"], params["after"])
+
+    def verify(self, params: Params) -> Result:
+        """See it there."""
+        if not self.is_done(params)["done"]:
+            raise HostStepError(f"{params['path']} does not hold the uuid {params['after']}")
+        return {"remark": f"{params['path']} holds {params['after']}"}
+
+    def undo(self, params: Params) -> Result:
+        """Write back what was found; a file that did not exist is removed."""
+        return self._replace(params, params["after"], params["before"])
+
+    @staticmethod
+    def _replace(params: Params, leaving: t.Optional[str], wanted: t.Optional[str]) -> Result:
+        path = str(params["path"])
+        found = compute_id.read_compute_id(path, True)
+        if found.exists and found.uuid is not None and found.uuid == wanted:
+            return {}
+        if not found.exists and wanted is None:
+            return {}
+        # Killed between the removal and the new file, it has none of the two.
+        if found.exists and (found.uuid is None or found.uuid != leaving):
+            raise HostStepError(
+                f"{path} holds {found.uuid or found.error or 'nothing'}, not {leaving}", changed_meanwhile=True
+            )
+        if found.exists:
+            os.unlink(path)
+        if wanted is not None:
+            compute_id.create(path, str(wanted))
+        return {}
 
 
 # --- guests -----------------------------------------------------------------------------------------------------
@@ -624,6 +676,7 @@ class HostRunner:
             "ovs_hostname": OvsHostname(),
             "guests_unchanged": GuestsUnchanged(),
             "identity_file": IdentityFile(),
+            "write_identity": WriteIdentity(),
             "end_domains": EndDomains(),
         }
         self._reads: t.Dict[str, t.Callable[[Params], Result]] = {

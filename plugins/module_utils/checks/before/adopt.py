@@ -1,0 +1,165 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Everything that stands against adopting a host that was already renamed, all of it at once. Pure.
+
+First it must be proven whose host it is. Then all preconditions of a rename hold, but for what the host's state itself
+explains: nova-compute refuses to start, and places disagree. They are judged by the level evidence
+(:mod:`adopted_names`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopted_names
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename as rename_checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.adopted_names import Adoption, NotAdoptable
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity
+from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
+from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import NOVA_COMPUTE
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    INFO,
+    Checked,
+    Finding,
+    Subject,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    Index,
+    Items,
+    gather,
+    migration_evidence,
+    migration_subject,
+    open_evacuation,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import FORWARD, RenameRequest
+
+
+def preflight(bundle: Bundle, request: RenameRequest) -> t.Tuple[Checked, t.Optional[Adoption]]:
+    """Return every reason against, and what was found; None: it is not proven whose host it is."""
+    try:
+        adoption = adopted_names.look(bundle, request)
+    except NotAdoptable as refused:
+        # Names that no node has: then it is not the guests who are in the wrong place.
+        wrong_names = any(isinstance(item, Finding) and item.code == "SG119" for item in refused.items)
+        more = [] if wrong_names else [*_guests_elsewhere(bundle, request)]
+        return rename_checks.once(gather([*refused.items, *more])), None
+    checked = rename_checks.preflight_rename(adoption.level, adoption.request)
+    kept = tuple(item for item in checked.findings if not _explained(adoption, item))
+    own = gather([_found(adoption), *_both_directions(bundle, request), *_in_use(adoption), *_network(adoption)])
+    return rename_checks.once(own + Checked(kept, checked.unchecked)), adoption
+
+
+def _guests_elsewhere(bundle: Bundle, request: RenameRequest) -> Items:
+    """SG108: domains that run here though the database has them on another host: nothing may be started before."""
+    host = bundle.hosts.get(request.inventory_name)
+    if host is None or host.domains is None:
+        return
+    index = Index(bundle)
+    names = (request.rename_from, request.rename_to)
+    for item in identity.domains(index, host):
+        if isinstance(item, Finding) and item.code == "SG108" and item.evidence["database"][1] not in names:
+            yield item
+    yield from _both_directions(bundle, request)
+
+
+def _both_directions(bundle: Bundle, request: RenameRequest) -> Items:
+    """SG509: guests that were evacuated from either name: a start of nova-compute would destroy what runs here."""
+    index = Index(bundle)
+    for place, row in index.migrations:
+        if open_evacuation(row) and row.source_compute in (request.rename_from, request.rename_to):
+            remedy = (
+                "Run the playbook return_host for this host first: a guest was evacuated from this host, and its old "
+                "QEMU process may still run here. Start nova-compute only after that."
+            )
+            yield finding("SG509", migration_subject(row), migration_evidence(row, place), remedy, BLOCKER)
+
+
+def _explained(adoption: Adoption, item: Finding) -> bool:
+    """Whether a finding says only what an adoption is for."""
+    wrong = item.evidence.get("wrong")
+    if item.code == "SG118" and wrong == ["this is the host's current name"]:
+        return True
+    known = {
+        adoption.node.hypervisor_hostname,
+        *(row.node for row in adoption.cell.instances or [] if row.host in (adoption.source.host, adoption.goal.host)),
+        *(place for entry in adoption.places if entry.place == "placement" for place in entry.names),
+    }
+    reason = str(item.evidence.get("reason", ""))
+    searched = reason.startswith(f"the run did not search for {adoption.goal.hypervisor_hostname}:")
+    # A row of the host has this name: what else had it would have collided with that row.
+    return item.code == "SG709" and searched and adoption.goal.hypervisor_hostname in known
+
+
+def _found(adoption: Adoption) -> Finding:
+    """SG131: what each place says, and what changes."""
+    request = adoption.request
+    forward = request.adopt == FORWARD
+    goal = adopted_names.NEW if forward else adopted_names.OLD
+    evidence: t.Dict[str, t.Any] = {
+        "goal": adoption.goal.host,
+        "places": {place.place: f"{place.state} ({', '.join(place.names)})" for place in adoption.places},
+        "changes": [place.place for place in adoption.places if place.state != goal],
+    }
+    if adoption.second_service is not None:
+        evidence["second service, deleted at the end"] = adoption.second_service.uuid
+    if adoption.identity_file is not None:
+        evidence["compute_id file, corrected"] = adoption.identity_file.path
+    remedy = (
+        f"No action is needed: this run gives the host the name {adoption.goal.host} in every place. A rollback "
+        "restores what the run found."
+    )
+    subject = Subject("host", request.inventory_name, host=request.rename_from)
+    return finding("SG131", subject, evidence, remedy, INFO)
+
+
+def _in_use(adoption: Adoption) -> Items:
+    """SG107: the service reports itself though no nova-compute runs here: another machine has this name."""
+    cloud, host = adoption.found.cloud, adoption.host
+    up = any(row.id == adoption.service.uuid and row.state == "up" for row in (cloud.services if cloud else None) or [])
+    if not up or host.units is None or host.deployment is None:
+        return
+    units = naming.units_named(host.units, adoption.request.compute_units)
+    runs = any(unit.active_state in ("active", "activating", "deactivating") for unit in units)
+    runs = runs or any(entry.program == NOVA_COMPUTE for entry in host.deployment.processes)
+    if not runs:
+        subject = Subject("host", host.inventory_name, host=adoption.service.host)
+        evidence = {"compute service": adoption.service.uuid, "state": "up", "nova-compute on this host": "not running"}
+        remedy = (
+            "Wait service_down_time seconds (60 by default), then run the same command again. If the service is still "
+            "up, another machine runs nova-compute under this name: find that machine first."
+        )
+        yield finding("SG107", subject, evidence, remedy)
+
+
+def _network(adoption: Adoption) -> Items:
+    """SG305, SG317: names of the network that no step can put right from the middle."""
+    from_plan = adoption.request
+    subject = Subject("host", f"{from_plan.inventory_name}:network", "network", from_plan.rename_from)
+    if adopted_names.ovn_is_mixed(adoption):
+        remedy = (
+            f"Set external_ids:hostname of Open vSwitch to {adoption.source.host}, and wait until neutron shows the "
+            "OVN agents of the host under this name. Then run the same command again, because the run changes OVN "
+            "only if all of its names agree."
+        )
+        places = {place.place: list(place.names) for place in adoption.places if place.place.startswith("neutron")}
+        yield finding("SG317", subject, {"part": "names", **places}, remedy)
+    elif adopted_names.needs_neutron_database(adoption):
+        remedy = (
+            "Set neutron_db_url: neutron has agents or ports under both names, and only with its database the run can "
+            "give them one name."
+        )
+        yield finding("SG305", subject, {"goal": adoption.goal.host, "neutron_db_url": "not set"}, remedy)
+
+
+def with_answer(bundle: Bundle, request: RenameRequest, rehearsal: t.Any) -> Bundle:
+    """Return the evidence with what libvirt would call the host."""
+    facts = bundle.hosts[request.inventory_name]
+    return dataclasses.replace(
+        bundle, hosts={**bundle.hosts, request.inventory_name: dataclasses.replace(facts, rehearsal=rehearsal)}
+    )

@@ -1,0 +1,276 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A host renamed by hand in any subset of places: forward like a complete rename, back like the beginning."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopt as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopted_names
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import standing
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import PlanError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import adopt
+from ansible_collections.stackguard.nova.tests.unit import builders, handmade
+
+#: States of each style and direction.
+STATES = 100
+#: Why a host may be refused though its identity is proven: nothing of this was made here.
+LISTED = {"SG203"}
+
+
+def request(style, direction, **changes):
+    old, (new, node, _own) = builders.STYLES[style](1).host, handmade.GOALS[style]
+    given = {"has_neutron_db": True, "hypervisor_hostname": node, **changes}
+    return RenameRequest("compute1", old, new, "op1", adopt=direction, **given)
+
+
+def judged(bundle, wanted):
+    checked, adoption = checks.preflight(bundle, wanted)
+    refused = standing(checked.findings, [])
+    return refused, adoption
+
+
+def proven(cloud, found, style, direction, states=()):
+    """Carry the adoption of a found world out, and return the world that it ends in, and its steps."""
+    bundle = handmade.bundle_of(cloud, found, states)
+    refused, adoption = judged(bundle, request(style, direction))
+    assert not refused, [(item.code, item.object, item.evidence) for item in refused]
+    plan = adopt.plan(adoption)
+    world = found.copy()
+    handmade.Executor(world).forward(plan.steps)
+    return world, plan
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+@pytest.mark.parametrize("style", sorted(handmade.GOALS))
+def test_any_subset_of_places(style, direction, capsys):
+    refusals = collections.Counter()
+    for seed in range(STATES):
+        rng = handmade.rng_of(f"{style} {direction} {seed}")
+        cloud, before = handmade.begun(style, guests=rng.choice((1, 2, 3)), release=rng.choice((27, 28, 34)))
+        after = handmade.completed(before, style)
+        found, done = handmade.spoiled(before, after, rng, style)
+        states = rng.choice(((), ("masked",), ()))
+        bundle = handmade.bundle_of(cloud, found, states)
+        refused, adoption = judged(bundle, request(style, direction))
+        if refused:
+            codes = {item.code for item in refused}
+            assert codes <= LISTED, (seed, done, [(item.code, item.object, item.evidence) for item in refused])
+            refusals[", ".join(sorted(codes))] += 1
+            continue
+        plan = adopt.plan(adoption)
+        world = found.copy()
+        executor = handmade.Executor(world)
+        executor.forward(plan.steps)
+        assert world == (after if direction == "forward" else before), (seed, done)
+        executor.backward(plan.steps)
+        kept = [step.params for step in plan.steps if step.action == "found_neutron"]
+        if not (kept and not kept[0]["found_agents"] and kept[0]["ports"]):
+            assert world == found, (seed, done)
+        # Killed after any step, and taken back.
+        count = rng.randrange(len(plan.steps))
+        world = found.copy()
+        executor = handmade.Executor(world)
+        executor.forward(plan.steps[:count])
+        executor.backward(plan.steps[:count])
+        if not (kept and not kept[0]["found_agents"] and kept[0]["ports"]):
+            assert world == found, (seed, count, done)
+    with capsys.disabled():
+        print(f"\n{style} {direction}: {sum(refusals.values())} of {STATES} refused {dict(refusals)}")
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+@pytest.mark.parametrize("style", sorted(handmade.GOALS))
+def test_rows_that_are_there_twice_or_not_at_all(style, direction, capsys):
+    refusals = collections.Counter()
+    for seed in range(STATES):
+        rng = handmade.rng_of(f"twice {style} {direction} {seed}")
+        cloud, before = handmade.begun(style, guests=2, release=rng.choice((27, 28, 34)))
+        after = handmade.completed(before, style)
+        found, done = handmade.spoiled(before, after, rng, style)
+        done += handmade.twice_or_missing(found, before, after, rng)
+        bundle = handmade.bundle_of(cloud, found)
+        refused, adoption = judged(bundle, request(style, direction))
+        if refused:
+            codes = {item.code for item in refused}
+            assert codes <= LISTED, (seed, done, [(item.code, item.object, item.evidence) for item in refused])
+            refusals[", ".join(sorted(codes))] += 1
+            continue
+        plan = adopt.plan(adoption)
+        world = found.copy()
+        executor = handmade.Executor(world)
+        executor.forward(plan.steps)
+        wanted = after if direction == "forward" else before
+        assert handmade.without_repeats(world) == handmade.without_repeats(wanted), (seed, done)
+        undone = [step for step in plan.steps if step.name != "remove_second"]
+        world = found.copy()
+        executor = handmade.Executor(world)
+        executor.forward(undone)
+        executor.backward(undone)
+        # Agents and their ports come back by themselves: an agent that starts makes its record.
+        world.agents, world.ports = found.agents, found.ports
+        assert world == found, (seed, done)
+    with capsys.disabled():
+        told = f"{sum(refusals.values())} of {STATES} refused {dict(refusals)}"
+        print(f"\n{style} {direction}, rows twice or missing: {told}")
+
+
+# --- refused ---------------------------------------------------------------------------------------------------
+
+
+def renamed_os(style="short"):
+    """The demo's host: hostnamectl, and nova-compute refuses to start."""
+    cloud, before = handmade.begun(style)
+    found = before.copy()
+    found.static = found.kernel = handmade.completed(before, style).kernel
+    return builders.Cloud(handmade.bundle_of(cloud, found))
+
+
+def codes(bundle, wanted=None, direction="forward"):
+    refused, _adoption = judged(bundle, wanted or request("short", direction))
+    return {item.code for item in refused}
+
+
+def test_the_demos_host_is_not_refused():
+    assert codes(renamed_os().bundle) == codes(renamed_os().bundle, direction="back") == set()
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+def test_a_guest_that_lives_elsewhere_while_its_qemu_runs_here_comes_first(direction):
+    uuid = builders.guest(1, 1)
+    moved = {"host": "compute2", "node": "compute2", "compute_id": 202}
+    cloud = renamed_os().change("instances", {"uuid": uuid}, **moved)
+    assert "SG108" in codes(cloud.bundle, direction=direction)
+
+
+@pytest.mark.parametrize("source", ["compute1", "renamed1"])
+@pytest.mark.parametrize("direction", ["forward", "back"])
+def test_an_evacuation_from_either_name_that_was_not_cleaned_up_is_refused(source, direction):
+    cloud = renamed_os().migrate(builders.guest(1, 1), source, "compute2", "done", kind="evacuation")
+    assert "SG509" in codes(cloud.bundle, direction=direction)
+
+
+def test_it_is_told_even_where_the_identity_is_not_proven():
+    uuid = builders.guest(1, 1)
+    cloud = renamed_os().change("instances", {"uuid": uuid}, host="compute2", node="compute2", compute_id=202)
+    cloud = cloud.change("compute_id_files", {"exists": True}, exists=False, uuid=None)
+    assert {"SG101", "SG108"} <= codes(cloud.bundle)
+
+
+def test_a_lost_file_on_a_host_without_guests_proves_nothing():
+    cloud, before = handmade.begun("short", guests=0)
+    found = before.copy()
+    found.kernel, found.compute_id = "renamed1", None
+    assert codes(handmade.bundle_of(cloud, found)) == {"SG101"}
+
+
+def test_a_file_of_another_hosts_node_is_refused():
+    cloud = renamed_os().change("compute_id_files", {"exists": True}, uuid=builders.node(2))
+    assert codes(cloud.bundle) & {"SG102", "SG205"}
+
+
+def test_files_that_contradict_each_other_are_refused():
+    cloud = renamed_os().change("compute_id_files", {"exists": False}, exists=True, uuid=builders.uid("another"))
+    assert "SG103" in codes(cloud.bundle)
+
+
+def test_another_hosts_name_is_refused():
+    wanted = RenameRequest("compute1", "compute2", "renamed1", "op1", adopt="forward", has_neutron_db=True)
+    assert codes(renamed_os().bundle, wanted) & {"SG205", "SG107", "SG106"}
+
+
+def test_names_that_no_node_has_are_refused():
+    cloud = renamed_os().change("compute_id_files", {"exists": True}, exists=False, uuid=None)
+    wanted = RenameRequest("compute1", "never", "neither", "op1", adopt="back", has_neutron_db=True)
+    assert codes(cloud.bundle, wanted) == {"SG119"}
+
+
+def test_a_service_that_reports_itself_without_this_host_is_another_machines():
+    cloud = renamed_os().change("api_services", {"id": builders.service(1)}, state="up")
+    deployment = dataclasses.replace(cloud.bundle.hosts["compute1"].deployment, processes=[])
+    assert "SG107" in codes(cloud.host("compute1", deployment=deployment).bundle)
+    # nova-compute still runs under the name that it had when it started.
+    assert codes(cloud.bundle) == set()
+
+
+@pytest.mark.parametrize("part", ["compute_id_files", "domains", "libvirt", "nova_conf"])
+def test_what_was_not_read_is_never_guessed(part):
+    assert codes(renamed_os().host("compute1", **{part: None}).bundle) == {"SG709"}
+
+
+def test_databases_and_apis_must_have_been_read():
+    assert codes(renamed_os().without("cloud").bundle) == {"SG709"}
+    assert codes(renamed_os().without("databases").bundle) == {"SG709"}
+    assert codes(renamed_os().unreachable("compute1").bundle) == {"SG114"}
+
+
+def test_a_second_node_with_guests_is_nobodys_to_remove():
+    cloud, before = handmade.begun("short")
+    after, found = handmade.completed(before, "short"), before.copy()
+    found.services[handmade.SECOND_SERVICE] = after.services[101]
+    found.nodes[handmade.SECOND_NODE] = after.nodes[201]
+    made = builders.Cloud(handmade.bundle_of(cloud, found))
+    assert codes(made.bundle) == set()
+    made = made.change("instances", {"id": 1001}, compute_id=handmade.SECOND_NODE, host="renamed1", node="renamed1")
+    assert "SG205" in codes(made.bundle)
+
+
+def test_a_node_that_belongs_to_the_second_service_by_its_id_would_be_deleted_with_it():
+    cloud, before = handmade.begun("short")
+    found = before.copy()
+    found.services[handmade.SECOND_SERVICE] = "renamed1"
+    made = builders.Cloud(handmade.bundle_of(cloud, found)).change(
+        "compute_nodes", {"id": 201}, service_id=handmade.SECOND_SERVICE
+    )
+    assert "SG203" in codes(made.bundle)
+
+
+def test_both_names_in_neutron_need_its_database():
+    cloud = renamed_os().change("agents", {"id": builders.uid("agent", 1)}, host="renamed1")
+    wanted = request("short", "forward", has_neutron_db=False)
+    assert "SG305" in codes(cloud.bundle, wanted)
+    with pytest.raises(PlanError, match="neutron_db_url"):
+        adopt.plan(adopted_names.look(cloud.bundle, wanted))
+
+
+def test_a_host_with_one_name_in_every_place_has_nothing_to_adopt():
+    cloud, before = handmade.begun("short")
+    bundle = handmade.bundle_of(cloud, before, ("up",))
+    assert adopted_names.is_settled(adopted_names.look(bundle, request("short", "back")))
+    assert not adopted_names.is_settled(adopted_names.look(bundle, request("short", "forward")))
+    stopped = handmade.bundle_of(cloud, before)
+    assert not adopted_names.is_settled(adopted_names.look(stopped, request("short", "back")))
+
+
+def test_only_libvirts_name_changed():
+    """From a short name to one with a domain: CONF.host stays, and what Nova takes from libvirt changes."""
+    cloud, before = handmade.begun("short")
+    found = before.copy()
+    address, name = found.hosts.split()
+    found.hosts = f"{address} {name}.example.org {name}"
+    bundle = handmade.bundle_of(cloud, found)
+    for direction, node in (("forward", "compute1.example.org"), ("back", "compute1")):
+        wanted = RenameRequest(
+            "compute1",
+            name,
+            name,
+            "op1",
+            adopt=direction,
+            has_neutron_db=True,
+            hypervisor_hostname=f"{name}.example.org",
+        )
+        refused, adoption = judged(bundle, wanted)
+        assert not refused, [(item.code, item.object, item.evidence) for item in refused]
+        world = found.copy()
+        handmade.Executor(world).forward(adopt.plan(adoption).steps)
+        assert world.nodes == {201: ("compute1", node)}
+        assert {names[:2] for names in world.instances.values()} == {("compute1", node)}
+        assert world.providers[builders.node(1)] == world.libvirt() == node
+        assert world.services == before.services and world.ports == before.ports
