@@ -13,7 +13,6 @@ import dataclasses
 import os
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import DOCKER, PODMAN
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import NovaConf
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph.rbd import RbdOptions
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import deployment, nova_compute
@@ -63,13 +62,4 @@ def container_of(files: t.Sequence[str], service: nova_compute.Service) -> t.Opt
     if not kolla and inside is None:
         return None
     folder = os.path.dirname(nova_compute.KOLLA_CONF) if kolla else None
-    return ContainerFiles(inside, folder, () if inside is None else _command(inside))
-
-
-def _command(pid: int) -> t.Tuple[str, ...]:
-    """Return the words that run a program in the container of a process, or none where no engine is known to."""
-    try:
-        engine, number = deployment.container(deployment.control_groups(pid))
-    except OSError:
-        return ()
-    return (engine, "exec", number) if engine in (PODMAN, DOCKER) and number is not None else ()
+    return ContainerFiles(inside, folder, () if inside is None else deployment.words_into(inside))

@@ -197,6 +197,15 @@ def container(groups: t.Iterable[str]) -> t.Tuple[t.Optional[str], t.Optional[st
     return None, None
 
 
+def words_into(pid: int, proc: str = "/proc") -> t.Tuple[str, ...]:
+    """Return the words that run a program in the container of a process; none: no engine is known that could."""
+    try:
+        engine, number = container(control_groups(pid, proc))
+    except OSError:
+        return ()
+    return (engine, "exec", number) if engine in (PODMAN, DOCKER) and number is not None else ()
+
+
 def unit_of(groups: t.Iterable[str]) -> t.Optional[str]:
     """Return the system's service that a process is in; None: it is in none."""
     for group in groups:

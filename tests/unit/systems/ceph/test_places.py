@@ -31,7 +31,7 @@ def found(monkeypatch):
     """Files of the container that are somewhere on the host."""
     known = {}
     monkeypatch.setattr(ContainerFiles, "on_host", lambda _self, path: known.get(path))
-    monkeypatch.setattr(deployment, "control_groups", lambda _pid: [deployed.SCOPES["podman"]])
+    monkeypatch.setattr(deployment, "control_groups", lambda *_given: [deployed.SCOPES["podman"]])
     return known
 
 
@@ -80,12 +80,12 @@ def test_what_the_operator_gives_is_the_hosts(found):
 )
 def test_commands_run_in_the_containers_of_known_engines_only(found, monkeypatch, group, words):
     found["/etc/ceph/ceph.conf"] = "/x"
-    monkeypatch.setattr(deployment, "control_groups", lambda _pid: [group])
+    monkeypatch.setattr(deployment, "control_groups", lambda *_given: [group])
     assert places.options(NOVA, CONTAINED).files.command == words
 
 
 def test_a_process_that_has_ended_has_no_container(found, monkeypatch):
-    def gone(_pid):
+    def gone(*_given):
         raise FileNotFoundError
 
     found["/etc/ceph/ceph.conf"] = "/x"
