@@ -26,6 +26,7 @@ HOST, OTHER, PACKAGED = "compute1", "compute2", "compute3"
 #: Where a host's own Python finds what it needs for Ceph, and the commands.
 BINDINGS = "/usr/lib/python3/dist-packages/{rbd,rados}.cpython-*.so"
 COMMANDS = "/usr/bin/{rbd,ceph}"
+SWITCH = "/usr/bin/ovs-vsctl"
 
 
 @pytest.fixture(scope="module")
@@ -135,9 +136,13 @@ def test_an_audit_decides_everything_and_forecasts_a_start(clean, books):
 
 def test_an_audit_of_a_host_whose_bindings_are_in_its_container(clean, books):
     boot(clean, "run", 1)
-    with hidden(clean, HOST, BINDINGS, COMMANDS), hidden(clean, OTHER, BINDINGS, COMMANDS):
+    with hidden(clean, HOST, BINDINGS, COMMANDS, SWITCH), hidden(clean, OTHER, BINDINGS, COMMANDS, SWITCH):
         # The commands list a pool without its watchers.
-        audited(clean, books, 1, {"SG507"})
+        done = audited(clean, books, 1, {"SG507"})
+    hosts = json.loads((done.directory / "reports" / "evidence.json").read_text())["hosts"]
+    known = {name: (facts["ovs_external_ids"], facts["ovs_version"]) for name, facts in hosts.items()}
+    assert {ids["hostname"] for ids, _version in (known[HOST], known[OTHER])} == {HOST, OTHER}, known
+    assert known[HOST][1] == known[PACKAGED][1], "its version"
 
 
 def test_an_audit_forecasts_what_a_stopped_nova_compute_does(clean, books):
