@@ -63,6 +63,7 @@ NEIGHBOURS = {
     ("systems/host/doctor.py", "ceph"),
     ("systems/ceph/guard_snapshots.py", "host"),  # runs on the host whose nova.conf names the pool
     ("systems/ceph/rbd.py", "host"),
+    ("systems/ceph/places.py", "host"),  # nova.conf, and the container of nova-compute, say where Ceph is
 }
 #: Rooms whose files do no I/O.
 PURE = ("model", "name_places", "capacity", "checks", "plans", "reports")

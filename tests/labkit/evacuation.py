@@ -120,7 +120,7 @@ def let_up(lab, host):
     It does that where it starts, which takes a while: one that was there before the last evacuation had ended, and so
     never will, is started again.
     """
-    began, started = time.monotonic(), []
+    began, started, unit = time.monotonic(), [], guestkit.compute_unit(lab, host)
 
     def done():
         service = lab.service(host)
@@ -130,7 +130,7 @@ def let_up(lab, host):
                 lab.compute("PUT", f"/os-services/{service['id']}", body, "2.53")
             except openstack.exceptions.BadRequestException:
                 if not started and time.monotonic() - began > STARTS:
-                    started.append(lab.ssh(host, "systemctl restart nova-compute", check=False))
+                    started.append(lab.ssh(host, f"systemctl restart {unit}", check=False))
                 return None
         return True
 

@@ -57,6 +57,11 @@ def wait_for(lab, identity, status, timeout=180, **expected):
     return waiting.until(lambda: f"{status} {expected}, is {lab.server(identity)['status']}", seen, timeout)
 
 
+def compute_unit(lab, host):
+    """What starts nova-compute on a host: a package's unit, or that of kolla-ansible's container."""
+    return "kolla-nova_compute-container" if lab.info["hosts"][host].get("containers") else "nova-compute"
+
+
 def reports(lab, host):
     """How often nova-compute of a host has reported. It begins when its start has ended, forced down or not."""
     return lab.value("cell1", "SELECT report_count FROM services WHERE host = %s AND deleted = 0", host)

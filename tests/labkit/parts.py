@@ -97,6 +97,7 @@ OVN_KILLED = ("tests/crash/test_6_ovn.py",)
 OVN_RENAME = "tests/integration/test_4_ovn_rename.py"
 OVN_SETUP_TESTS = "tests/integration/test_6_ovn_setups.py"
 KOLLA = "tests/integration/test_7_kolla.py"
+KOLLA_OPERATIONS = "tests/integration/test_8_kolla_operations.py"
 #: Two hosts with containers, the third with packages.
 KOLLA_HOSTS = "kolla:compute1,compute2"
 STATES = "tests/integration/test_forecast_states.py"
@@ -175,6 +176,11 @@ PARTS = {
     "kolla": MatrixPart(
         "hosts with containers: their names, restarts and power failures, under podman with Open vSwitch",
         (KOLLA,),
+        Shape(l2="ovs", deploy=KOLLA_HOSTS),
+    ),
+    "operations-kolla": MatrixPart(
+        "hosts with containers: doctor, audit, moves, drain, resize, links, evacuation, return, under podman",
+        (KOLLA_OPERATIONS,),
         Shape(l2="ovs", deploy=KOLLA_HOSTS),
     ),
     "kolla-docker": _kolla_of("the same under docker", engine="docker"),

@@ -46,6 +46,8 @@ _REFUSED = (401, 403)
 #: Operations that fence by Ceph's blocklist and lift such a fence, and what each does to the list.
 _BLOCKLISTING = {"evacuate_host": ("add", "remove"), "return_host": ("remove",)}
 _PLAIN = re.compile(r"\w+\Z")
+#: How a host reached Ceph: by the bindings, not by commands.
+_BY_BINDINGS = "library"
 
 
 def judge(
@@ -366,7 +368,10 @@ def _libvirt(result: t.Callable[..., Result], state: HostState) -> Result:
     if state.libvirt_binding is False:
         return result("libvirt", FAILED, "python3-libvirt is missing", _install(state, "libvirt"))
     if state.libvirt is None:
-        fix = "systemctl status libvirtd virtqemud; virsh --readonly --connect qemu:///system uri"
+        fix = (
+            "systemctl status libvirtd virtqemud kolla-nova_libvirt-container; "
+            "virsh --readonly --connect qemu:///system uri"
+        )
         return result("libvirt", FAILED, f"libvirt does not answer: {state.why('libvirt')}", fix)
     return result("libvirt", OK, f"libvirt {state.libvirt}, through python3-libvirt")
 
@@ -376,11 +381,17 @@ def _rbd(result: t.Callable[..., Result], state: HostState) -> Result:
         return result("rbd", NOT_CHECKED, "nova.conf was not read, so the place of the images is not known")
     if state.images_type != "rbd":
         return result("rbd", OK, f"not needed: images_type is {state.images_type}")
-    if state.ceph_by_command:
-        return result("rbd", OK, "not needed: the Ceph commands run inside a container")
-    if not state.rbd_binding:
+    if state.ceph is not None:
+        way = "python3-rbd and python3-rados" if state.ceph.via == _BY_BINDINGS else "the commands rbd and ceph"
+        return result("rbd", OK, f"Ceph cluster {state.ceph.fsid} answers, through {way}")
+    if not state.ceph_by_command and not state.rbd_binding:
         return result("rbd", FAILED, "python3-rbd or python3-rados is missing", _install(state, "rbd"))
-    return result("rbd", OK, "python3-rbd and python3-rados")
+    user = f" --id {_shell(state.ceph_user)}" if state.ceph_user else ""
+    fix = (
+        f"ceph{user} fsid    (if the Ceph configuration of nova-compute is in another place on the host, set "
+        "doctor_ceph_conf)"
+    )
+    return result("rbd", FAILED, f"Ceph does not answer: {state.why('ceph')}", fix)
 
 
 def _caps(result: t.Callable[..., Result], asked: Asked, state: HostState) -> Result:

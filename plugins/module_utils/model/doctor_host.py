@@ -45,6 +45,14 @@ class CephCaps:
 
 
 @dataclasses.dataclass(frozen=True)
+class CephAccess:
+    """A Ceph cluster that answered the host. ``via``: the bindings (C(library)) or the commands (C(command))."""
+
+    fsid: str
+    via: str
+
+
+@dataclasses.dataclass(frozen=True)
 class HostState:
     """What one host shows of itself. None: not read, and ``unread`` says why."""
 
@@ -65,6 +73,8 @@ class HostState:
     rbd_binding: t.Optional[bool] = None
     #: Whether Ceph is reached by commands in a container, which need no binding.
     ceph_by_command: bool = False
+    #: The cluster of nova-compute's disks, where it answered.
+    ceph: t.Optional[CephAccess] = None
     ceph_user: t.Optional[str] = None
     caps: t.Optional[CephCaps] = None
     journals: t.Optional[Directory] = None

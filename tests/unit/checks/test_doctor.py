@@ -25,7 +25,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor impor
     DoctorHost,
     RightsProbe,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import CephCaps, Directory, HostState
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import (
+    CephAccess,
+    CephCaps,
+    Directory,
+    HostState,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import doctor as reports
 
 #: What decides a part: who needs the lock of the databases, neutron's database, and rights in Ceph.
@@ -33,6 +38,7 @@ ALL = ("audit", "rename_host", "evacuate_host", "return_host", "repair_links")
 NOW = ClockOffset(-0.5, 0.4)
 JOURNALS = Directory("/var/lib/stackguard", "/var/lib/stackguard", True, 0, 0o700, True, False, 5000, 0)
 CAPS = CephCaps("client.nova", 'profile rbd, allow command "osd blocklist" with blocklistop=rm', "profile rbd", "")
+CEPH = CephAccess("1f0a", "library")
 HOST = HostState(
     inventory_name="compute1",
     python="3.11.2",
@@ -47,6 +53,7 @@ HOST = HostState(
     libvirt_binding=True,
     rbd_binding=True,
     ceph_user="nova",
+    ceph=CEPH,
     caps=CAPS,
     journals=JOURNALS,
 )
@@ -298,6 +305,12 @@ def test_no_host_at_all_is_a_failure():
     assert judged(hosts=())["compute", "reached"].state == FAILED
 
 
+def test_a_host_shows_which_ceph_answers_and_how():
+    assert host_part("rbd").seen == "Ceph cluster 1f0a answers, through python3-rbd and python3-rados"
+    found = host_part("rbd", ceph=CephAccess("1f0a", "command"))
+    assert found.seen == "Ceph cluster 1f0a answers, through the commands rbd and ceph"
+
+
 def test_a_host_that_does_not_answer_says_so_in_a_sentence():
     found = judged(hosts=[DoctorHost("compute9", kind="unreachable", reason="Connection refused")])
     assert found["compute9", "reached"].seen == "compute9 does not answer Ansible: Connection refused"
@@ -321,11 +334,13 @@ def test_a_python_that_is_too_old():
         ("nova_conf", {"nova_conf_files": None}, FAILED, "doctor_nova_conf_files"),
         ("libvirt", {"libvirt": None, "libvirt_binding": False}, FAILED, "apt-get install python3-libvirt "),
         ("libvirt", {"libvirt": None}, FAILED, "systemctl status libvirtd"),
-        ("rbd", {"rbd_binding": False}, FAILED, "apt-get install python3-rbd python3-rados"),
-        ("rbd", {"rbd_binding": False, "packages": "dnf"}, FAILED, "dnf install python3-rbd"),
-        ("rbd", {"rbd_binding": False, "ceph_by_command": True}, OK, ""),
-        ("rbd", {"rbd_binding": False, "images_type": "qcow2"}, OK, ""),
-        ("rbd", {"images_type": None}, NOT_CHECKED, ""),
+        ("rbd", {"ceph": None, "rbd_binding": False}, FAILED, "apt-get install python3-rbd python3-rados"),
+        ("rbd", {"ceph": None, "rbd_binding": False, "packages": "dnf"}, FAILED, "dnf install python3-rbd"),
+        ("rbd", {"ceph": None, "rbd_binding": False, "ceph_by_command": True}, FAILED, "ceph --id nova fsid"),
+        ("rbd", {"ceph": None}, FAILED, "doctor_ceph_conf"),
+        ("rbd", {"ceph": CephAccess("1f0a", "command"), "rbd_binding": False}, OK, ""),
+        ("rbd", {"ceph": None, "rbd_binding": False, "images_type": "qcow2"}, OK, ""),
+        ("rbd", {"ceph": None, "images_type": None}, NOT_CHECKED, ""),
         ("ceph_caps", {"caps": None}, NOT_CHECKED, "ceph auth get client.nova"),
         ("ceph_caps", {"caps": None, "images_type": "qcow2"}, OK, ""),
         ("ceph_caps", {"caps": None, "images_type": None}, NOT_CHECKED, "doctor_ceph_reader"),

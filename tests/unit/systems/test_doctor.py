@@ -14,7 +14,11 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import DoctorHost
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import CephCaps, HostState
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import (
+    CephAccess,
+    CephCaps,
+    HostState,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import planned
 from ansible_collections.stackguard.nova.plugins.module_utils.records import answers
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import doctor as api
@@ -82,6 +86,11 @@ class FakeCeph:
     def __init__(self, answer):
         self.answer, self.asked = answer, []
 
+    via = rbd.LIBRARY
+
+    def fsid(self):
+        return "1f0a"
+
     def caps(self, entity):
         self.asked.append(entity)
         if isinstance(self.answer, Exception):
@@ -102,8 +111,19 @@ def test_caps_are_read_by_auth_get_and_the_key_stays_where_it_is(tmp_path, conf,
     monkeypatch.setattr(rbd, "connect", connect)
     state = read(tmp_path, nova_conf_files=(conf,), ceph_reader=reader)
     assert state.caps == CephCaps("client.nova", "profile rbd", "profile rbd", "")
-    assert (opened, ceph.asked) == ([reader or "nova"], ["client.nova"])
+    assert state.ceph == CephAccess("1f0a", "library")
+    # Ceph is reached as nova-compute reaches it, whoever reads the caps.
+    assert (opened, ceph.asked) == (["nova", reader or "nova"], ["client.nova"])
     assert KEY not in repr(state) + repr(facts.to_plain(state))
+
+
+def test_a_ceph_that_does_not_answer_is_unread(tmp_path, conf, monkeypatch):
+    def connect(_options):
+        raise rbd.CephError("Ceph pool vms: no such keyring")
+
+    monkeypatch.setattr(rbd, "connect", connect)
+    state = read(tmp_path, nova_conf_files=(conf,), caps=False)
+    assert (state.ceph, state.why("ceph")) == (None, "Ceph pool vms: no such keyring")
 
 
 @pytest.mark.parametrize(

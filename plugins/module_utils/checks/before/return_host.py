@@ -619,9 +619,8 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
         # Not the host: an override for a host without a unit does not pass what runs there.
         subject = Subject("service", f"{facts.inventory_name}:nova-compute", host=conf_host(facts))
         remedy = (
-            "Stop and mask nova-compute, then run return_host again: systemctl mask --now nova-compute. A process "
-            "outside its unit does not stop with the unit: stop the container of the process, or end the process "
-            "(kill PID)."
+            f"{_stopping(facts)} A process outside its unit does not stop with the unit: stop the container of the "
+            "process, or end the process (kill PID)."
         )
         yield finding("SG510", subject, {"runs": running}, remedy, BLOCKER)
     elif not _compute_units(facts):
@@ -631,6 +630,18 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
             "SG510 for this host."
         )
         yield finding("SG510", host_subject(facts), evidence, remedy, BLOCKER)
+
+
+def _stopping(facts: HostFacts) -> str:
+    """Return how nova-compute is kept stopped: a unit file below /etc, as kolla-ansible's, cannot be masked."""
+    own = [unit.name for unit in _compute_units(facts) if (unit.fragment_path or "").startswith("/etc/systemd/system/")]
+    if not own:
+        return "Stop and mask nova-compute, then run return_host again: systemctl mask --now nova-compute."
+    names = " ".join(own)
+    return (
+        f"Stop and disable nova-compute, then run return_host again: systemctl disable --now {names}. After the "
+        f"return, enable nova-compute again: systemctl enable --now {names}."
+    )
 
 
 #: How units of nova-compute are called, those of containers too.

@@ -28,7 +28,7 @@ from concurrent import futures
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import BlocklistEntry, RbdImage
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import addresses as ceph_addresses
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import rbd
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import places, rbd
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph.rbd import (
     Ceph,
     CephError,
@@ -36,7 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph.rbd i
     RbdOptions,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import nova_compute
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import Parts, ReadError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError, Parts, ReadError
 
 PREFIX = "stackguard-"
 #: Snapshots at the same time. Each waits for the monitors' next round (C(paxos_propose_interval), a second), and all
@@ -71,20 +71,19 @@ def options_of(
 
     Raises ReadError or ConfError where nova.conf cannot be read, or keeps no disks in Ceph.
     """
-    if pool and user:
-        return RbdOptions(pool, user, conf, tuple(command))
     service = nova_compute.find_service("nova-compute", units)
-    nova = nova_compute.nova_facts(nova_compute.load(files, (), service), service)
+    try:
+        nova = nova_compute.nova_facts(nova_compute.load(files, (), service), service)
+    except HostError:
+        if not (pool and user):
+            raise
+        # The operator says all that is needed, of a host that need not be a compute host.
+        return RbdOptions(pool, user, conf, tuple(command))
     if not pool and nova.images_type != "rbd":
         raise ReadError(
             f"images_type is {nova.images_type}, so this host has no disks in Ceph. Set the name of the pool"
         )
-    return RbdOptions(
-        pool or nova.images_rbd_pool or "",
-        user or nova.rbd_user,
-        conf or nova.images_rbd_ceph_conf,
-        tuple(command),
-    )
+    return places.options(nova, service, pool, user, conf, command)
 
 
 def expect_cluster(ceph: Ceph, fsid: t.Optional[str] = None) -> str:

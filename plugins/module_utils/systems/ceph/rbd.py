@@ -30,6 +30,7 @@ import contextlib
 import dataclasses
 import json
 import re
+import shutil
 import socket
 import subprocess
 import typing as t
@@ -52,6 +53,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts i
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import addresses as ceph_addresses
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import commands
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.container_files import ContainerFiles
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import (
     HostError,
     Parts,
@@ -68,6 +70,7 @@ PARALLEL_PROCESSES = 4
 _PROBE_SECONDS = 1
 
 AUTO, LIBRARY, COMMAND = "auto", "library", "command"
+PROGRAMS = ("rbd", "ceph")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _ENOENT, _EACCES, _EEXIST, _EINVAL = 2, 13, 17, 22
 #: What the list is called: since Pacific, and before.
@@ -102,6 +105,8 @@ class RbdOptions:
     """Where the disks are, and how Ceph is reached. ``user`` is without ``client.``; None: Ceph's own defaults.
 
     ``command``: words put before C(rbd) and C(ceph), such as C(docker exec nova_compute); they imply the commands.
+    ``files``: those of nova-compute's container, where it runs in one: its keyrings are in there. ``inside``: what
+    ``conf`` is called in there.
     """
 
     pool: str
@@ -109,6 +114,8 @@ class RbdOptions:
     conf: t.Optional[str] = None
     command: t.Tuple[str, ...] = ()
     via: str = AUTO
+    files: t.Optional[ContainerFiles] = None
+    inside: t.Optional[str] = None
 
 
 class Ceph(t.Protocol):
@@ -348,7 +355,7 @@ def connect(options: RbdOptions) -> t.Iterator[Ceph]:
     if library is None and options.via == LIBRARY:
         raise CephError("install python3-rbd: the Python bindings of Ceph are missing on this host")
     if library is None:
-        yield _Commands(options)
+        yield _Commands(by_commands(options))
         return
     rados, rbd = library
     try:
@@ -369,6 +376,18 @@ def connect(options: RbdOptions) -> t.Iterator[Ceph]:
         client.shutdown()
 
 
+def by_commands(options: RbdOptions) -> RbdOptions:
+    """Return the options for the commands: those of the host, or where it has none those of nova-compute's container.
+
+    There, a file has the path that it has in the container, and the container knows its keyrings.
+    """
+    if options.files is None or options.inside is None or all(shutil.which(program) for program in PROGRAMS):
+        return options
+    if not options.files.command:
+        return options
+    return dataclasses.replace(options, command=options.files.command, conf=options.inside, files=None, inside=None)
+
+
 def _library() -> t.Optional[t.Tuple[t.Any, t.Any]]:
     try:
         import rados
@@ -384,7 +403,14 @@ def _client(rados: t.Any, options: RbdOptions) -> t.Any:
     client = rados.Rados(conffile=options.conf or "", **given)
     for name in ("client_mount_timeout", "rados_mon_op_timeout", "rados_osd_op_timeout"):
         client.conf_set(name, str(ANSWER))
+    if options.files is not None:
+        client.conf_set("keyring", _on_host(options.files, client.conf_get("keyring")))
     return client
+
+
+def _on_host(files: ContainerFiles, keyrings: str) -> str:
+    """Return the paths of keyrings in their order, each the container's where it has it, else the host's own."""
+    return ",".join(files.on_host(path) or path for path in keyrings.split(",") if path)
 
 
 class _Monitors:
@@ -629,6 +655,7 @@ class _Commands(_Monitors):
 
     def __init__(self, options: RbdOptions) -> None:
         self._options = options
+        self._keyring: t.Optional[str] = None
 
     def fsid(self) -> str:
         answer = self._ceph("fsid")
@@ -733,6 +760,7 @@ class _Commands(_Monitors):
     def _run(self, program: str, words: t.Sequence[str], answers: bool) -> Json:
         options = [f"--id={self._options.user}"] if self._options.user else []
         options += [f"--conf={self._options.conf}"] if self._options.conf else []
+        options += self._keyrings()
         # Commands that answer nothing know no format.
         options += ["--format=json"] if answers else []
         argv = [*self._options.command, program, *words, *options]
@@ -747,6 +775,27 @@ class _Commands(_Monitors):
             said = " ".join(done.stderr.decode("utf-8", "replace").split())[-400:]
             raise _FailedError(f"{shown}: exit status {done.returncode}: {said}", done.returncode)
         return _json(done.stdout.decode("utf-8", "replace"), shown) if answers else None
+
+    def _keyrings(self) -> t.List[str]:
+        """Return the option with the keyrings of nova-compute's container, as Ceph itself would look for them there."""
+        if self._options.files is None:
+            return []
+        if self._keyring is None:
+            given = [f"--id={self._options.user}"] if self._options.user else []
+            given += [f"--conf={self._options.conf}"] if self._options.conf else []
+            told = _told(["ceph-conf", *given, "--show-config-value", "keyring"])
+            self._keyring = _on_host(self._options.files, told.strip())
+        return [f"--keyring={self._keyring}"]
+
+
+def _told(argv: t.Sequence[str]) -> str:
+    try:
+        done = commands.run(argv, ANSWER)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CephError(f"{argv[0]}: {error}") from error
+    if done.returncode:
+        raise CephError(f"{argv[0]}: {' '.join(done.stderr.decode('utf-8', 'replace').split())[-400:]}")
+    return done.stdout.decode("utf-8", "replace")
 
 
 def _not_there(image: RbdImage) -> bool:

@@ -14,7 +14,6 @@ import array
 import errno
 import fcntl
 import glob
-import json
 import os
 import platform
 import re
@@ -34,7 +33,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_f
     PendingFile,
     ServiceProcess,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import mounts, name_spaces, processes, units
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
+    container_files,
+    mounts,
+    name_spaces,
+    processes,
+    units,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import ReadError
 
 #: Programs by whose processes a deployment is told. What a rename must not leave behind is among them.
@@ -57,10 +62,8 @@ SIGNS = (
     "/var/snap/openstack-hypervisor",
     "/openstack/venvs/nova-*",
 )
-#: What the containers of kolla's images are configured by.
-CONFIG_FILES = "/var/lib/kolla/config_files"
 #: Directories of nova-compute's container that are asked for, besides its state_path.
-FOLDERS = (CONFIG_FILES, "/etc/nova", "/var/log/kolla")
+FOLDERS = (container_files.CONFIG_FILES, "/etc/nova", "/var/log/kolla")
 _ENGINES = (
     (KUBERNETES, re.compile(r"kubepods(?:.*([0-9a-f]{64}))?")),
     (PODMAN, re.compile(r"libpod-(?:payload-)?([0-9a-f]{64})")),
@@ -194,6 +197,15 @@ def container(groups: t.Iterable[str]) -> t.Tuple[t.Optional[str], t.Optional[st
     return None, None
 
 
+def words_into(pid: int, proc: str = "/proc") -> t.Tuple[str, ...]:
+    """Return the words that run a program in the container of a process; none: no engine is known that could."""
+    try:
+        engine, number = container(control_groups(pid, proc))
+    except OSError:
+        return ()
+    return (engine, "exec", number) if engine in (PODMAN, DOCKER) and number is not None else ()
+
+
 def unit_of(groups: t.Iterable[str]) -> t.Optional[str]:
     """Return the system's service that a process is in; None: it is in none."""
     for group in groups:
@@ -304,7 +316,8 @@ def _pending(
         return None, "the start time of nova-compute is not known"
     if not files:
         return None, "nova.conf was not read"
-    copied = _copied(folders.get(CONFIG_FILES), root)
+    folder = folders.get(container_files.CONFIG_FILES)
+    copied = {path: inside for inside, path in container_files.copies(folder, root).items()} if folder else {}
     result = []
     for path in files:
         try:
@@ -317,24 +330,6 @@ def _pending(
         except OSError as error:
             return None, f"{path}: {error.strerror}"
     return result, None
-
-
-def _copied(folder: t.Optional[str], root: str) -> t.Dict[str, str]:
-    """Return what kolla's container copies when it starts: the file on the host, and its copy in the container."""
-    if folder is None:
-        return {}
-    try:
-        with open(f"{root}{folder}/config.json", encoding="utf-8") as stream:
-            entries = json.load(stream)["config_files"]
-        pairs = [(str(entry["source"]), str(entry["dest"])) for entry in entries]
-    except (OSError, ValueError, LookupError, TypeError):
-        return {}
-    # A pattern or a directory stands for more than one file.
-    return {
-        f"{folder}{source[len(CONFIG_FILES) :]}": dest
-        for source, dest in pairs
-        if source.startswith(f"{CONFIG_FILES}/") and not glob.has_magic(source) and not dest.endswith("/")
-    }
 
 
 def _equal(path: str, other: str) -> bool:

@@ -19,9 +19,14 @@ import sys
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import CephCaps, Directory, HostState
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import (
+    CephAccess,
+    CephCaps,
+    Directory,
+    HostState,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import NovaConf
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import rbd
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import places, rbd
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import libvirt, nova_compute
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.facts import COMPUTE_UNITS, STATE_DIR
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import Parts, ReadError, within
@@ -70,7 +75,8 @@ def read_state(options: StateOptions) -> HostState:
 
 
 def _of_compute(state: HostState, options: StateOptions, parts: Parts) -> HostState:
-    conf = parts.read("nova_conf", lambda: _nova_conf(options))
+    service = nova_compute.find_service("nova-compute", options.compute_units)
+    conf = parts.read("nova_conf", lambda: _nova_conf(options, service))
     about = parts.read("libvirt", lambda: libvirt.read_identity(options.libvirt_uri))
     state = dataclasses.replace(
         state,
@@ -81,9 +87,13 @@ def _of_compute(state: HostState, options: StateOptions, parts: Parts) -> HostSt
         rbd_binding=_has("rados") and _has("rbd"),
         ceph_user=options.ceph_user or (conf.rbd_user if conf else None),
     )
-    if conf is None or conf.images_type != "rbd" or not options.caps:
+    if conf is None or conf.images_type != "rbd":
         return state
-    return dataclasses.replace(state, caps=parts.read("ceph_caps", lambda: _caps(options, conf, state.ceph_user)))
+    state = dataclasses.replace(state, ceph=parts.read("ceph", lambda: _ceph(options, conf, service)))
+    if not options.caps:
+        return state
+    caps = parts.read("ceph_caps", lambda: _caps(options, conf, service, state.ceph_user))
+    return dataclasses.replace(state, caps=caps)
 
 
 def _has(module: str) -> bool:
@@ -94,20 +104,26 @@ def _has(module: str) -> bool:
     return True
 
 
-def _nova_conf(options: StateOptions) -> NovaConf:
-    service = nova_compute.find_service("nova-compute", options.compute_units)
+def _nova_conf(options: StateOptions, service: nova_compute.Service) -> NovaConf:
     return nova_compute.nova_facts(nova_compute.load(options.nova_conf_files, (), service), service)
 
 
-def _caps(options: StateOptions, conf: NovaConf, user: t.Optional[str]) -> CephCaps:
+def _ceph(options: StateOptions, conf: NovaConf, service: nova_compute.Service) -> CephAccess:
+    # As nova-compute: the user whose caps are read may have its keyring on other hosts.
+    where = places.options(conf, service, None, None, options.ceph_conf, options.ceph_command)
+
+    def read() -> CephAccess:
+        with rbd.connect(where) as ceph:
+            return CephAccess(ceph.fsid(), ceph.via)
+
+    return within(2 * rbd.ANSWER, f"Ceph pool {where.pool}", read)
+
+
+def _caps(options: StateOptions, conf: NovaConf, service: nova_compute.Service, user: t.Optional[str]) -> CephCaps:
     if not user:
         raise ReadError("nova.conf contains no Ceph user ([libvirt] rbd_user)")
-    where = rbd.RbdOptions(
-        pool=conf.images_rbd_pool or "",
-        user=options.ceph_reader or user,
-        conf=options.ceph_conf or conf.images_rbd_ceph_conf,
-        command=options.ceph_command,
-    )
+    reader = options.ceph_reader or user
+    where = places.options(conf, service, None, reader, options.ceph_conf, options.ceph_command)
 
     def read() -> CephCaps:
         with rbd.connect(where) as ceph:

@@ -143,7 +143,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         nova_version=parts.read("nova_version", lambda: nova_compute.nova_version(service)),
         neutron_host=agent[0],
         neutron_host_lines=agent[1],
-        rbd=parts.read("rbd", lambda: _rbd(options, nova)) if options.rbd else None,
+        rbd=parts.read("rbd", lambda: _rbd(options, nova, service)) if options.rbd else None,
         unread=parts.unread,
         definitions=parts.read("definitions", lambda: _definitions(options, read_at, texts))
         if options.definitions
@@ -219,20 +219,15 @@ def _name_users(
     return name_users.read(list(both), conf.config if conf else None)
 
 
-def _rbd(options: HostOptions, nova: t.Optional[NovaConf]) -> RbdFacts:
+def _rbd(options: HostOptions, nova: t.Optional[NovaConf], service: nova_compute.Service) -> RbdFacts:
     # The largest file that is sent: only hosts that are asked for Ceph compile it.
-    from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import rbd
+    from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import places, rbd
 
     if nova is None:
         raise ReadError("nova.conf was not read, so the pool is not known")
     if nova.images_type != "rbd" or not nova.images_rbd_pool:
         raise ReadError(f"images_type is {nova.images_type}, so this host has no disks in Ceph")
-    where = rbd.RbdOptions(
-        pool=nova.images_rbd_pool,
-        user=options.rbd_user or nova.rbd_user,
-        conf=options.rbd_conf or nova.images_rbd_ceph_conf,
-        command=options.ceph_command,
-    )
+    where = places.options(nova, service, None, options.rbd_user, options.rbd_conf, options.ceph_command)
     more = rbd.ReadOptions(options.rbd_open, options.rbd_details, options.rbd_volumes, options.rbd_volume_pools)
     return rbd.read_rbd(where, options.rbd_instances, options.rbd_blocklist, more)
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import socket
 import subprocess
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import commands
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import commands, deployment, processes
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
 
 STATIC = "/etc/hostname"
@@ -96,13 +97,21 @@ def ovs_version() -> t.Optional[str]:
 
 
 def _ovs(*arguments: str) -> str:
-    command = ["ovs-vsctl", f"--timeout={_OVS_TIMEOUT}", *arguments]
+    words = _ovs_container() if shutil.which("ovs-vsctl") is None else ()
+    command = [*words, "ovs-vsctl", f"--timeout={_OVS_TIMEOUT}", *arguments]
     try:
         done = commands.run(command, _PATIENCE, variables={"LC_ALL": "C"})
     except FileNotFoundError:
-        raise HostNameError("Open vSwitch is not installed on this host") from None
+        missing = f"{words[0]} was not found" if words else "Open vSwitch is not installed"
+        raise HostNameError(f"{missing} on this host") from None
     except subprocess.TimeoutExpired:
         raise HostNameError(f"ovs-vsctl: no answer within {_PATIENCE} s") from None
     if done.returncode:
         raise HostNameError(f"ovs-vsctl: {done.stderr.decode('utf-8', 'replace').strip()[:400]}")
     return done.stdout.decode("utf-8", "replace")
+
+
+def _ovs_container() -> t.Tuple[str, ...]:
+    """Return the words that run a program in the container of Open vSwitch, which then has its tools."""
+    found = (deployment.words_into(pid) for pid in processes.running("ovs-vswitchd"))
+    return next((words for words in found if words), ())

@@ -18,6 +18,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import NovaConf
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     commands,
+    mounts,
     nova_conf,
     processes,
     unit_environment,
@@ -30,6 +31,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.readi
 #: Where kolla keeps the configuration that it copies into the container of nova-compute.
 KOLLA_CONF = "/etc/kolla/nova-compute/nova.conf"
 KOLLA_CONTAINER = "nova_compute"
+#: Where the services of all its containers log, and the volume of that on the host.
+KOLLA_LOGS = "/var/log/kolla"
+KOLLA_LOG_VOLUMES = (
+    "/var/lib/docker/volumes/kolla_logs/_data",
+    "/var/lib/containers/storage/volumes/kolla_logs/_data",
+)
 _PATIENCE = 30
 
 
@@ -230,7 +237,7 @@ def nova_facts(loaded: ServiceConfig, service: Service) -> NovaConf:
         live_migration_inbound_addr=config.get("libvirt", "live_migration_inbound_addr"),
         reserved_host_memory_mb=nova_conf.integer(config, "DEFAULT", "reserved_host_memory_mb"),
         host_lines=config.lines("DEFAULT", "host"),
-        log_file=_log_file(config, service),
+        log_file=_log_on_host(_log_file(config, service), loaded, service),
         heal_instance_info_cache_interval=nova_conf.integer(config, "DEFAULT", "heal_instance_info_cache_interval"),
         running_deleted_instance_action=config.get("DEFAULT", "running_deleted_instance_action"),
         live_migration_uri=config.get("libvirt", "live_migration_uri") or None,
@@ -259,6 +266,22 @@ def _log_file(config: nova_conf.Config, service: Service) -> t.Optional[str]:
         packaged = f"/var/log/nova/{service.program}.log"
         return packaged if os.path.exists(packaged) else None
     return found
+
+
+def _log_on_host(path: t.Optional[str], loaded: ServiceConfig, service: Service) -> t.Optional[str]:
+    """Return the host's path of a log that nova-compute writes in its container; as it is where none is known."""
+    inside = service.pid is not None and not service.same_root
+    if path is None or not (loaded.kolla or inside):
+        return path
+    folder, name = os.path.split(path)
+    if service.pid is not None and inside:
+        outside = mounts.on_host(service.pid, folder)
+        return path if outside is None else os.path.join(outside, name)
+    if path.startswith(f"{KOLLA_LOGS}/"):
+        volumes = [volume for volume in KOLLA_LOG_VOLUMES if os.path.isdir(volume)]
+        if len(volumes) == 1:
+            return os.path.join(volumes[0], path[len(KOLLA_LOGS) + 1 :])
+    return path
 
 
 def note_odd_options(parts: Parts, loaded: ServiceConfig) -> None:
@@ -300,6 +323,9 @@ def nova_version(service: Service) -> t.Optional[str]:
         match = re.match(r"nova-([0-9]+(?:\.[0-9]+)*)", os.path.basename(found))
         if match:
             return match.group(1)
+    if _in_container(service):
+        # A package of the host is not what runs in the container.
+        raise ReadError("nova-compute runs in a container, and no nova package was found in the container")
     for command in (
         ["dpkg-query", "--show", "--showformat=${Version}", "nova-compute"],
         ["rpm", "-q", "--qf", "%{VERSION}", "openstack-nova-compute"],
@@ -308,6 +334,13 @@ def nova_version(service: Service) -> t.Optional[str]:
         if version:
             return version
     raise ReadError("no nova package was found for nova-compute")
+
+
+def _in_container(service: Service) -> bool:
+    """Whether nova-compute runs in a container, or would: kolla has its configuration, and nothing else starts it."""
+    if service.pid is not None:
+        return not service.same_root
+    return service.unit is None and os.path.exists(KOLLA_CONF)
 
 
 def _package_version(command: t.List[str]) -> t.Optional[str]:

@@ -10,6 +10,9 @@ as libvirt does. The host's own name is never touched.
 
 What answers from outside these namespaces still knows the old name: it is named, and what it would say then is not
 known.
+
+Where libvirt runs in a container, its order of the sources of names is the container's, and is put in place of the
+host's. Its F(/etc/hosts) is a copy that the engine makes of the host's at each start.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host impor
     line_edits,
     names,
     private_names,
+    processes,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError, ReadError
 
@@ -46,36 +50,70 @@ def rehearse(name: str, lines: t.Sequence[line_edits.LineEdit], state_dir: str) 
     """Return what libvirt would call this host under a name and with these lines changed. Never raises."""
     try:
         files = line_edits.planned(lines, state_dir)
+        order = _of_container()
+        more = {} if order is None else {NSSWITCH: order}
         with tempfile.TemporaryDirectory(prefix="stackguard-") as folder:
-            binds = _binds(name, files, folder)
-            answer = _ask(name, binds)
-            now = _ask(None, [])
+            answer = _ask(name, [*_binds({**files, **_static(name), **more}, folder), *_without_nscd(folder)])
+            # The host as it is. Only with another file in place of its own there is something to go into.
+            now = _ask(names.kernel_name() if more else None, _binds(more, folder))
         return Rehearsal(
             name=name,
             hostname=str(answer["hostname"]),
             unresolved=answer["unresolved"],
             now=str(now["hostname"]),
-            undecided=undecided(name, files),
+            undecided=undecided(name, files, order),
         )
     except (HostError, OSError) as error:
         return Rehearsal(name=name, hostname=None, reason=str(error))
 
 
-def _binds(name: str, files: t.Mapping[str, bytes], folder: str) -> t.List[t.Tuple[str, str]]:
+def _static(name: str) -> t.Dict[str, bytes]:
+    return {names.STATIC: f"{name}\n".encode()} if os.path.exists(names.STATIC) else {}
+
+
+def _of_container() -> t.Optional[bytes]:
+    """Return the container's nsswitch.conf where libvirt runs in one; None: libvirt takes the host's own.
+
+    Raises :class:`ReadError` where it cannot be told.
+    """
+    for program in ("libvirtd", "virtqemud"):
+        for pid in processes.running(program):
+            if processes.same_root(pid):
+                continue
+            try:
+                with open(f"/proc/{pid}/root{NSSWITCH}", "rb") as stream:
+                    order = stream.read()
+            except FileNotFoundError:
+                order = b""  # glibc's defaults, as with a file that says nothing
+            except OSError as error:
+                raise ReadError(f"{NSSWITCH} in the container of {program}: {error.strerror}") from None
+            if not os.path.exists(NSSWITCH):
+                # A file can only be put in the place of another one.
+                if order.strip():
+                    raise ReadError(f"the host has no {NSSWITCH} in whose place that of the container could be")
+                return None
+            return order
+    return None
+
+
+def _binds(planned: t.Mapping[str, bytes], folder: str) -> t.List[t.Tuple[str, str]]:
     """Write what takes the place of the host's files, and return it with what it replaces."""
-    planned = {**files, **({names.STATIC: f"{name}\n".encode()} if os.path.exists(names.STATIC) else {})}
     binds = []
-    for number, (path, content) in enumerate(sorted(planned.items())):
-        source = os.path.join(folder, str(number))
+    for path, content in sorted(planned.items()):
+        source = os.path.join(folder, path.replace("/", "-"))
         with open(source, "wb") as stream:
             stream.write(content)
         os.chmod(source, 0o644)
         binds.append((source, path))
-    if os.path.isdir(NSCD):
-        empty = os.path.join(folder, "nothing")
-        os.mkdir(empty)
-        binds.append((empty, NSCD))
     return binds
+
+
+def _without_nscd(folder: str) -> t.List[t.Tuple[str, str]]:
+    if not os.path.isdir(NSCD):
+        return []
+    empty = os.path.join(folder, "nothing")
+    os.mkdir(empty)
+    return [(empty, NSCD)]
 
 
 def _ask(name: t.Optional[str], binds: t.Sequence[t.Tuple[str, str]]) -> t.Mapping[str, t.Any]:
@@ -100,8 +138,11 @@ def _ask(name: t.Optional[str], binds: t.Sequence[t.Tuple[str, str]]) -> t.Mappi
 # --- what lives outside ---------------------------------------------------------------------------------------
 
 
-def undecided(name: str, files: t.Mapping[str, bytes]) -> t.List[str]:
-    """Return what may answer otherwise once the host has its new name: why, one sentence each."""
+def undecided(name: str, files: t.Mapping[str, bytes], order: t.Optional[bytes] = None) -> t.List[str]:
+    """Return what may answer otherwise once the host has its new name: why, one sentence each.
+
+    ``order``: the nsswitch.conf of libvirt's container.
+    """
     if "." in name:
         return []  # libvirt asks nobody
     found = []
@@ -109,21 +150,24 @@ def undecided(name: str, files: t.Mapping[str, bytes]) -> t.List[str]:
         found.append(
             "nscd runs on this host, and may return cached answers for the old name for some time after the rename"
         )
-    if _asks_resolved(name, _services(), files.get(HOSTS)):
+    if _asks_resolved(name, _services(order), files.get(HOSTS)):
+        place = f"{NSSWITCH} of the libvirt container" if order is not None else NSSWITCH
         found.append(
-            f"{NSSWITCH} lists systemd-resolved before {HOSTS}: until the rename, systemd-resolved has the old name of "
+            f"{place} lists systemd-resolved before {HOSTS}: until the rename, systemd-resolved has the old name of "
             "the machine, and answers queries for the old name itself"
         )
     return found
 
 
-def _services() -> t.List[str]:
+def _services(order: t.Optional[bytes] = None) -> t.List[str]:
     """Return the sources of host names in their order (nsswitch.conf(5))."""
     try:
-        with open(NSSWITCH, encoding="utf-8", errors="replace") as stream:
-            lines = stream.read().splitlines()
+        if order is None:
+            with open(NSSWITCH, "rb") as stream:
+                order = stream.read()
     except FileNotFoundError:
         return ["dns", "files"]
+    lines = order.decode("utf-8", "replace").splitlines()
     given = [line.partition("#")[0] for line in lines if re.match(r"\s*hosts\s*:", line)]
     return re.sub(r"\[[^]]*\]", " ", given[-1].partition(":")[2]).split() if given else ["dns", "files"]
 

@@ -304,6 +304,15 @@ def test_a_unit_that_runs_and_its_own_process_are_one_finding():
     assert item.evidence["runs"] == ["nova-compute.service", "process 4800 of no unit"]
 
 
+def test_a_unit_that_cannot_be_masked_is_disabled_instead():
+    (item,) = too_late(back().change("units", lambda row: "nova" in row.name, "compute1", active_state="active"))
+    assert "systemctl mask --now nova-compute" in item.remedy
+    name = "kolla-nova_compute-container.service"
+    own = dataclasses.replace(unit(name), active_state="active", fragment_path=f"/etc/systemd/system/{name}")
+    (item,) = too_late(back().host("compute1", units=[own], deployment=kolla()))
+    assert f"systemctl disable --now {name}. After" in item.remedy and "mask" not in item.remedy
+
+
 def test_the_word_that_no_unit_was_found_does_not_pass_a_nova_compute_that_runs():
     word = [findings.Override("SG510", "compute1", "this host has no unit; ps shows no nova-compute")]
     none = back().host("compute1", units=[])

@@ -22,6 +22,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import addresses as ceph_addresses
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import rbd
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as host
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import nova_compute
 from ansible_collections.stackguard.nova.plugins.modules import compute_host_info
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.modules.running import run
@@ -29,6 +30,10 @@ from ansible_collections.stackguard.nova.tests.unit.modules.running import run
 ONE = "8961cf04-0ee7-44b1-9ed3-a4b18e535683"
 TWO = "0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11"
 WATCHER = {"address": "10.99.0.11:0/123", "client": 4123, "cookie": 1}
+
+
+#: nova-compute on the host itself.
+SERVICE = nova_compute.Service("nova-compute", [], None, True)
 
 
 def parts(read):
@@ -401,6 +406,9 @@ class Cluster:
             def conf_set(self, name, value):
                 cluster.options[name] = value
 
+            def conf_get(self, _name):
+                return "/etc/ceph/ceph.client.nova.keyring,/etc/ceph/keyring,"
+
             def connect(self, timeout):
                 if cluster.connect_error:
                     raise cluster.connect_error
@@ -532,6 +540,66 @@ def test_without_bindings_the_commands_are_taken(monkeypatch):
         assert ceph.via == "command"
     with pytest.raises(rbd.CephError, match="install python3-rbd"), contextlib.ExitStack() as stack:
         stack.enter_context(rbd.connect(library(via=rbd.LIBRARY)))
+
+
+# --- a container has the keyrings, or even the commands ---------------------------------------------------------
+
+
+class Held:
+    """Files of a container, of which the host knows one. ``command``: how commands run in it."""
+
+    def __init__(self, command=()):
+        self.command = command
+
+    def on_host(self, path):
+        return {"/etc/ceph/ceph.client.nova.keyring": "/etc/kolla/k"}.get(path)
+
+
+def test_the_bindings_take_the_containers_keyring_and_the_hosts_own_where_it_has_none(monkeypatch):
+    cluster = Cluster({}).install(monkeypatch)
+    with rbd.connect(library(files=Held(), inside="/etc/ceph/ceph.conf")):
+        assert cluster.options["keyring"] == "/etc/kolla/k,/etc/ceph/keyring"
+    cluster.options.clear()
+    with rbd.connect(library()):
+        assert "keyring" not in cluster.options
+
+
+def test_the_commands_take_the_containers_keyring(commands, tmp_path):
+    calls = commands(healthy())
+    program = tmp_path / "bin" / "ceph-conf"
+    program.write_text("#!/bin/sh\necho /etc/ceph/ceph.client.nova.keyring,/etc/ceph/keyring,\n")
+    program.chmod(0o755)
+    given = options(user="nova", conf="/x.conf", files=Held(("podman", "exec", "a")), inside="/etc/ceph/ceph.conf")
+    assert rbd.read_rbd(given, [ONE]).unread == []
+    for call in calls():
+        assert "--keyring=/etc/kolla/k,/etc/ceph/keyring" in call
+        assert "--conf=/x.conf" in call
+
+
+def test_keyrings_that_cannot_be_asked_for_are_an_error(commands, tmp_path):
+    commands(healthy())
+    given = options(files=Held(), inside="/etc/ceph/ceph.conf")
+    program = tmp_path / "bin" / "ceph-conf"
+    program.write_text("#!/bin/sh\necho broken >&2; exit 1\n")
+    program.chmod(0o755)
+    assert {entry.reason for entry in rbd.read_rbd(given, [ONE]).unread} >= {"ceph-conf: broken"}
+
+
+def test_without_commands_those_of_the_container_run_with_its_own_paths(monkeypatch):
+    inside = "/etc/ceph/ceph.conf"
+    given = options(user="nova", conf="/etc/kolla/c", files=Held(("podman", "exec", "a")), inside=inside)
+    found = options(user="nova", conf=inside, command=("podman", "exec", "a"))
+    monkeypatch.setattr(rbd.shutil, "which", lambda _program: None)
+    assert rbd.by_commands(given) == found
+    # A container that does not run, an operator's own file of the host, and a host without containers.
+    for other in (
+        options(files=Held(), inside=inside),
+        options(conf="/root/ceph.conf", files=Held(("podman", "exec", "a"))),
+        options(),
+    ):
+        assert rbd.by_commands(other) == other
+    monkeypatch.setattr(rbd.shutil, "which", lambda program: f"/usr/bin/{program}")
+    assert rbd.by_commands(given) == given
 
 
 def test_locks_and_watchers_of_old_releases_are_mappings():
@@ -939,7 +1007,7 @@ def test_a_host_reads_of_ceph_what_it_is_asked_for(monkeypatch, given, more):
     asked = []
     monkeypatch.setattr(rbd, "read_rbd", lambda where, *rest: asked.append((where.pool, where.user, *rest)))
     nova = builders.healthy().bundle.hosts["compute1"].nova_conf
-    host._rbd(host.HostOptions("compute1", rbd_instances=(ONE,), rbd_blocklist=True, **given), nova)
+    host._rbd(host.HostOptions("compute1", rbd_instances=(ONE,), rbd_blocklist=True, **given), nova, SERVICE)
     assert asked == [("vms", "nova", (ONE,), True, more)]
 
 

@@ -93,6 +93,14 @@ def test_a_container_that_each_start_creates_is_told_apart(tmp_path):
     )
 
 
+@pytest.mark.parametrize("engine", ["podman", "docker"])
+def test_programs_run_in_the_container_of_a_process(tmp_path, engine):
+    tree = deployed.kolla(tmp_path, engine).process(950, "/usr/bin/ovs-vswitchd")
+    assert deployment.words_into(900, str(tree.proc)) == (engine, "exec", deployed.ID)
+    assert deployment.words_into(950, str(tree.proc)) == ()
+    assert deployment.words_into(4711, str(tree.proc)) == (), "it has ended"
+
+
 def test_a_host_that_is_itself_in_a_container_is_judged_below_its_own_group(tmp_path):
     """A lab: what a service shares with process 1 says nothing of the service."""
     tree = deployed.packages(tmp_path)

@@ -227,6 +227,34 @@ def test_ovs_external_ids(monkeypatch):
         host_names.ovs_external_ids()
 
 
+@pytest.mark.parametrize(
+    ("words", "installed", "expected"),
+    [
+        ((), "/usr/bin/ovs-vsctl", ["ovs-vsctl"]),
+        (("podman", "exec", "a"), "/usr/bin/ovs-vsctl", ["ovs-vsctl"]),
+        (("podman", "exec", "a"), None, ["podman", "exec", "a", "ovs-vsctl"]),
+        ((), None, ["ovs-vsctl"]),
+    ],
+)
+def test_the_tools_of_open_vswitch_may_be_in_its_container_only(monkeypatch, words, installed, expected):
+    calls = []
+
+    def run(command, **_kwargs):
+        calls.append(command)
+        return subprocess.CompletedProcess(command, 0, b'{"data": []}', b"")
+
+    monkeypatch.setattr(host_names.subprocess, "run", run)
+    monkeypatch.setattr(host_names.shutil, "which", lambda _name: installed)
+    monkeypatch.setattr(processes, "running", lambda program: [4711] if program == "ovs-vswitchd" else [])
+    monkeypatch.setattr(deployment, "words_into", lambda pid: words if pid == 4711 else ())
+    host_names.ovs_external_ids()
+    assert calls[0][: len(expected)] == expected
+    monkeypatch.setattr(host_names.subprocess, "run", missing)
+    told = "podman was not found" if expected[0] == "podman" else "Open vSwitch is not installed"
+    with pytest.raises(host_names.HostNameError, match=told):
+        host_names.ovs_external_ids()
+
+
 def test_an_external_id_is_set_in_quotes(monkeypatch):
     calls = []
 
@@ -549,6 +577,48 @@ def test_kolla_where_only_its_file_exists(conf, monkeypatch, tmp_path):
         nova_compute.load((), (), service(["nova-compute"], pid=1, same_root=False))
     with pytest.raises(nova_compute.ReadError, match=r"no nova\.conf was found"):
         nova_compute.load((), (), service())
+
+
+def test_a_package_of_the_host_is_not_what_runs_in_a_container(conf, monkeypatch, tmp_path):
+    monkeypatch.setattr(nova_compute, "_nova_metadata", lambda _service: None)
+    monkeypatch.setattr(nova_compute.subprocess, "run", answer(b"3:27.5.1-0+deb12u1"))
+    for path, known in ((conf, False), (tmp_path / "nowhere", True)):
+        monkeypatch.setattr(nova_compute, "KOLLA_CONF", str(path))
+        runs = service(["nova-compute"], pid=1, same_root=False)
+        with pytest.raises(nova_compute.ReadError, match="runs in a container, and no nova package"):
+            nova_compute.nova_version(runs)
+        if known:
+            assert nova_compute.nova_version(service()) == "27.5.1"
+        else:
+            with pytest.raises(nova_compute.ReadError, match="runs in a container"):
+                nova_compute.nova_version(service())
+        assert nova_compute.nova_version(service(["nova-compute"], pid=1)) == "27.5.1"
+
+
+def test_the_log_of_a_container_is_where_the_host_has_it(conf, monkeypatch, tmp_path):
+    conf.write_text(conf.read_text() + "log_dir = /var/log/kolla/nova\nlog_file = nova-compute.log\n")
+    monkeypatch.setattr(nova_compute, "KOLLA_CONF", str(conf))
+    volumes = [tmp_path / "docker", tmp_path / "podman"]
+    monkeypatch.setattr(nova_compute, "KOLLA_LOG_VOLUMES", tuple(map(str, volumes)))
+    inside = "/var/log/kolla/nova/nova-compute.log"
+
+    def log_of(run, files=(str(conf),)):
+        loaded = nova_compute.load(files, (), run)
+        return nova_compute.nova_facts(loaded, run).log_file
+
+    runs, stopped = service(["nova-compute"], pid=1, same_root=False), service()
+    known = {}
+    monkeypatch.setattr(nova_compute.mounts, "on_host", lambda _pid, path: known.get(path))
+    assert (log_of(runs), log_of(stopped)) == (inside, inside), "nobody knows"
+    known["/var/log/kolla/nova"] = "/moved/volumes/kolla_logs/_data/nova"
+    volumes[1].mkdir()
+    assert log_of(runs) == "/moved/volumes/kolla_logs/_data/nova/nova-compute.log"
+    assert log_of(stopped) == f"{volumes[1]}/nova/nova-compute.log"
+    volumes[0].mkdir()
+    assert log_of(stopped) == inside, "one of two is a guess"
+    monkeypatch.setattr(nova_compute, "KOLLA_CONF", str(tmp_path / "nowhere"))
+    assert log_of(stopped) == inside
+    assert log_of(service(["nova-compute"], pid=1)) == inside
 
 
 def test_debians_init_script_chooses_the_log(conf, monkeypatch):

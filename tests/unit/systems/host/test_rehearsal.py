@@ -18,7 +18,12 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import private_names, rehearsal, steps
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
+    private_names,
+    processes,
+    rehearsal,
+    steps,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.line_edits import LineEdit
 
 
@@ -30,6 +35,15 @@ def first_line_becomes(text):
 def state():
     paths = ("/etc/hosts", "/etc/hostname", "/proc/self/mounts")
     return socket.gethostname(), [pathlib.Path(path).read_bytes() for path in paths]
+
+
+@pytest.fixture(autouse=True)
+def libvirt(monkeypatch):
+    """No libvirt runs in a container, whatever runs on this machine; a test may name the processes of one that does."""
+    found = []
+    monkeypatch.setattr(processes, "running", lambda program: found if program == "libvirtd" else [])
+    monkeypatch.setattr(processes, "same_root", lambda _pid: False)
+    return found
 
 
 @pytest.fixture
@@ -85,6 +99,48 @@ def test_the_host_carries_it_out_as_a_request_in_check_mode_too(untouched, files
     outcome = steps.HostRunner(str(tmp_path), check_mode=True).run([request])
     assert (outcome.error, outcome.changed) == (None, False)
     assert outcome.results[0]["rehearsal"]["hostname"] == "cn-rack7.dc1.test"
+
+
+# --- libvirt in a container -----------------------------------------------------------------------------------
+
+
+def test_the_order_of_sources_is_that_of_libvirts_container(monkeypatch, untouched, libvirt, tmp_path):
+    """The host would ask systemd-resolved first; the container does not know it."""
+    libvirt.append(4711)
+    monkeypatch.setattr(rehearsal, "RESOLVED", str(tmp_path))
+    asked = []
+    ask = rehearsal._ask
+
+    def asking(name, binds):
+        asked.append((name, {path: pathlib.Path(source).read_bytes() for source, path in binds}))
+        return ask(name, binds)
+
+    monkeypatch.setattr(rehearsal, "_ask", asking)
+    monkeypatch.setattr(rehearsal, "_of_container", lambda: b"hosts: files dns\n")
+    tried = rehearsal.rehearse("cn-rack7", first_line_becomes("192.0.2.9 cn-rack7.dc1.test cn-rack7"), str(tmp_path))
+    assert (tried.hostname, tried.reason, tried.undecided) == ("cn-rack7.dc1.test", None, [])
+    (new, planned), (now, present) = asked
+    assert (new, now) == ("cn-rack7", socket.gethostname())
+    assert set(planned) >= {"/etc/hosts", "/etc/nsswitch.conf"}
+    assert present == {"/etc/nsswitch.conf": b"hosts: files dns\n"}
+    monkeypatch.setattr(rehearsal, "_of_container", lambda: b"hosts: resolve files\n")
+    (why,) = rehearsal.rehearse("cn-rack7", [], str(tmp_path)).undecided
+    assert "nsswitch.conf of the libvirt container lists systemd-resolved" in why
+
+
+def test_the_containers_file_is_read_where_its_process_has_it(monkeypatch, libvirt, tmp_path):
+    assert rehearsal._of_container() is None, "libvirt runs on the host"
+    # This process stands for libvirt's: it has the host's root.
+    libvirt.append(os.getpid())
+    path = tmp_path / "nsswitch.conf"
+    monkeypatch.setattr(rehearsal, "NSSWITCH", str(path))
+    assert rehearsal._of_container() is None, "neither has the file"
+    path.write_text("hosts: files\n")
+    assert rehearsal._of_container() == b"hosts: files\n"
+    path.unlink()
+    path.mkdir()
+    tried = rehearsal.rehearse("cn-rack7", [], str(tmp_path))
+    assert (tried.hostname, str(tried.reason)) == (None, f"{path} in the container of libvirtd: Is a directory")
 
 
 # --- a rehearsal that cannot be -------------------------------------------------------------------------------
