@@ -16,7 +16,7 @@ import re
 
 import pytest
 from labkit import guests as guestkit
-from labkit import state, waiting
+from labkit import killing, state, waiting
 from labkit.fixtures import documented_grants
 from labkit.guests import NEW
 from labkit.lab import current
@@ -96,6 +96,30 @@ def journal(lab):
     return json.loads(text) if text else None
 
 
+def container_ids(lab):
+    """Each container that a rename creates again, by its id."""
+    shown = lab.ssh(HOST, f"{engine(lab)} container inspect -f '{{{{.Name}}}} {{{{.Id}}}}' {' '.join(renamed(lab))}")
+    return dict(line.lstrip("/").split() for line in shown.splitlines())
+
+
+def guests_by_kernel(known, lab):
+    """The guests as they were, as far as their processes say so: libvirt may be down."""
+    script = "for p in $(pgrep qemu-system); do echo $p $(cut -d' ' -f22 /proc/$p/stat); done"
+    running = {int(pid): int(start) for pid, start in map(str.split, lab.ssh(HOST, script).splitlines())}
+    return {
+        uuid: {**guest, "process": [pid, running[pid]] if (pid := (guest["process"] or [0])[0]) in running else None}
+        for uuid, guest in known.items()
+    }
+
+
+def assert_held(lab):
+    """Neither the unit nor a person starts nova-compute under a name that is half the old one."""
+    unit = "kolla-nova_compute-container"
+    assert lab.ssh(HOST, f"systemctl start {unit} 2>&1 || echo refused").strip().endswith("refused")
+    assert "nova_compute" not in lab.ssh(HOST, f"{engine(lab)} ps --format '{{{{.Names}}}}'").split()
+    assert lab.ssh(HOST, f"{engine(lab)} start nova_compute 2>&1 || echo refused").strip().endswith("refused")
+
+
 def assert_named(lab, name):
     """The host, its containers, libvirt and the API agree, and nothing of the operation is left."""
     assert lab.ssh(HOST, "uname -n").strip() == name
@@ -145,16 +169,77 @@ def test_without_a_command_that_recreates_the_rename_is_refused(lab, servers, bo
 def test_check_mode_shows_the_steps_of_the_containers_and_changes_nothing(lab, servers, books):
     before = everything(lab)
     result = books.rename(flags=("--check", "--diff")).ok()
-    for text in ("set_compute_aside", "libvirt reports it", "recreate", "nova_libvirt"):
-        assert text in result.output or text == "set_compute_aside", result.told()
+    for text in ("verify that libvirt reports it", "with rename_recreate_command", "nova_libvirt.stackguard"):
+        assert text in result.output, result.told()
     state.assert_same(before, everything(lab), "check mode changed something")
 
 
-@pytest.mark.parametrize(("old", "new"), [(OLD, NEW), (NEW, OLD)], ids=["there", "and_back"])
-def test_guests_run_on_while_the_host_is_renamed(lab, servers, books, old, new):
-    before, identity = guests(lab), state.identity(lab, old)
-    result = books.rename(old, new).ok()
-    print(f"\nrename of a kolla host: {result.seconds:.1f} s\n{result.stdout[-3500:]}")
+#: What the run says when it begins a step, and whether the command that recreates has run by then.
+STEPS = {
+    "libvirt_name": "set the new name in the libvirt container",
+    "set_others_aside": "stop and mask libvirt",
+    "recreate_containers": "Run the command that creates the containers again",
+    "resumed": "Resume the rename",
+}
+
+
+def start(books, old, new, action=None):
+    return books.start_rename(
+        [f"rename_from={old}", f"rename_to={new}", *([f"rename_action={action}"] if action else [])]
+    )
+
+
+def kill_at(books, step, old=OLD, new=NEW, action=None):
+    """Kill a run when it says that it begins a step."""
+    killing.kill_when_said(start(books, old, new, action), STEPS[step], timeout=600)
+
+
+@pytest.mark.parametrize("step", ["libvirt_name", "resumed"])
+def test_a_rename_that_is_rolled_back_leaves_the_old_containers(lab, servers, books, step):
+    """Killed before anything is written, and killed when the new containers run; each taken back."""
+    before, old = everything(lab), container_ids(lab)
+    kill_at(books, step)
+    assert journal(lab) is not None
+    libvirt_says(lab)
+    state.assert_same(before["guests"], guests(lab), f"guests, after a kill at {step}")
+    result = books.rename(action="rollback").ok()
+    print(f"\nrollback after a kill at {step}: {result.seconds:.1f} s")
+    assert_named(lab, OLD)
+    assert container_ids(lab) == old
+    state.assert_same(before, everything(lab), "the rollback left something")
+
+
+def test_guests_run_on_while_the_host_is_renamed_with_kills_at_each_new_step(lab, servers, books):
+    before, identity = guests(lab), state.identity(lab, OLD)
+    for step in ("libvirt_name", "set_others_aside", "recreate_containers"):
+        kill_at(books, step)
+        state.assert_same(before, guests_by_kernel(before, lab), f"guests, after a kill at {step}")
+        if step != "recreate_containers":
+            assert_held(lab)
+    result = books.rename().ok()
+    print(f"\nrename of a kolla host, killed three times: the last run took {result.seconds:.1f} s")
     state.assert_same(before, guests(lab), "guests")
-    state.assert_same(identity, state.identity(lab, new), "records")
-    assert_named(lab, new)
+    state.assert_same(identity, state.identity(lab, NEW), "records")
+    assert_named(lab, NEW)
+
+
+def test_a_host_that_loses_its_power_comes_back_under_the_new_name(lab, servers):
+    lab.command("host", HOST, "power-off")
+    before = guestkit.reports(lab, NEW)
+    lab.command("host", HOST, "power-on")
+    guestkit.wait_report(lab, NEW, before)
+    assert_named(lab, NEW)
+    for identity in servers:
+        guestkit.wait_for(lab, identity, "SHUTOFF", timeout=300)
+        lab.action(identity, "os-start")
+        guestkit.wait_for(lab, identity, "ACTIVE", host=NEW)
+
+
+def test_renamed_back_in_one_run(lab, servers, books):
+    before, identity = guests(lab), state.identity(lab, NEW)
+    result = books.rename(NEW, OLD).ok()
+    print(f"\nrename back: {result.seconds:.1f} s")
+    state.assert_same(before, guests(lab), "guests")
+    state.assert_same(identity, state.identity(lab, OLD), "records")
+    assert_named(lab, OLD)
+    assert books.rename(NEW, OLD).ok().changed == 0
