@@ -51,6 +51,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "start_command": {"type": "str"},
     "mask_command": {"type": "str"},
     "unmask_command": {"type": "str"},
+    "recreate_command": {"type": "str"},
     "compute_units": {"type": "list", "elements": "str"},
     "agent_units": {"type": "list", "elements": "str"},
     "nova_conf_files": {"type": "list", "elements": "str"},

@@ -139,6 +139,15 @@ options:
   unmask_command:
     type: str
     description: Command that reverts O(mask_command).
+  recreate_command:
+    type: str
+    description:
+      - Command that creates missing containers of the host, such as C(kolla-ansible deploy-containers --limit HOST).
+        You must set O(recreate_command) if nova-compute, libvirt or a neutron agent runs in a container with its own
+        host name.
+      - The module does not execute the command. When the containers must be created, the module fails with
+        RV(needs=recreate_containers). The role P(stackguard.nova.rename_host#role) then executes the command, and
+        resumes the operation.
   compute_units:
     type: list
     elements: str
@@ -430,10 +439,17 @@ plan_sha256:
 needs:
   description:
     - What you must do before you can resume the operation. V(discover_hosts) means that you must run C(nova-manage
-      cell_v2 discover_hosts) on a controller node of the cloud.
-  returned: when a drain waits for the new host to be mapped to its cell
+      cell_v2 discover_hosts) on a controller node of the cloud. V(recreate_containers) means that your deployment tool
+      must create the containers in RV(containers).
+  returned: when a drain waits for the new host to be mapped to its cell, or a rename waits for containers
   type: str
   sample: discover_hosts
+containers:
+  description: Names of the containers that your deployment tool must create before you can resume the operation.
+  returned: when RV(needs=recreate_containers)
+  type: list
+  elements: str
+  sample: [nova_compute, nova_libvirt]
 progress:
   description: Name, title and state of each step.
   returned: when an operation is open

@@ -100,6 +100,7 @@ KOLLA = "tests/integration/test_7_kolla.py"
 KOLLA_OPERATIONS = "tests/integration/test_8_kolla_operations.py"
 #: Two hosts with containers, the third with packages.
 KOLLA_HOSTS = "kolla:compute1,compute2"
+KOLLA_RENAME = "tests/integration/test_8_kolla_rename.py"
 STATES = "tests/integration/test_forecast_states.py"
 
 
@@ -114,6 +115,11 @@ def _ovn_of(text, whole=(OVN_RENAME,), **shape):
 
 def _kolla_of(text, **shape):
     return MatrixPart(f"hosts with containers: {text}", (KOLLA,), Shape(deploy=KOLLA_HOSTS, **shape), whole=(KOLLA,))
+
+
+def _kolla_rename_of(text, **shape):
+    made = Shape(deploy="kolla:compute1", **shape)
+    return MatrixPart(f"renames of a host with containers: {text}", (KOLLA_RENAME,), made, whole=(KOLLA_RENAME,))
 
 
 def _forecast_of(release):
@@ -185,6 +191,13 @@ PARTS = {
     ),
     "kolla-docker": _kolla_of("the same under docker", engine="docker"),
     "kolla-ovn": _kolla_of("the same with OVN", l2="ovn"),
+    "rename-kolla": MatrixPart(
+        "renames of a host with containers, killed, rolled back and rebooted, under podman with Open vSwitch",
+        (KOLLA_RENAME,),
+        Shape(l2="ovs", deploy="kolla:compute1"),
+    ),
+    "rename-kolla-docker": _kolla_rename_of("the same under docker", l2="ovs", engine="docker"),
+    "rename-kolla-ovn": _kolla_rename_of("the same with OVN", l2="ovn"),
     "rename-2025.1": _rename_of("2025.1"),
     "rename-2024.1": _rename_of("2024.1"),
     "forecast-2024.1": _forecast_of("2024.1"),

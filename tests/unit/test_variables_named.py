@@ -25,6 +25,7 @@ NO_VARIABLES = {
     "drain_audit": "a step of a drain",
     "drain_queues": "a step of a rename",
     "rename_by_drain": "a plan",
+    "rename_containers": "a plan",
     "return_guests": "a step of a drain",
     "rename_agents": "a statement on neutron's database",
     "rename_rights": "what a rename may do in a database",

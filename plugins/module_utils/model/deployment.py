@@ -271,6 +271,15 @@ def may_outlive(facts: HostFacts, units: t.Sequence[Unit]) -> bool:
     return contained or any(entry.engine for entry in found.compute) or classify(found).kind == UNKNOWN
 
 
+def on_host(facts: HostFacts, path: str) -> str:
+    """Return the host's path of a file that nova-compute's container has in a volume, such as its log."""
+    folders = facts.deployment.folders if facts.deployment else {}
+    for inside in sorted(folders, key=len, reverse=True):
+        if _below(path, inside):
+            return f"{folders[inside]}{path[len(inside) :]}"
+    return path
+
+
 def program_of(unit: str) -> str:
     """Return the program that a unit is named after, as neutron calls its agents (their C(binary))."""
     stem = unit.split(".", 1)[0]

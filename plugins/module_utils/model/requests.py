@@ -51,6 +51,8 @@ class RenameRequest:
     hypervisor_hostname: t.Optional[str] = None
     has_neutron_db: bool = False
     commands: Commands = dataclasses.field(default_factory=Commands)
+    #: What creates the host's containers again, where they keep the name of their creation (kolla-ansible).
+    recreate_command: t.Optional[str] = None
     #: Unit names taken for nova-compute and for L2 agents.
     compute_units: t.Tuple[str, ...] = ("nova-compute", "openstack-nova-compute", "devstack@n-cpu")
     agent_units: t.Tuple[str, ...] = (

@@ -47,6 +47,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import renam
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import containers as container_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import queues as queue_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import registry
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
@@ -104,7 +105,9 @@ class Rename(planned.Planned):
             return self._stopped(error)
 
     def _stopped(self, error: Exception) -> Result:
-        needs = {"needs": error.needs} if isinstance(error, drain_actions.DiscoveryError) else {}
+        needs: Result = {"needs": error.needs} if isinstance(error, drain_actions.DiscoveryError) else {}
+        if isinstance(error, container_actions.RecreateError):
+            needs = {"needs": error.needs, "containers": error.containers}
         ended = {"failed": True, "changed": self._changed, "msg": str(error), **needs}
         return {**ended, **self._failed_report(error), **self._where_it_stands()}
 
@@ -478,6 +481,7 @@ class Rename(planned.Planned):
             commands=Commands(
                 args["stop_command"], args["start_command"], args["mask_command"], args["unmask_command"]
             ),
+            recreate_command=args.get("recreate_command"),
             **given,
         )
 

@@ -77,7 +77,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places import
     placement_providers,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import Renaming, needed, row_changes
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn, queues
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn, queues, rename_containers
 
 KIND = "rename"
 
@@ -154,6 +154,7 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
         _enable(context),
     ]
     _nothing_runs_on_under_the_old_name(context)
+    steps = rename_containers.arranged(context.host, request, (context.before, context.after), steps)
     subject = f"{context.before.host} -> {context.after.host}"
     return Plan(KIND, request.operation_id, subject, steps, _notes(context))
 
@@ -217,6 +218,7 @@ TIMEOUTS = {
     "stop_units": "stop_timeout",
     "start_units": "start_timeout",
     "compute_up": "start_timeout",
+    "recreate_containers": "start_timeout",
     "register": "start_timeout",
     "ovn_hostname": "agent_timeout",
     "ovn_verified": "agent_timeout",
@@ -817,4 +819,5 @@ def _units(host: HostFacts, names: t.Sequence[str]) -> t.List[Unit]:
 
 def log_file_of(context: PlanContext) -> t.Optional[str]:
     """Return the file that nova-compute logs to; None: the systemd journal. Raises PlanError where that is unread."""
-    return needed(context.host.nova_conf, "nova.conf").log_file
+    found = needed(context.host.nova_conf, "nova.conf").log_file
+    return None if found is None else deployments.on_host(context.host, found)

@@ -17,6 +17,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import (
     adopt,
+    containers,
     guest_requests,
     ovn,
     ovn_drain,
@@ -27,9 +28,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps import (
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action
 
-_RENAME = (rename, adopt, guest_requests, queues, ovn, ovn_drain, rename_by_drain)
+_RENAME = (rename, adopt, guest_requests, queues, ovn, ovn_drain, rename_by_drain, containers)
 #: Plan, and the files of steps that carry it out together.
-TOGETHER = dict.fromkeys(("rename", "adopt", "rename_by_drain", "queues", "ovn", "ovn_drain"), _RENAME)
+TOGETHER = dict.fromkeys(
+    ("rename", "adopt", "rename_by_drain", "queues", "ovn", "ovn_drain", "rename_containers"), _RENAME
+)
 #: Plan, and the file that advances its steps and marks each.
 BY_OPERATION = {"evacuation": "operations/evacuate.py", "return_host": "operations/return_host.py"}
 

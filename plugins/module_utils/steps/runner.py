@@ -102,7 +102,7 @@ class Voice(t.Protocol):
 #: Steps that change nothing Nova could stumble over if the host rebooted now: undone at once when a later one refuses.
 QUIET_ACTIONS = (
     *("service_status", "stop_units", "ports_home", "lock_guests", "settle", "no_evacuation"),
-    *("drain_queues", "guests"),
+    *("drain_queues", "guests", "set_aside", "libvirt_name"),
 )
 
 

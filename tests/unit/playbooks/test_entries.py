@@ -22,6 +22,7 @@ IN_THE_INVENTORY = {
     "evacuate_fence_host",
     "return_ceph_host",
     "rename_discover_host",
+    "rename_recreate_host",
     "stackguard_state_host",
 }
 

@@ -16,6 +16,7 @@ import functools
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import (
+    containers,
     hostnames,
     name_taken,
     ovn,
@@ -427,13 +428,10 @@ def _name_spaces(case: Case) -> Items:
     for entry in (case.host.name_spaces if case.host else None) or []:
         subject = Subject("host", f"{case.request.inventory_name}:{entry.service}", entry.service, case.old)
         if entry.own:
-            evidence = {"service": entry.service, "seen": entry.what, "its host name": entry.hostname}
-            remedy = (
-                "Keep the host's name, or let the service use the host's UTS namespace (docs/guides/deployments.md). "
-                "This service keeps the old name until its container is created again, or until its unit starts "
-                "without ProtectHostname=. The collection cannot rename a host with this service yet."
-            )
-            yield finding("SG123", subject, evidence, remedy)
+            remedy = containers.refusal(case.host, case.request, entry, case.after, case.in_place)
+            if remedy is not None:
+                evidence = {"service": entry.service, "seen": entry.what, "its host name": entry.hostname}
+                yield finding("SG123", subject, evidence, remedy)
         elif entry.own is None and not _no_agent(case, entry):
             reason = f"{entry.service} may have a host name of its own ({entry.what}): {entry.reason}"
             remedy = "Start the service, or make its container engine answer, then run the same command again."
@@ -461,7 +459,7 @@ def _deployment(case: Case) -> Items:
             if case.host.deployment is not None:
                 yield item
         elif case.in_place:
-            yield item
+            yield containers.stricter(case.host, item)
         elif item.code != "SG127":
             # A host that is drained has no guests when its services stop; its compute_id files are removed.
             yield dataclasses.replace(item, severity=BLOCKER) if item.code == "SG129" else item

@@ -23,6 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import bat
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     commands,
     compute_id,
+    containers,
     libvirt,
     line_edits,
     logs,
@@ -33,6 +34,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host impor
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import names as host_names
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.step_error import HostStepError
 
 Params = t.Mapping[str, t.Any]
 Result = t.Dict[str, t.Any]
@@ -41,14 +43,6 @@ Result = t.Dict[str, t.Any]
 PROGRAMS = ("nova-compute",)
 #: Seconds that verifying a start of one unit may take.
 START_TIMEOUT = 120
-
-
-class HostStepError(Exception):
-    """A request that failed. ``changed_meanwhile``: a guard did not hold, and the request changed nothing."""
-
-    def __init__(self, message: str, changed_meanwhile: bool = False) -> None:
-        super().__init__(message)
-        self.changed_meanwhile = changed_meanwhile
 
 
 _ERRORS = (HostError, journal.JournalError, OSError)
@@ -348,6 +342,8 @@ class HostNames:
             host_names.set_name(name[new], self.state_dir)
             # A host that was renamed by hand may have had two: the kernel's was another than the static one.
             host_names.set_kernel_name(_kernel(name, new))
+        for entry in params.get("container_names") or ():
+            containers.set_name(entry, str(entry[new]))
         return {}
 
     def _check(self, lines: t.Sequence[line_edits.LineEdit], name: t.Optional[Params], external: Params) -> None:
@@ -375,7 +371,8 @@ class HostNames:
             if current.get(key) != values[wanted]:
                 raise HostStepError(f"Open vSwitch external_ids:{key} is {current.get(key)}, not {values[wanted]}")
         about = params["libvirt"]
-        seen = libvirt.hostname(about["uri"])
+        # A container of libvirt may have been started a moment ago.
+        seen = (containers.libvirt_says if params.get("container_names") else libvirt.hostname)(about["uri"])
         if seen != about[wanted]:
             raise HostStepError(
                 f"libvirt reports the name {seen} for this host, not {about[wanted]}. Nova would use the name {seen}"
@@ -678,6 +675,10 @@ class HostRunner:
             "identity_file": IdentityFile(),
             "write_identity": WriteIdentity(),
             "end_domains": EndDomains(),
+            "set_aside": containers.SetAside(),
+            "libvirt_name": containers.LibvirtName(),
+            "new_containers": containers.NewContainers(state_dir, systemctl, sleep),
+            "forget_containers": containers.ForgetAside(sleep),
         }
         self._reads: t.Dict[str, t.Callable[[Params], Result]] = {
             "journal_read": lambda request: {

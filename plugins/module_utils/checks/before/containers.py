@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Containers with a host name of their own, before a rename in place: SG123 and SG129. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import containers
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts, NameSpace
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, Finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+
+
+def refusal(
+    host: t.Optional[HostFacts],
+    request: RenameRequest,
+    entry: NameSpace,
+    after: t.Optional[Names],
+    in_place: bool,
+) -> t.Optional[str]:
+    """Return the remedy of SG123 for a service that keeps its name; None: the plan creates its container again."""
+    kept = (
+        "Keep the host's name, or let the service use the host's UTS namespace (docs/guides/deployments.md). This "
+        "service keeps the old name until its container is created again, or until its unit starts without "
+        "ProtectHostname=. "
+    )
+    if host is None or after is None or not in_place:
+        return f"{kept}The collection cannot rename a host with this service yet."
+    if after.os in (None, host.static_hostname or host.kernel_hostname):
+        return None  # the host's own name stays, and the copy of it is right
+    why = containers.why_not(host, request, entry)
+    return None if why is None else f"{kept}{why}"
+
+
+def stricter(host: t.Optional[HostFacts], item: Finding) -> Finding:
+    """SG129 blocks where nova-compute's container is created again: it cannot copy onto an immutable compute_id."""
+    if host is None or item.code != "SG129" or not any(entry.is_compute for entry in containers.named(host)):
+        return item
+    return dataclasses.replace(item, severity=BLOCKER)

@@ -1,0 +1,115 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Containers that keep the name with which they were created: what a rename has to create again, and whether it can.
+
+An engine copies the host's name into a container when it creates the container (SG123). A rename in place puts such a
+container aside under another name, and the operator's deployment tool creates it again. Pure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
+from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import (
+    DOCKER,
+    NOVA_COMPUTE,
+    PODMAN,
+    DeployedUnit,
+    Deployment,
+    ServiceProcess,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import HostFacts, NameSpace
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+
+LIBVIRT = ("libvirtd", "virtqemud")
+#: What kolla's unit of libvirt is named after.
+_LIBVIRT_UNIT = "nova-libvirt"
+OVN_CONTROLLER = "ovn-controller"
+
+
+@dataclasses.dataclass(frozen=True)
+class NamedContainer:
+    """A container with a host name of its own, and the unit that starts it. ``id``: the engine's, 64 digits."""
+
+    name: str
+    unit: str
+    engine: str
+    id: str
+    program: str
+    hostname: str
+
+    @property
+    def is_libvirt(self) -> bool:
+        """Whether libvirt runs in it."""
+        return self.program in LIBVIRT
+
+    @property
+    def is_compute(self) -> bool:
+        """Whether nova-compute runs in it."""
+        return self.program == NOVA_COMPUTE
+
+
+def named(facts: HostFacts) -> t.List[NamedContainer]:
+    """Return the containers that a rename has to create again: libvirt, then the agents, then nova-compute.
+
+    ovs-vswitchd and ovn-controller are none of them: Open vSwitch's external_ids say the host's name to them, and
+    whoever recreates ovs-vswitchd cuts off the guests.
+    """
+    found: t.Dict[str, NamedContainer] = {}
+    for entry in (facts.deployment.frozen if facts.deployment else ()) if _is_kolla(facts) else ():
+        made = _of_process(facts.deployment, entry) if facts.deployment and goes_by_name(entry.program) else None
+        if made is not None:
+            found.setdefault(made.name, made)
+    return sorted(found.values(), key=lambda entry: (entry.is_compute, not entry.is_libvirt, entry.name))
+
+
+def goes_by_name(program: str) -> bool:
+    """Whether the name of its UTS namespace is the identity of a program."""
+    return program == NOVA_COMPUTE or program in LIBVIRT or program.startswith("neutron-")
+
+
+def _is_kolla(facts: HostFacts) -> bool:
+    found = deployments.of_host(facts)
+    return found is not None and found.kind == deployments.KOLLA
+
+
+def _of_process(found: Deployment, entry: ServiceProcess) -> t.Optional[NamedContainer]:
+    units = [unit for unit in found.units if unit.container and unit.engine == entry.engine and _starts(unit, entry)]
+    if len(units) != 1 or entry.engine not in (PODMAN, DOCKER) or not entry.container_id or not entry.hostname:
+        return None
+    unit = units[0]
+    return NamedContainer(
+        str(unit.container), unit.name, entry.engine, entry.container_id, entry.program, entry.hostname
+    )
+
+
+def _starts(unit: DeployedUnit, entry: ServiceProcess) -> bool:
+    program = deployments.program_of(unit.name)
+    return program == (_LIBVIRT_UNIT if entry.program in LIBVIRT else entry.program)
+
+
+def why_not(facts: HostFacts, request: RenameRequest, entry: NameSpace) -> t.Optional[str]:
+    """Return why a rename in place cannot create the container of a service again; None: it can.
+
+    Without a process there is no container that is certain: the engine may have several.
+    """
+    if not _is_kolla(facts):
+        return "The collection recreates only containers of kolla-ansible."
+    if request.commands.given:
+        return "Unset rename_stop_command and rename_start_command: the run stops and starts the containers by units."
+    pids = {f"process {item.pid}": item.program for item in (facts.deployment.processes if facts.deployment else ())}
+    program = pids.get(entry.what)
+    if program is None:
+        return "Start the service, and run the same command again."
+    if not any(made.program == program for made in named(facts)):
+        return f"The run does not know the unit that starts the container of {program}."
+    if not request.recreate_command:
+        return (
+            "Set rename_recreate_command to the command that creates missing containers of this host, such as "
+            "kolla-ansible deploy-containers --limit HOST."
+        )
+    return None

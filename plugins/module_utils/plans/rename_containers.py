@@ -1,0 +1,216 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a rename in place adds where services run in containers with a host name of their own (kolla-ansible). Pure.
+
+1. After the stop of nova-compute its container is put aside: nobody starts the old name by hand.
+2. libvirt gets its new name in the UTS namespace of its container, and says it, before the first write to a database.
+3. After the host has its new name, the guests are compared and evacuations looked for: the next step starts
+   nova-compute.
+4. libvirt is stopped by its unit, which leaves the guests alone (SG127), and put aside with the agents. The operator's
+   command creates all of them. Each must have the new name.
+5. What was put aside is removed when all is over. Until then a rollback takes it back, with the old name in it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import containers
+from ansible_collections.stackguard.nova.plugins.module_utils.model.containers import NamedContainer
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import hostname_keys
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
+    CONTROLLER,
+    HOST,
+    Change,
+    PlanError,
+    Step,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import needed
+
+#: What a container that was put aside is called.
+ASIDE = ".stackguard"
+#: Steps that come before the containers are created: nova-compute starts with its container.
+_FIRST = ("guests", "no_evacuation")
+
+
+def arranged(
+    host: HostFacts, request: RenameRequest, names: t.Tuple[Names, Names], steps: t.Sequence[Step]
+) -> t.List[Step]:
+    """Return the steps of a rename with those for containers among them. Raises PlanError."""
+    found = containers.named(host) if names[1].os not in (None, names[0].os) else []
+    if not found:
+        return list(steps)
+    about = _Renaming(host, request, names, found)
+    about.check(steps)
+    moved = {step.name: step for step in steps if step.name in _FIRST}
+    result: t.List[Step] = []
+    for step in steps:
+        if step.name in moved:
+            continue
+        result.append(about.with_libvirt(step) if step.name == "host_names" else step)
+        if step.name == "no_evacuation_before":
+            result += [about.aside("set_compute_aside", about.compute), *about.libvirt_name()]
+        if step.name == "host_names":
+            result += [moved[name] for name in _FIRST if name in moved]
+            result += [*about.stop_libvirt(), *about.others_aside(), about.recreate()]
+    return [*result, about.forget()]
+
+
+class _Renaming:
+    """One host's containers, and the names before and after."""
+
+    def __init__(
+        self,
+        host: HostFacts,
+        request: RenameRequest,
+        names: t.Tuple[Names, Names],
+        found: t.Sequence[NamedContainer],
+    ) -> None:
+        self.host = host
+        self.request = request
+        self.before, self.after = names
+        self.found = list(found)
+        self.where = request.inventory_name
+        self.engine = self.found[0].engine
+
+    @property
+    def compute(self) -> t.List[NamedContainer]:
+        """The container of nova-compute, if it has a name of its own."""
+        return [entry for entry in self.found if entry.is_compute]
+
+    @property
+    def libvirt(self) -> t.List[NamedContainer]:
+        """The container of libvirt, if it has a name of its own."""
+        return [entry for entry in self.found if entry.is_libvirt]
+
+    def check(self, steps: t.Sequence[Step]) -> None:
+        """Raise PlanError for what no order of these steps does without harm."""
+        if not self.request.recreate_command:
+            raise PlanError(
+                "set rename_recreate_command: the containers of this host keep their old name until a deployment tool "
+                "creates the containers again"
+            )
+        if any(step.name == "new_agents" for step in steps):
+            raise PlanError(
+                "set neutron_db_url: without it, the guests would have no network while the deployment tool creates "
+                "the containers. An override of SG305 does not help"
+            )
+        controller = containers.OVN_CONTROLLER in {
+            entry.program for entry in (self.host.deployment.frozen if self.host.deployment else ())
+        }
+        if controller and not hostname_keys(self.host.ovs_external_ids or {}):
+            raise PlanError(
+                "set external_ids:hostname in Open vSwitch to the host's name: without it, ovn-controller uses the old "
+                "name of its container"
+            )
+
+    def _items(self, found: t.Sequence[NamedContainer]) -> t.List[t.Dict[str, str]]:
+        return [
+            {"name": entry.name, "id": entry.id, "unit": entry.unit, "aside": f"{entry.name}{ASIDE}"} for entry in found
+        ]
+
+    def aside(self, name: str, found: t.Sequence[NamedContainer]) -> Step:
+        """Give containers a name that nobody starts."""
+        items = self._items(found)
+        free = [item["aside"] for item in self._items(self.found)] if found == self.compute else []
+        params = {"engine": self.engine, "containers": items, "free": free}
+        changes = [
+            Change(f"{self.where} container {item['name']}", "name", item["name"], item["aside"]) for item in items
+        ]
+        title = f"set {count(len(items), 'container')} aside: {_listed(found)}"
+        return Step(name, title, HOST, "set_aside", params, changes)
+
+    def others_aside(self) -> t.List[Step]:
+        """The same for libvirt and the agents."""
+        found = [entry for entry in self.found if not entry.is_compute]
+        return [self.aside("set_others_aside", found)] if found else []
+
+    def _uts(self, entry: NamedContainer) -> t.Dict[str, t.Any]:
+        # libvirt takes a name with a dot as it is, and resolves any other: the container's /etc/hosts is a copy from
+        # its last start, and does not know the new name. So the namespace gets the name that libvirt is to say.
+        return {
+            "engine": self.engine,
+            "container": entry.name,
+            "before": entry.hostname,
+            "after": self.after.hypervisor_hostname,
+        }
+
+    def _libvirt(self) -> t.Dict[str, str]:
+        return {
+            "uri": needed(self.host.libvirt, "libvirt").uri,
+            "before": self.before.hypervisor_hostname,
+            "after": self.after.hypervisor_hostname,
+        }
+
+    def libvirt_name(self) -> t.List[Step]:
+        """libvirt says its new name before a database has it."""
+        changes = [
+            Change(f"{self.where} container {entry.name}", "host name", entry.hostname, self.after.hypervisor_hostname)
+            for entry in self.libvirt
+        ]
+        return [
+            Step(
+                "libvirt_name",
+                "set the new name in the libvirt container, and verify that libvirt reports it",
+                HOST,
+                "libvirt_name",
+                {**self._uts(entry), "libvirt": self._libvirt()},
+                changes,
+            )
+            for entry in self.libvirt
+        ]
+
+    def with_libvirt(self, step: Step) -> Step:
+        """The host's names change with the name in libvirt's container: a reboot may have brought the old one back."""
+        more = [self._uts(entry) for entry in self.libvirt]
+        return dataclasses.replace(step, params={**step.params, "container_names": more}) if more else step
+
+    def stop_libvirt(self) -> t.List[Step]:
+        """Stop libvirt by its unit. podman's first stop takes 90 s where guests run, and the unit ends as failed."""
+        steps = []
+        for entry in self.libvirt:
+            params = {
+                "units": [{"name": entry.unit, "active": True, "enabled": "enabled"}],
+                "stop_command": None,
+                "start_command": None,
+                "mask_command": None,
+                "unmask_command": None,
+                "timeout": self.request.stop_timeout,
+            }
+            change = Change(f"{self.where} unit {entry.unit}", "state", "started", "stopped and masked")
+            title = "stop and mask libvirt (the guests continue to run)"
+            steps.append(Step("stop_libvirt", title, HOST, "stop_units", params, [change]))
+        return steps
+
+    def recreate(self) -> Step:
+        """The operator's command creates the containers; each has to have the new name."""
+        params = {
+            "engine": self.engine,
+            "containers": self._items(self.found),
+            "name": self.after.os,
+            "libvirt": self._libvirt(),
+            "timeout": self.request.start_timeout,
+        }
+        changes = [
+            Change(f"{self.where} container {entry.name}", "host name", entry.hostname, str(self.after.os))
+            for entry in self.found
+        ]
+        title = f"recreate {count(len(self.found), 'container')} with rename_recreate_command: {_listed(self.found)}"
+        return Step("recreate_containers", title, CONTROLLER, "recreate_containers", params, changes)
+
+    def forget(self) -> Step:
+        """Remove what was put aside: nothing of the operation can fail any more."""
+        params = {"engine": self.engine, "containers": self._items(self.found)}
+        title = f"remove {count(len(self.found), 'old container')}"
+        return Step("forget_containers", title, HOST, "forget_containers", params)
+
+
+def _listed(found: t.Sequence[NamedContainer]) -> str:
+    return ", ".join(entry.name for entry in found)

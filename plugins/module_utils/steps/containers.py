@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Containers in a rename, as far as the controller has a part in it: the operator's tool creates them again."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Memory, Params, Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError
+
+
+class RecreateError(StepError):
+    """Containers are put aside: the operator's command has to create them again."""
+
+    needs = "recreate_containers"
+
+    def __init__(self, message: str, containers: t.Sequence[str]) -> None:
+        super().__init__(message)
+        self.containers = list(containers)
+
+
+class RecreateContainers:
+    """Let units start, stop for the operator's command, and see every container with the new name afterwards."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """See the containers, or ask for them."""
+        self._ask("apply", params)
+        shown = self._ask("verify", params)
+        if shown["missing"]:
+            raise RecreateError(
+                f"these containers do not exist now: {', '.join(shown['missing'])}. Create the containers with your "
+                "deployment tool (kolla-ansible deploy-containers), then run the same command again",
+                shown["missing"],
+            )
+        names = [str(item["name"]) for item in params["containers"]]
+        late: t.List[str] = list(shown["waiting"])
+
+        def seen() -> t.Optional[str]:
+            now = self._ask("verify", params)
+            if now["wrong"]:
+                raise StepError(
+                    f"{'; '.join(now['wrong'])}. Remove each container with a wrong name, then run the same command "
+                    "again"
+                )
+            late[:] = [*now["missing"], *now["waiting"]]
+            return None if late else f"{', '.join(names)}: host name {params['name']}"
+
+        return Done(self.systems.wait(lambda: f"{', '.join(late)} to run", params["timeout"], seen))
+
+    def undo(self, params: Params) -> None:
+        """Remove what was created, and hold the units again: what was put aside comes back next."""
+        self._ask("undo", params)
+
+    def _ask(self, what: str, params: Params) -> t.Dict[str, t.Any]:
+        (answer,) = self.systems.host.call([{"op": what, "action": "new_containers", "params": dict(params)}])
+        return answer
+
+
+def actions(systems: Systems) -> t.Dict[str, Action]:
+    """Return what carries out the steps of C(plans/rename_containers.py)."""
+    return {"recreate_containers": RecreateContainers(systems)}

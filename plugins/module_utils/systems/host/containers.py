@@ -1,0 +1,376 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Containers with a host name of their own, in a rename: put aside, name changed, created again, removed.
+
+A container is put aside by another name: then neither its unit nor a person starts it (C(podman start)), the
+deployment tool finds none and creates one, and a rollback has the old one back, with the old name in it. Whatever is
+renamed or removed is the container of that id, and no other.
+
+The name in a container changes at once by its UTS namespace, and libvirt says the new one without a restart. That lasts
+until the container's next start.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+import time
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
+    commands,
+    libvirt,
+    name_spaces,
+    units,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.step_error import HostStepError
+
+Params = t.Mapping[str, t.Any]
+Result = t.Dict[str, t.Any]
+Sleep = t.Callable[[float], None]
+
+#: Seconds for one command of an engine.
+_PATIENCE = 120
+#: Seconds until a libvirt that was started answers.
+LIBVIRT_PATIENCE = 60
+#: Tries to remove a container: its storage may be busy for a moment.
+_TRIES = 5
+_SET_NAME = "import socket, sys; socket.sethostname(sys.argv[1])"
+
+
+@dataclasses.dataclass(frozen=True)
+class Container:
+    """A container as its engine shows it. ``pid``: 0 where it does not run."""
+
+    id: str
+    pid: int
+
+
+class Engine:
+    """podman or docker. ``run`` is replaced in tests."""
+
+    def __init__(self, name: str, run: t.Optional[t.Callable[..., t.Any]] = None) -> None:
+        self.name = name
+        self._run = run or commands.run
+
+    def find(self, name: str) -> t.Optional[Container]:
+        """Return a container; None: there is none of that name. Raises HostStepError."""
+        try:
+            said = self.call("container", "inspect", "--format", "{{.Id}} {{.State.Running}} {{.State.Pid}}", name)
+        except _NoContainerError:
+            return None
+        words = said.split()
+        if len(words) != 3:
+            raise HostStepError(f"{self.name} container inspect {name}: the answer cannot be parsed")
+        return Container(words[0], int(words[2]) if words[1] == "true" else 0)
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a container another name. Raises HostStepError."""
+        self.call("rename", old, new)
+
+    def remove(self, name: str, sleep: Sleep) -> None:
+        """Remove a container, whether it runs or not; its volumes stay. Raises HostStepError."""
+        for left in reversed(range(_TRIES)):
+            try:
+                self.call("rm", "--force", name)
+            except _NoContainerError:
+                return
+            except HostStepError:
+                if not left:
+                    raise
+                sleep(1)
+            else:
+                return
+
+    def call(self, *arguments: str) -> str:
+        """Run one command of the engine. Raises HostStepError."""
+        what = f"{self.name} {' '.join(arguments[:2])}"
+        try:
+            done = self._run([self.name, *arguments], _PATIENCE, variables={"LC_ALL": "C"})
+        except subprocess.TimeoutExpired:
+            raise HostStepError(f"{what}: no answer within {_PATIENCE} s") from None
+        except OSError as error:
+            raise HostStepError(f"{what}: {error.strerror}") from None
+        if done.returncode:
+            said = " ".join(done.stderr.decode("utf-8", "replace").split())[-400:]
+            kind = _NoContainerError if "no such container" in said.casefold() else HostStepError
+            raise kind(f"{what}: {said}")
+        return str(done.stdout.decode("utf-8", "replace"))
+
+
+class _NoContainerError(HostStepError):
+    """The engine knows no container of that name."""
+
+
+def _engine(params: Params) -> Engine:
+    return Engine(str(params["engine"]))
+
+
+# --- put aside --------------------------------------------------------------------------------------------------
+
+
+class SetAside:
+    """Give stopped containers a name that neither a unit nor a deployment tool knows; undone by the old name."""
+
+    def is_done(self, params: Params) -> Result:
+        """Whether none has its name any more."""
+        engine = _engine(params)
+        return {"done": all(_is(engine.find(str(item["aside"])), item) for item in params["containers"])}
+
+    def apply(self, params: Params) -> Result:
+        """Look at all of them first, then rename one after the other."""
+        engine = _engine(params)
+        todo = [item for item in params["containers"] if not _is(engine.find(str(item["aside"])), item)]
+        for item in todo:
+            self._check(engine, item)
+        for name in params.get("free") or ():
+            if engine.find(str(name)) is not None and name not in {item["aside"] for item in params["containers"]}:
+                raise HostStepError(_left_over(engine, str(name)), changed_meanwhile=True)
+        for item in todo:
+            engine.rename(str(item["name"]), str(item["aside"]))
+        return {}
+
+    @staticmethod
+    def _check(engine: Engine, item: Params) -> None:
+        found = engine.find(str(item["name"]))
+        if found is None or found.id != item["id"]:
+            is_now = "is gone" if found is None else "was created again"
+            raise HostStepError(f"container {item['name']} {is_now} since the run read it", changed_meanwhile=True)
+        if found.pid:
+            raise HostStepError(f"container {item['name']} still runs (process {found.pid})", changed_meanwhile=True)
+        if engine.find(str(item["aside"])) is not None:
+            raise HostStepError(_left_over(engine, str(item["aside"])), changed_meanwhile=True)
+
+    def verify(self, params: Params) -> Result:
+        """See them under the other name only."""
+        engine = _engine(params)
+        for item in params["containers"]:
+            if not _is(engine.find(str(item["aside"])), item):
+                raise HostStepError(f"container {item['name']} is not named {item['aside']}")
+            if engine.find(str(item["name"])) is not None:
+                raise HostStepError(f"a new container {item['name']} exists")
+        return {"remark": ", ".join(f"{item['name']} is now {item['aside']}" for item in params["containers"])}
+
+    def undo(self, params: Params) -> Result:
+        """Give the old names back. What has another container's name by now is left, and said."""
+        engine = _engine(params)
+        for item in params["containers"]:
+            here, aside = engine.find(str(item["name"])), engine.find(str(item["aside"]))
+            if _is(here, item):
+                continue
+            if not _is(aside, item):
+                raise HostStepError(
+                    f"the old container {item['name']} no longer exists: let your deployment tool create the container "
+                    "while the host has its old name, then run the rollback again"
+                )
+            if here is not None:
+                raise HostStepError(
+                    f"{engine.name} has another container {item['name']}: remove that container, then run the rollback "
+                    "again"
+                )
+            engine.rename(str(item["aside"]), str(item["name"]))
+        return {}
+
+
+def _is(found: t.Optional[Container], item: Params) -> bool:
+    return found is not None and found.id == item["id"]
+
+
+def _left_over(engine: Engine, name: str) -> str:
+    return f"a container {name} is left over from an earlier operation: remove it with {engine.name} rm {name}"
+
+
+class ForgetAside:
+    """Remove what was put aside, when the operation has come to its end. It cannot be taken back."""
+
+    def __init__(self, sleep: Sleep = time.sleep) -> None:
+        self.sleep = sleep
+
+    def is_done(self, params: Params) -> Result:
+        """Whether none is left."""
+        engine = _engine(params)
+        return {"done": all(engine.find(str(item["aside"])) is None for item in params["containers"])}
+
+    def apply(self, params: Params) -> Result:
+        """Remove each that is the one that was put aside."""
+        engine = _engine(params)
+        for item in params["containers"]:
+            if _is(engine.find(str(item["aside"])), item):
+                engine.remove(str(item["aside"]), self.sleep)
+        return {}
+
+    def verify(self, params: Params) -> Result:
+        """See none of them."""
+        if not self.is_done(params)["done"]:
+            raise HostStepError("a container that the run set aside still exists")
+        return {"remark": f"removed {', '.join(str(item['aside']) for item in params['containers'])}"}
+
+    def undo(self, params: Params) -> Result:
+        """Nothing: a rollback says what is missing where it needs it."""
+        return {}
+
+
+# --- the name in a container ------------------------------------------------------------------------------------
+
+
+def set_name(params: Params, name: str, run: t.Optional[t.Callable[..., t.Any]] = None) -> None:
+    """Set the name in a container's UTS namespace, and never the host's. Raises HostStepError."""
+    pid = _running(params)
+    if not _own(pid) or name_spaces.name_in(pid) == name:
+        return
+    command = ["nsenter", f"--target={pid}", "--uts", sys.executable, "-I", "-c", _SET_NAME, name]
+    try:
+        done = (run or commands.run)(command, _PATIENCE)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise HostStepError(f"nsenter --target={pid} --uts: {error}") from error
+    if done.returncode:
+        said = " ".join(done.stderr.decode("utf-8", "replace").split())[-400:]
+        raise HostStepError(f"nsenter --target={pid} --uts: {said}")
+
+
+def _running(params: Params) -> int:
+    name = str(params["container"])
+    found = _engine(params).find(name)
+    if found is None or not found.pid:
+        raise HostStepError(f"container {name} does not run")
+    return found.pid
+
+
+def _own(pid: int) -> bool:
+    """Whether a process has a UTS namespace of its own. Raises HostStepError where it is not known."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/uts") != name_spaces.host_namespace("/proc")
+    except (OSError, HostError) as error:
+        raise HostStepError(f"process {pid}: {error}") from error
+
+
+def libvirt_says(uri: str, sleep: Sleep = time.sleep, patience: float = LIBVIRT_PATIENCE) -> str:
+    """Return libvirt's host name, and wait for a libvirt that was just started. Raises HostError."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return libvirt.hostname(uri)
+        except HostError:
+            if time.monotonic() > deadline:
+                raise
+        sleep(1)
+
+
+class LibvirtName:
+    """libvirt's new name before anything is written: in the UTS namespace of its container, read through libvirt."""
+
+    def is_done(self, params: Params) -> Result:
+        """Whether libvirt says the new name."""
+        return {"done": libvirt.hostname(str(params["libvirt"]["uri"])) == params["libvirt"]["after"]}
+
+    def apply(self, params: Params) -> Result:
+        """Set the name. Where libvirt says another one, the old name is back before the error is told."""
+        set_name(params, str(params["after"]))
+        seen = libvirt_says(str(params["libvirt"]["uri"]))
+        if seen != params["libvirt"]["after"]:
+            set_name(params, str(params["before"]))
+            raise HostStepError(
+                f"libvirt reports the name {seen} for this host, not {params['libvirt']['after']}. The run has "
+                f"restored the name {params['before']} in container {params['container']}",
+                changed_meanwhile=True,
+            )
+        return {}
+
+    def verify(self, params: Params) -> Result:
+        """Read it through libvirt."""
+        seen = libvirt.hostname(str(params["libvirt"]["uri"]))
+        if seen != params["libvirt"]["after"]:
+            raise HostStepError(f"libvirt reports the name {seen} for this host, not {params['libvirt']['after']}")
+        return {"remark": f"libvirt reports the name {seen}"}
+
+    def undo(self, params: Params) -> Result:
+        """Set the old name, and read it through libvirt."""
+        set_name(params, str(params["before"]))
+        seen = libvirt_says(str(params["libvirt"]["uri"]))
+        if seen != params["libvirt"]["before"]:
+            raise HostStepError(f"libvirt reports the name {seen} for this host, not {params['libvirt']['before']}")
+        return {}
+
+
+# --- created again ----------------------------------------------------------------------------------------------
+
+
+class NewContainers:
+    """Let the operator's deployment tool create containers again: their units may start; then look at what it made."""
+
+    def __init__(self, state_dir: str, systemctl: units.Systemctl, sleep: Sleep = time.sleep) -> None:
+        self.state_dir = state_dir
+        self.systemctl = systemctl
+        self.sleep = sleep
+
+    def is_done(self, params: Params) -> Result:
+        """Whether every container is there with the new name."""
+        shown = self.verify(params)
+        return {"done": not shown["missing"] and not shown["waiting"] and not shown["wrong"]}
+
+    def apply(self, params: Params) -> Result:
+        """Let the units start. They start nothing yet: their containers are put aside."""
+        for item in params["containers"]:
+            units.unblock(units.full_name(str(item["unit"])), self.state_dir, self.systemctl)
+        return {}
+
+    def verify(self, params: Params) -> Result:
+        """Return containers that are C(missing), those that do not run yet (C(waiting)), and C(wrong) names."""
+        engine = _engine(params)
+        result: t.Dict[str, t.List[str]] = {"missing": [], "waiting": [], "wrong": []}
+        for item in params["containers"]:
+            name, found = str(item["name"]), engine.find(str(item["name"]))
+            if found is None or found.id == item["id"]:
+                result["missing"].append(name)
+            elif not found.pid:
+                result["waiting"].append(name)
+            else:
+                seen = name_spaces.name_in(found.pid)
+                if seen is None:
+                    result["waiting"].append(name)
+                elif seen != params["name"]:
+                    result["wrong"].append(f"{name} has the host name {seen}, not {params['name']}")
+        if not any(result.values()):
+            self._libvirt(params, result)
+        return dict(result)
+
+    @staticmethod
+    def _libvirt(params: Params, result: t.Dict[str, t.List[str]]) -> None:
+        about = params["libvirt"]
+        try:
+            seen = libvirt.hostname(str(about["uri"]))
+        except HostError:
+            result["waiting"].append("libvirt")
+            return
+        if seen != about["after"]:
+            result["wrong"].append(f"libvirt reports the name {seen} for this host, not {about['after']}")
+
+    def undo(self, params: Params) -> Result:
+        """Hold the units again, stop them, and remove the new containers. The old ones are never removed here."""
+        engine = _engine(params)
+        names = [units.full_name(str(item["unit"])) for item in params["containers"]]
+        for name in names:
+            units.block(name, self.state_dir, self.systemctl)
+        for name in names:
+            units.stop(name, self.systemctl)
+        self._wait_stopped(names, int(params["timeout"]))
+        for item in params["containers"]:
+            found = engine.find(str(item["name"]))
+            if found is not None and found.id != item["id"]:
+                engine.remove(str(item["name"]), self.sleep)
+        return {}
+
+    def _wait_stopped(self, names: t.Sequence[str], timeout: int) -> None:
+        deadline = time.monotonic() + timeout
+        while True:
+            left = [name for name, shown in zip(names, self.systemctl.show(names)) if not units.is_stopped(shown)]
+            if not left:
+                return
+            if time.monotonic() > deadline:
+                raise HostStepError(f"these units have not stopped after {timeout} s: {', '.join(left)}")
+            self.sleep(1)

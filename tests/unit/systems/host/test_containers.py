@@ -1,0 +1,342 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Containers on the host: put aside, the name in them, created again; each with an engine that is killed anywhere."""
+
+from __future__ import annotations
+
+import subprocess
+import types
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import containers as steps
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
+    containers,
+    libvirt,
+    name_spaces,
+    units,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.libvirt import LibvirtError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.step_error import HostStepError
+
+OLD, NEW = "compute1", "cn-rack7"
+ITEMS = [
+    {"name": name, "id": f"old-{name}", "unit": f"kolla-{name}-container.service", "aside": f"{name}.stackguard"}
+    for name in ("nova_libvirt", "nova_compute")
+]
+ASIDE = {"engine": "podman", "containers": ITEMS, "free": ["other.stackguard"]}
+LIBVIRT = {"uri": "test:///default", "before": OLD, "after": NEW}
+UTS = {"engine": "podman", "container": "nova_libvirt", "before": OLD, "after": NEW, "libvirt": LIBVIRT}
+RECREATED = {"engine": "podman", "containers": ITEMS, "name": NEW, "libvirt": LIBVIRT, "timeout": 5}
+
+
+class Host:
+    """An engine, UTS namespaces and libvirt. ``containers``: name to [id, pid]; ``names``: pid to host name."""
+
+    def __init__(self, monkeypatch):
+        self.containers = {item["name"]: [item["id"], 0] for item in ITEMS}
+        self.names, self.shares_host, self.answers, self.broken = {}, False, True, None
+        self.commands = []
+        monkeypatch.setattr(containers.commands, "run", self.run)
+        monkeypatch.setattr(name_spaces, "name_in", self.names.get)
+        monkeypatch.setattr(name_spaces, "host_namespace", lambda _proc: "uts:[1]")
+        monkeypatch.setattr(containers.os, "readlink", lambda _path: "uts:[1]" if self.shares_host else "uts:[2]")
+        monkeypatch.setattr(libvirt, "hostname", self.hostname)
+        monkeypatch.setattr(containers.time, "sleep", lambda _seconds: None)
+
+    def run(self, argv, _timeout, variables=None):
+        self.commands.append(argv)
+        done = lambda out="", err="", rc=0: types.SimpleNamespace(  # noqa: E731
+            returncode=rc, stdout=out.encode(), stderr=err.encode()
+        )
+        if self.broken:
+            raise self.broken
+        if argv[0] == "nsenter":
+            self.names[int(argv[1].partition("=")[2])] = argv[-1]
+            return done()
+        if argv[1] == "container":
+            if argv[-1] not in self.containers:
+                return done(err=f"Error: no such container {argv[-1]}", rc=125)
+            identity, pid = self.containers[argv[-1]]
+            return done(f"{identity} {'true' if pid else 'false'} {pid}\n")
+        if argv[1] == "rename":
+            self.containers[argv[3]] = self.containers.pop(argv[2])
+        if argv[1] == "rm":
+            self.containers.pop(argv[-1], None)
+        return done()
+
+    def hostname(self, _uri):
+        pid = self.containers.get("nova_libvirt", ["", 0])[1]
+        if not pid or not self.answers:
+            raise LibvirtError("no connection")
+        return self.names[pid]
+
+    def start(self, name, identity, pid, hostname):
+        self.containers[name] = [identity, pid]
+        self.names[pid] = hostname
+
+
+@pytest.fixture
+def host(monkeypatch):
+    return Host(monkeypatch)
+
+
+# --- put aside ----------------------------------------------------------------------------------------------------
+
+
+def test_set_aside_and_back(host):
+    action, before = containers.SetAside(), dict(host.containers)
+    assert action.is_done(ASIDE) == {"done": False}
+    action.apply(ASIDE)
+    assert "nova_libvirt is now nova_libvirt.stackguard" in action.verify(ASIDE)["remark"]
+    assert set(host.containers) == {"nova_libvirt.stackguard", "nova_compute.stackguard"}
+    action.apply(ASIDE)
+    assert action.is_done(ASIDE) == {"done": True}
+    action.undo(ASIDE)
+    action.undo(ASIDE)
+    assert host.containers == before
+
+
+def test_half_set_aside_goes_on_and_back(host):
+    host.containers["nova_libvirt.stackguard"] = host.containers.pop("nova_libvirt")
+    action = containers.SetAside()
+    action.apply(ASIDE)
+    assert set(host.containers) == {"nova_libvirt.stackguard", "nova_compute.stackguard"}
+    host.containers["nova_compute"] = host.containers.pop("nova_compute.stackguard")
+    action.undo(ASIDE)
+    assert set(host.containers) == {"nova_libvirt", "nova_compute"}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"nova_compute": ["another", 0]}, "was created again"),
+        ({"nova_compute": None}, "is gone"),
+        ({"nova_compute": ["old-nova_compute", 77]}, "still runs"),
+        ({"nova_compute.stackguard": ["x", 0]}, "left over"),
+        ({"other.stackguard": ["x", 0]}, "left over"),
+    ],
+)
+def test_what_is_not_as_it_was_read_stops_before_anything_is_renamed(host, change, why):
+    for name, value in change.items():
+        host.containers[name] = value
+    host.containers = {name: value for name, value in host.containers.items() if value}
+    before = dict(host.containers)
+    with pytest.raises(HostStepError, match=why) as caught:
+        containers.SetAside().apply(ASIDE)
+    assert caught.value.changed_meanwhile
+    assert host.containers == before
+
+
+def test_the_way_back_overwrites_no_container_and_says_what_is_missing(host):
+    action = containers.SetAside()
+    action.apply(ASIDE)
+    host.containers["nova_libvirt"] = ["somebody's", 0]
+    with pytest.raises(HostStepError, match="has another container nova_libvirt"):
+        action.undo(ASIDE)
+    host.containers = {}
+    with pytest.raises(HostStepError, match="no longer exists"):
+        action.undo(ASIDE)
+    with pytest.raises(HostStepError, match="is not named"):
+        action.verify(ASIDE)
+
+
+def test_a_new_container_beside_the_old_one_is_no_success(host):
+    action = containers.SetAside()
+    action.apply(ASIDE)
+    host.containers["nova_compute"] = ["new", 0]
+    with pytest.raises(HostStepError, match="a new container nova_compute exists"):
+        action.verify(ASIDE)
+
+
+def test_only_what_was_put_aside_is_removed(host):
+    containers.SetAside().apply(ASIDE)
+    host.containers.update({"nova_compute": ["new", 5], "nova_libvirt.stackguard": ["somebody's", 0]})
+    action = containers.ForgetAside()
+    action.apply(ASIDE)
+    assert host.containers == {"nova_compute": ["new", 5], "nova_libvirt.stackguard": ["somebody's", 0]}
+    with pytest.raises(HostStepError, match="still exists"):
+        action.verify(ASIDE)
+    del host.containers["nova_libvirt.stackguard"]
+    assert "removed" in action.verify(ASIDE)["remark"]
+    assert action.undo(ASIDE) == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (FileNotFoundError(2, "No such file or directory"), "No such file"),
+        (subprocess.TimeoutExpired("x", 1), "no answer within"),
+    ],
+)
+def test_an_engine_that_does_not_answer_is_an_error_and_not_an_absence(host, error, why):
+    host.broken = error
+    with pytest.raises(HostStepError, match=why):
+        containers.SetAside().apply(ASIDE)
+    with pytest.raises(HostStepError, match=why):
+        containers.NewContainers("/x", object()).verify(RECREATED)
+
+
+# --- the name in a container --------------------------------------------------------------------------------------
+
+
+def test_libvirt_says_the_new_name_and_the_old_one_again(host):
+    host.start("nova_libvirt", "old-nova_libvirt", 7, OLD)
+    action = containers.LibvirtName()
+    assert action.is_done(UTS) == {"done": False}
+    action.apply(UTS)
+    assert action.verify(UTS) == {"remark": f"libvirt reports the name {NEW}"}
+    assert action.is_done(UTS) == {"done": True}
+    action.undo(UTS)
+    assert host.names == {7: OLD}
+    with pytest.raises(HostStepError, match=f"reports the name {OLD}"):
+        action.verify(UTS)
+
+
+def test_where_libvirt_says_another_name_the_old_one_is_back_and_the_run_may_undo_itself(host, monkeypatch):
+    host.start("nova_libvirt", "old-nova_libvirt", 7, OLD)
+    monkeypatch.setattr(libvirt, "hostname", lambda _uri: "third")
+    with pytest.raises(HostStepError, match="reports the name third") as caught:
+        containers.LibvirtName().apply(UTS)
+    assert caught.value.changed_meanwhile
+    assert host.names == {7: OLD}
+
+
+def test_the_hosts_own_name_is_never_set_by_this(host):
+    host.start("nova_libvirt", "old-nova_libvirt", 7, OLD)
+    host.shares_host = True
+    containers.set_name(UTS, NEW)
+    assert host.names == {7: OLD}
+    assert not [command for command in host.commands if command[0] == "nsenter"]
+
+
+def test_a_container_that_does_not_run_has_no_name_to_set(host):
+    with pytest.raises(HostStepError, match="does not run"):
+        containers.LibvirtName().apply(UTS)
+
+
+# --- created again ------------------------------------------------------------------------------------------------
+
+
+class Systemctl:
+    """Units that are stopped when they are asked to."""
+
+    def __init__(self):
+        self.active = {item["unit"] for item in ITEMS}
+
+    def show(self, names):
+        return [{"ActiveState": "active" if name in self.active else "failed", "LoadState": "loaded"} for name in names]
+
+    def call(self, *words):
+        if words[0] == "stop":
+            self.active.discard(words[-1])
+        return ""
+
+
+@pytest.fixture
+def again(host, monkeypatch, tmp_path):
+    monkeypatch.setattr(units, "SYSTEM", str(tmp_path / "system"))
+    return containers.NewContainers(str(tmp_path / "state"), Systemctl(), lambda _seconds: None)
+
+
+def test_a_container_is_missing_until_another_one_has_its_name(host, again):
+    """The old one may still be there, or the tool may have restarted it only."""
+    assert again.verify(RECREATED)["missing"] == ["nova_libvirt", "nova_compute"]
+    host.start("nova_libvirt", "new", 7, NEW)
+    assert again.verify(RECREATED) == {"missing": ["nova_compute"], "waiting": [], "wrong": []}
+    host.containers["nova_compute"] = ["new2", 0]
+    assert again.verify(RECREATED)["waiting"] == ["nova_compute"]
+    host.start("nova_compute", "new2", 8, OLD)
+    assert again.verify(RECREATED)["wrong"] == [f"nova_compute has the host name {OLD}, not {NEW}"]
+    host.names[8] = NEW
+    host.answers = False
+    assert again.verify(RECREATED)["waiting"] == ["libvirt"]
+    assert again.is_done(RECREATED) == {"done": False}
+    host.answers = True
+    assert again.is_done(RECREATED) == {"done": True}
+
+
+def test_libvirt_with_another_name_than_its_container_is_wrong(host, again, monkeypatch):
+    host.start("nova_libvirt", "new", 7, NEW)
+    host.start("nova_compute", "new2", 8, NEW)
+    monkeypatch.setattr(libvirt, "hostname", lambda _uri: "third")
+    assert again.verify(RECREATED)["wrong"] == [f"libvirt reports the name third for this host, not {NEW}"]
+
+
+def test_the_way_back_holds_the_units_and_removes_the_new_containers_only(host, again, tmp_path):
+    containers.SetAside().apply(ASIDE)
+    again.apply(RECREATED)
+    host.start("nova_libvirt", "new", 7, NEW)
+    host.start("nova_compute", "new2", 8, NEW)
+    again.undo(RECREATED)
+    assert set(host.containers) == {"nova_libvirt.stackguard", "nova_compute.stackguard"}
+    for item in ITEMS:
+        assert (tmp_path / "state" / f".blocked-{item['unit']}").exists()
+        assert (tmp_path / "system" / f"{item['unit']}.d" / units.DROP_IN).exists()
+    containers.SetAside().undo(ASIDE)
+    # Begun and not carried out: what has its old name is not removed.
+    again.undo(RECREATED)
+    assert set(host.containers) == {"nova_libvirt", "nova_compute"}
+
+
+def test_a_unit_that_does_not_stop_ends_the_way_back(host, again):
+    again.systemctl.call = lambda *_words: ""
+    with pytest.raises(HostStepError, match="have not stopped"):
+        again.undo({**RECREATED, "timeout": -1})
+
+
+# --- the controller's part ----------------------------------------------------------------------------------------
+
+
+class Answers:
+    """A host that answers as it is told; the systems of a run with a clock that does not tick."""
+
+    def __init__(self, *shown):
+        self.shown, self.asked = list(shown), []
+        self.host = self
+
+    def call(self, requests):
+        (request,) = requests
+        self.asked.append(request["op"])
+        return [self.shown.pop(0) if request["op"] == "verify" else {"ok": True}]
+
+    @staticmethod
+    def wait(what, _timeout, seen):
+        for _try in range(5):
+            answer = seen()
+            if answer is not None:
+                return answer
+        raise StepError(f"timed out while waiting for {what()}")
+
+
+def answer(missing=(), waiting=(), wrong=()):
+    return {"missing": list(missing), "waiting": list(waiting), "wrong": list(wrong)}
+
+
+def test_the_run_stops_for_the_command_and_goes_on_when_the_containers_are_there():
+    first = Answers(answer(missing=["nova_libvirt"]))
+    with pytest.raises(steps.RecreateError, match="these containers do not exist now: nova_libvirt") as caught:
+        steps.RecreateContainers(first).apply(RECREATED, {})
+    assert (caught.value.needs, caught.value.containers) == ("recreate_containers", ["nova_libvirt"])
+    assert first.asked == ["apply", "verify"]
+    second = Answers(answer(), answer(waiting=["libvirt"]), answer())
+    done = steps.RecreateContainers(second).apply(RECREATED, {})
+    assert done.remark == f"nova_libvirt, nova_compute: host name {NEW}"
+
+
+def test_a_wrong_name_ends_the_run_and_no_answer_ends_it_too():
+    wrong = answer(wrong=["nova_compute has the host name x, not y"])
+    with pytest.raises(StepError, match="nova_compute has the host name x, not y"):
+        steps.RecreateContainers(Answers(answer(), wrong)).apply(RECREATED, {})
+    late = Answers(*[answer(waiting=["libvirt"])] * 9)
+    with pytest.raises(StepError, match="waiting for libvirt to run"):
+        steps.RecreateContainers(late).apply(RECREATED, {})
+
+
+def test_taken_back_the_host_is_asked_once():
+    host = Answers()
+    steps.RecreateContainers(host).undo(RECREATED)
+    assert host.asked == ["undo"]
