@@ -24,8 +24,8 @@ class OvnPorts(NamePlace):
         "OVN databases, `Chassis.hostname`, `options:requested-chassis` and neutron's labels of each logical "
         "switch port",
         "OVN's northbound and southbound database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
-        "first the run makes the ports request the chassis by its system-id, then it changes the hostname of the "
-        "chassis, then it sets the ports and their labels to the new hostname",
+        "first the run makes the ports request the chassis by its system-id. Then the run changes the hostname of the "
+        "chassis. Then the run sets the ports and their labels to the new hostname",
         "the same steps in reverse order",
         "the name of the chassis (its system-id), which no rename changes",
     )

@@ -40,7 +40,7 @@ class PlacementProviders(NamePlace):
     text = Text(
         "placement: the names of the resource provider and of its child providers",
         "placement API",
-        "with one call each, the run renames the providers that still have the old name, the root provider first",
+        "the run renames each provider that still has the old name, with one call each, the root provider first",
         "the run makes the same calls with the old names",
     )
     codes = ("SG304", "SG310")

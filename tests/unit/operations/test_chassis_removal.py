@@ -366,7 +366,7 @@ def test_a_chassis_that_has_another_name_in_the_last_moment_is_not_removed(life,
             life.agents = [agent(new.name)]
 
     ovn.on_look = replaced
-    assert_stays(life, ovn, life.run(**SURE), f"is no longer {DEAD.name}")
+    assert_stays(life, ovn, life.run(**SURE), f"no longer has the chassis {DEAD.name}")
 
 
 # --- 4. Nova --------------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def _ports(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
         }
         stale = sorted(key for key, names in places.items() if old in names)
         if stale:
-            yield finding("SG322", Subject("port", port.name, host=old), {"names the old host in": stale}, _BACK)
+            yield finding("SG322", Subject("port", port.name, host=old), {"old host name in": stale}, _BACK)
 
 
 def _bindings(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
