@@ -137,7 +137,9 @@ def test_a_probe_changes_nothing_and_keeps_no_lock(world: World) -> None:
     assert grants == [Grant("cell:cell1", "services", ["host"], "update", True, None)]
     assert world.everything() == before
     gone = nova.probe_grants(world.options(), [("cell:nowhere", "services", ("host",), "update")])
-    assert gone == [Grant("cell:nowhere", "services", ["host"], "update", False, "no such database is configured")]
+    assert gone == [
+        Grant("cell:nowhere", "services", ["host"], "update", False, "the run knows no database with this name")
+    ]
 
 
 def test_a_release_28_column_that_may_not_be_seen_is_not_taken_for_absent(world: World) -> None:

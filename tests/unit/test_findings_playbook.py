@@ -52,7 +52,7 @@ def query(tmp_path, short_tmp):
         ({"findings_query": "findings[].object.host"}, 0, '[ "compute1", "compute2" ]'),
         ({"findings_codes": ["SG113"], "findings_fail_if": "found"}, 2, "The query selects 1 finding"),
         ({"findings_codes": ["SG501"], "findings_fail_if": "found"}, 0, "The query selects 0 findings"),
-        ({"findings_report": "resize.json", "findings_fail_if": "found"}, 2, "this is not the report of an audit"),
+        ({"findings_report": "resize.json", "findings_fail_if": "found"}, 2, "the file is not the report of an audit"),
         ({"findings_hosts": "", "findings_codes": ""}, 0, "The query selects 2 findings"),
         ({"findings_hosts": ["compute9"], "findings_fail_if": "found"}, 2, "no finding about compute9"),
         ({"findings_query": "findings[?sverity=='x']"}, 2, "at character 11: a finding has no field 'sverity'"),

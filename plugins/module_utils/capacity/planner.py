@@ -141,8 +141,8 @@ class _Board:
         if guest.offers is not None and there.provider not in guest.offers:
             yield Reason(
                 "SG512",
-                "placement does not offer this host for the resources that the server needs, or still treats the host "
-                "as disabled (up to a minute after someone enables the host)",
+                "placement does not offer this host for the resources that the server needs. For up to a minute after "
+                "someone enables a host, placement still treats the host as disabled",
             )
             return
         free = self.free[there.host]

@@ -177,5 +177,5 @@ def _strangers(index: Index) -> Items:
         yield Unchecked(
             "SG114",
             host,
-            f"Nova has a {COMPUTE} service of this name, but no host that the audit has read has this name",
+            f"Nova has a {COMPUTE} service with this name, but the audit has read no host with this name",
         )

@@ -154,7 +154,7 @@ def _databases(asked: Asked, read: DatabasesState, cloud: t.Optional[CloudState]
     for database in read.databases:
         found += _database(asked, database, read.undeclared)
     if read.problem is not None and "api" in names:
-        fix = "let the user read cell_mappings (docs/database-grants.md), or list the cells in nova_cell_db_urls"
+        fix = "let the user read the table cell_mappings (docs/database-grants.md), or set nova_cell_db_urls"
         found.append(Result("databases", "cells", "database", FAILED, read.problem, fix))
         found += _unreached("cells", "the cells are not known")
     elif "api" in names and not any(name.startswith("cell:") for name in names):
@@ -267,7 +267,10 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
     if "repair_links" not in asked.operations:
         return result(OK, f"{seen}. The requested operations do not need the lock")
     return result(
-        FAILED, seen, ("run this statement during a repair of links only: SET GLOBAL pxc_strict_mode = 'PERMISSIVE';")
+        FAILED,
+        seen,
+        "before a repair of links, run this statement, and restore the old value after the repair: "
+        "SET GLOBAL pxc_strict_mode = 'PERMISSIVE';",
     )
 
 
@@ -359,7 +362,7 @@ def _install(state: HostState, what: str) -> str:
     packages = _BINDINGS.get(state.packages, _BINDINGS["apt-get"])[what]
     command = f"{state.packages or 'apt-get'} install {packages}"
     return (
-        f"{command}    (for {state.python_path}; if this is not the distribution's Python, set "
+        f"{command}    (Ansible uses {state.python_path}; to use the distribution's Python, set "
         "ansible_python_interpreter)"
     )
 
@@ -378,7 +381,7 @@ def _libvirt(result: t.Callable[..., Result], state: HostState) -> Result:
 
 def _rbd(result: t.Callable[..., Result], state: HostState) -> Result:
     if state.images_type is None:
-        return result("rbd", NOT_CHECKED, "nova.conf was not read, so the place of the images is not known")
+        return result("rbd", NOT_CHECKED, "nova.conf was not read, so it is not known where the images are")
     if state.images_type != "rbd":
         return result("rbd", OK, f"not needed: images_type is {state.images_type}")
     if state.ceph is not None:
@@ -412,10 +415,10 @@ def _caps(result: t.Callable[..., Result], asked: Asked, state: HostState) -> Re
     seen = f"{state.caps.entity}: mon '{state.caps.mon}'"
     if any(may[action] is False for action in wanted):
         lacking = " and ".join(action for action in wanted if may[action] is False)
-        return result("ceph_caps", FAILED, f"{seen} may not {lacking} entries of the OSD blocklist", _caps_fix(state))
+        return result("ceph_caps", FAILED, f"{seen} may not {lacking} OSD blocklist entries", _caps_fix(state))
     if any(may[action] is None for action in wanted):
         return result("ceph_caps", NOT_CHECKED, f"{seen} cannot be parsed, so the user's permissions are not known")
-    return result("ceph_caps", OK, f"{seen} may {' and '.join(wanted)} entries of the OSD blocklist")
+    return result("ceph_caps", OK, f"{seen} may {' and '.join(wanted)} OSD blocklist entries")
 
 
 def _caps_fix(state: HostState) -> str:
@@ -456,7 +459,8 @@ def _directory(result: t.Callable[..., Result], part: str, asked: Asked, state: 
     return result(
         part,
         OK,
-        f"{found.path} does not exist yet, the first operation creates it in {found.nearest}, {found.free_mb} MiB free",
+        f"{found.path} does not exist yet. The first operation creates this directory in {found.nearest} "
+        f"({found.free_mb} MiB free)",
     )
 
 

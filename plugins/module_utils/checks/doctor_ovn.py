@@ -28,7 +28,7 @@ REACHED, RIGHTS = "ovn_database", "ovn_rights"
 _REFUSE = ("rename_host",)
 _USE = ("audit", "evacuate_host", "return_host")
 _OPTIONS = {NORTHBOUND: "ovn_nb_connection"}
-_SET = "put both connections into the variables, as neutron's [ovn] section has them: ovn_nb_connection: tcp:HOST:6641"
+_SET = "copy both connections from neutron's [ovn] section into the variables: ovn_nb_connection: tcp:HOST:6641"
 _LIST = {
     NORTHBOUND: "ovn-nbctl get-connection",
     "southbound": "ovn-sbctl --columns=target,role,read_only list Connection",
@@ -60,8 +60,8 @@ def _not_given(asked: Asked, cloud: t.Optional[CloudState]) -> Result:
     if not kinds:
         # Neutron's list is empty while its workers see no events of OVN, and for users that are no administrators.
         seen = (
-            "ovn_nb_connection is not set, and neutron showed no agents. If the agents are OVN's, this option is used "
-            f"by {', '.join(users)}"
+            "ovn_nb_connection is not set, and neutron showed no agents. If the cloud has OVN, set this option for "
+            f"{', '.join(users)}"
         )
         return result(NOT_CHECKED, seen)
     found = sorted(set(kinds) & set(OVN_AGENTS))

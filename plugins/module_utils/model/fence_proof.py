@@ -58,9 +58,9 @@ class FenceProof:
         if self.kind not in PROVABLE:
             raise ProofError(f"a fence of kind {self.kind!r} cannot be read back")
         if of_addresses(self.kind) != bool(self.clusters):
-            raise ProofError(f"a proof of kind {self.kind} cannot have these Ceph clusters: {sorted(self.clusters)}")
+            raise ProofError(f"a proof of kind {self.kind} does not match its Ceph clusters: {sorted(self.clusters)}")
         if not all(fsid and addresses and all(addresses) for fsid, addresses in self.clusters.items()):
-            raise ProofError("a Ceph cluster for which the proof has no address is not fenced")
+            raise ProofError("the proof has no address for a Ceph cluster, so this cluster is not fenced")
 
     @property
     def covers_machine(self) -> bool:
@@ -153,7 +153,7 @@ def refusal(
         return f"the proof belongs to another operation: {fence.operation_id}"
     seconds = age(fence, now)
     if seconds is None or seconds < -SKEW:
-        return f"the time of the proof ({fence.at}) is not a valid time before the current time ({now})"
+        return f"the time of the proof ({fence.at}) is invalid, or later than the current time ({now})"
     if seconds > max_age:
         return f"the proof is {int(seconds)} s old, but the limit is {int(max_age)} s"
     return None

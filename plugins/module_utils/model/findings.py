@@ -119,7 +119,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG108",
         "foreign-domain",
         BLOCKER,
-        "A domain runs on a host, but the database has its instance on another host.",
+        "A domain runs on a host, but the database shows its instance on another host.",
         absolute=True,
         from_hosts=True,
     ),
@@ -127,7 +127,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG109",
         "missing-domain",
         BLOCKER,
-        "The database has an instance on this host, but libvirt has no domain of the instance.",
+        "The database shows an instance on this host, but libvirt has no domain of the instance.",
         from_hosts=True,
     ),
     Code(

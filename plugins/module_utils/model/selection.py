@@ -234,7 +234,9 @@ class _Checker:
         if isinstance(shape, Keys):
             return shape.value
         if isinstance(shape, Listing):
-            self._fail(node, f"a list has no field {name!r}: filter it, such as [?{name}=='TEXT'], or use [].{name}")
+            self._fail(
+                node, f"a list has no field {name!r}: filter the list, such as [?{name}=='TEXT'], or use [].{name}"
+            )
         if isinstance(shape, Missing):
             self._fail(node, f"no record has the field {shape.what}, so {name!r} selects nothing")
         if isinstance(shape, Scalar):

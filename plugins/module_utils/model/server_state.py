@@ -179,7 +179,8 @@ def losses(server: ApiServer, about: EvacuationFacts, target_state: str = "keep"
     if encrypted:
         names = ", ".join(sorted(encrypted))
         found.append(
-            f"the server starts only if the user of this run may read the keys of its encrypted volumes: {names}"
+            "the server starts only if the user of this run may read the keys of the server's encrypted volumes: "
+            f"{names}"
         )
     return found
 

@@ -922,7 +922,7 @@ class Evacuation:
         places = [f"pool {pool} of Ceph cluster {fsid}" for fsid, pool in sorted(homes)]
         if not places:
             return ""
-        return f" First make a host available that reaches {', '.join(places)}, because no available host does."
+        return f" First make a host available that reaches {', '.join(places)}: the run found no such host."
 
     def _guard(self) -> CallResult:
         """Take what the guard answered: a server is guarded when each of its images was read back with its id."""
@@ -1000,7 +1000,7 @@ class Evacuation:
                 Subject("instance", entry.uuid, entry.name, self.host),
                 {
                     "images": sorted(entry.images),
-                    "guard": "could not be verified on each image",
+                    "guard": "the run could not verify the guard snapshot of each image",
                     "said": self.scratch.warned[-3:],
                 },
                 "Make the server's pool reachable from a host that the run reads, then run the same command again. The "
@@ -1331,7 +1331,7 @@ class Evacuation:
             return f"the fence {self.options['fence']} does not prove that the machine is off"
         wrong = any(entry["state"] == rounds.WRONG for entry in self.scratch.arrived)
         if wrong or self.scratch.left or self._maybe_in_transit():
-            return f"not every server of {self.host} is verified on another host"
+            return f"the run has not verified every server of {self.host} on another host"
         return None
 
     def _maybe_on(self) -> t.Optional[str]:
@@ -1502,12 +1502,12 @@ class Evacuation:
         else:
             self._release()
             said = (
-                f"the operation requested no evacuation, so {self.host} is as before the operation, except for "
-                "what the fence switched off"
+                f"the operation requested no evacuation, so {self.host} is as before the operation. The run does not "
+                "switch on what the fence switched off"
             )
             if kept:
                 said += (
-                    "; the blocklist keeps the entries that it had before the operation: "
+                    ". The blocklist keeps the entries that it had before the operation: "
                     f"{json.dumps(kept, sort_keys=True)}"
                 )
         self.book.close(journals.ROLLED_BACK, said)
@@ -1602,7 +1602,7 @@ def _read_at(answers: Answers) -> str:
     """Return when the fence was read back last, as the role noted it before the reading. Raises ProofError."""
     at = str(answers[-1].get("at") or "")
     if fence_proof.moment(at) is None:
-        raise ProofError("the time at which the fence was read back was not recorded")
+        raise ProofError("the run did not record when it read the fence back")
     return at
 
 

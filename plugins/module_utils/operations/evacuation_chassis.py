@@ -54,7 +54,7 @@ Evidence = t.Dict[str, t.Any]
 Unread = t.Tuple[Unchecked, ...]
 Objection = checks.Objection
 #: Why nothing is removed where a run evacuates no server: it has no fence, and so no proof.
-_NO_SERVER = "the run evacuated no server, and removes a chassis only at the end of an evacuation"
+_NO_SERVER = "the run evacuated no server, so it does not remove the chassis"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +117,7 @@ class ChassisRemoval:
             return found
         if isinstance(found, Objection):
             return ChassisOutcome(why=found.why)
-        why = unproven() if found.name == name else f"the chassis of {self.host} is no longer {name}"
+        why = unproven() if found.name == name else f"{self.host} no longer has the chassis {name}"
         if why is None:
             clock = self.clock
             why = steps.remove(self.connection, found, self._databases, clock.sleep, clock.monotonic)
@@ -231,8 +231,8 @@ def _remedy(name: str, alive: t.Optional[bool]) -> str:
         return (
             "Do not delete the chassis while neutron shows it as alive. Run openstack network agent list again every "
             "minute: neutron needs about two minutes to notice a dead chassis, and only checks while a user lists the "
-            "agents. If the agent stays alive, the host is back, or another machine has its name. Verify which machine "
-            "it is."
+            "agents. If the agent stays alive, the host is back, or another machine has its name. Find out which "
+            "machine has the host's name."
         )
     delete = (
         "If the host will not come back, verify that the machine is dead and that no port is bound to the chassis, "

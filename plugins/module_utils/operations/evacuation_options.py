@@ -187,8 +187,8 @@ def removal_problem(args: t.Mapping[str, t.Any]) -> t.Optional[str]:
         return None
     if args["fence"] not in POWERING_OFF:
         return (
-            f"evacuate_remove_chassis=true needs evacuate_fence={either(POWERING_OFF)}: evacuate_fence={args['fence']} "
-            "does not prove that the machine is off. Use this fence, or leave out evacuate_remove_chassis"
+            f"evacuate_remove_chassis=true needs a proof that the machine is off, but evacuate_fence={args['fence']} "
+            f"gives no such proof. Set evacuate_fence={either(POWERING_OFF)}, or leave out evacuate_remove_chassis"
         )
     lacking = [name for name in ("ovn_nb_connection", "ovn_sb_connection") if not args.get(name)]
     if lacking:

@@ -346,7 +346,8 @@ def rollback(run: ServerRun) -> Result:
     drained = journal["about"]["request"]["drain_host"]
     if drained != run.options["drain_host"] and (drained is not None or run.options["drain_host"] is not None):
         raise Refused(
-            f"SG706 operation-open: the open operation moves {journal['subject']}, but this run asks for another move"
+            f"SG706 operation-open: the open operation moves {journal['subject']}, but this run requests a different "
+            "move"
         )
     if run.check_mode:
         return {"changed": True, "state": journal["state"], "msg": "the open operation would be ended"}

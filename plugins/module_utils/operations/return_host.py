@@ -483,8 +483,9 @@ class HostReturn:
                 continue
             if step.name == plans.RELEASE and judged.decision.clearing.held_until_start is not None:
                 raise Stopped(
-                    "the run can no longer release the compute service, because another evacuation of the host needs "
-                    f"a start of nova-compute. End this operation with {self.run.variable('action')}={lifecycle.ABORT}"
+                    "the run can no longer release the compute service, because nova-compute must first start and "
+                    "complete the records of another evacuation. End this operation with "
+                    f"{self.run.variable('action')}={lifecycle.ABORT}"
                 )
             self.book.mark(step.name, journals.DONE, "nothing was left to do in this step")
         self.book.close(journals.FINISHED, f"nothing is left to clear on {self.host}")

@@ -86,7 +86,7 @@ def refuse_while_it_runs(
     if run.get("controller") != mine["controller"]:
         raise StackguardError(
             f"SG707 lock-held: {operation} began on another Ansible controller ({run.get('controller')}). If the run "
-            f"there has ended, set {option}=true"
+            f"on that controller has ended, set {option}=true"
         )
     above = run.get("playbook") or {}
     for process in (run, above if above != mine.get("playbook") else {}):

@@ -150,7 +150,7 @@ def _same_uuid_elsewhere(bundle: Bundle, own: CellFacts, row: ComputeNodeRow, id
     for cell in cells:
         for other in _nodes(cell):
             if other.uuid == identity and (cell.uuid, other.id) != (own.uuid, row.id):
-                yield f"compute node {other.id} of host {other.host} in cell {cell.name} has the same uuid {identity}"
+                yield f"compute node {other.id} of host {other.host} in cell {cell.name} also has the uuid {identity}"
 
 
 def _own_files(facts: HostFacts, target: str, identity: str) -> t.Iterator[str]:
@@ -167,7 +167,7 @@ def _other_hosts(bundle: Bundle, own: str, identity: str) -> t.Iterator[str]:
     for name, host in sorted(bundle.hosts.items()):
         for item in host.compute_id_files or []:
             if name != own and item.uuid == identity:
-                yield f"{item.path} on host {name} contains the same uuid {identity}"
+                yield f"{item.path} on host {name} also contains the uuid {identity}"
 
 
 def _unseen(bundle: Bundle, own: str) -> t.List[str]:

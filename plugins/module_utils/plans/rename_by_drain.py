@@ -314,7 +314,7 @@ def _enable(drain: _Drain, ovn: _Proof) -> Step:
     title = (
         "enable the new compute service"
         if service.status == "enabled"
-        else "give the new compute service the status of the old one"
+        else "give the new compute service the status of the old compute service"
     )
     return Step("enable_service", title, CONTROLLER, "new_service_status", params, changes)
 

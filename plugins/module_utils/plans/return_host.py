@@ -65,14 +65,14 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
         return [
             (
                 f"nova-compute runs on {host}, and Nova has unfinished evacuation records of this host: each start of "
-                "nova-compute completes one record of a server"
+                "nova-compute completes only one record of each server"
             ),
             f"restart nova-compute on {host}, wait for Join ServiceGroup in its log, then run return_host again",
         ]
     if clearing.held_until_start is not None:
         return [
             f"when this run has ended, start nova-compute on {host}: the service stays disabled and forced down",
-            "then run return_host again to release the service, because Nova refuses the release until it has run",
+            "then run return_host again: Nova refuses to release the service until nova-compute has run",
         ]
     return ["start nova-compute when this run has ended, because return_host does not start nova-compute"]
 

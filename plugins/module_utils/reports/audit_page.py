@@ -331,8 +331,8 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
             f"{named}{more}"
         )
     return (
-        f"{words}. This is not known for {count(len(unread), 'host')} that {'was' if len(unread) == 1 else 'were'} not "
-        "read"
+        f"{words}. The run did not read {count(len(unread), 'host')}, so the effect of a loss of "
+        f"{'this host' if len(unread) == 1 else 'these hosts'} is not known"
         if unread
         else words
     )

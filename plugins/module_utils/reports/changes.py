@@ -248,7 +248,7 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
     ]
     if COUNTED not in then.scope:
         reasons.append(
-            "another version of this collection wrote the earlier report, which does not contain the items that were "
+            "another version of this collection wrote the earlier report. That report does not list items that were "
             "only counted"
         )
     if now.scope["cloud"] is None and not now.scope["stores"]:

@@ -168,18 +168,18 @@ def report_of(text: str) -> Json:
     except ValueError as error:
         raise QueryError(f"the file is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise QueryError("this is not a report: the content is not a JSON object")
+        raise QueryError("the file is not a report: the content is not a JSON object")
     missing = [name for name in _REQUIRED if name not in found]
     if missing:
-        raise QueryError(f"this is not a report: it does not have {', '.join(missing)}")
+        raise QueryError(f"the file is not a report: the file does not have {', '.join(missing)}")
     if found["schema"] != REPORT_SCHEMA:
         raise QueryError(f"the report has schema {found['schema']!r}, but this version reads schema {REPORT_SCHEMA}")
     for name in ("findings", "unchecked"):
         entries = found[name]
         if not isinstance(entries, list) or not all(isinstance(entry, dict) and "code" in entry for entry in entries):
-            raise QueryError(f"this is not a report: {name} is not a list of entries with a code")
+            raise QueryError(f"the file is not a report: {name} is not a list of entries with a code")
     if not all(isinstance(entry.get("object"), dict) and "severity" in entry for entry in found["findings"]):
-        raise QueryError("this is not a report: a finding has no object or no severity")
+        raise QueryError("the file is not a report: a finding has no object or no severity")
     return found
 
 
@@ -193,7 +193,7 @@ def must_decide(report: Json, query: Query, fail_if: str) -> None:
         return
     if not isinstance(report.get("remedies"), list):
         raise QueryError(
-            "findings_fail_if: this is not the report of an audit (it has no remedies). Set findings_report to the "
+            "findings_fail_if: the file is not the report of an audit (it has no remedies). Set findings_report to the "
             "report of an audit"
         )
     if (query.codes or query.hosts) and not _number(report.get("hosts")):

@@ -85,8 +85,7 @@ STATES: t.Mapping[str, Ended] = {
     "disks-not-open": Ended(
         "disks not open",
         BLOCK,
-        "Nothing is left to clear, but running domains cannot use their disks, or the run does not know whether the "
-        "domains can use them.",
+        "Nothing is left to clear. Running domains cannot use their disks, or the run could not check these disks.",
     ),
     "incomplete": Ended("incomplete", BLOCK, "The operation has ended, and some servers did not move."),
     "none": Ended("nothing to do", None, "Nothing was changed."),
@@ -385,7 +384,10 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "compute_up": ("service up", "nova-compute started under the new name, with the same node and ids."),
     "agents_alive": ("network agents", "Neutron reports the agents alive under the new name."),
     "no_evacuation": ("no evacuation", "No guest of the host was evacuated during the operation."),
-    "lost_requests": ("no request lost", "Requests that arrived after the plan have ended, or are findings below."),
+    "lost_requests": (
+        "no request lost",
+        "Requests that arrived after the plan was made have ended, or are findings below.",
+    ),
     "audit": ("old name gone", "Each place that stores a host name was read again."),
     "fence": ("fence", "The host was fenced, and the fence was read back."),
     "hold_down": ("service held down", "The compute service is forced down and disabled by this operation."),
@@ -582,8 +584,8 @@ def _afterwards(shown: OperationRun) -> t.Iterator[t.Dict[str, t.Any]]:
     audit_it = "ansible-playbook stackguard.nova.audit -i INVENTORY"
     if shown.playbook == "rename_host":
         yield _row(
-            "Write the new name into the inventory and the deployment tool before you run either of them on this host "
-            "again. Then verify with an audit.",
+            "Write the new name into the inventory and the deployment tool before you run Ansible or the deployment "
+            "tool on this host again. Then verify with an audit.",
             audit_it,
         )
     elif shown.playbook == "evacuate_host":

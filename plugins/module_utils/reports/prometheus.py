@@ -41,7 +41,8 @@ def text(found: AuditResult, version: t.Optional[str] = None, new_blockers: t.Op
     _findings(metrics, found)
     _forecast(metrics, found)
     short = sum(zone.short for zone in found.zones)
-    metrics.gauge("hosts_without_room", "Hosts whose guests would not all find memory in their zone.", [({}, short)])
+    without_room = "Hosts whose guests do not all fit into the free memory of the other hosts of the zone."
+    metrics.gauge("hosts_without_room", without_room, [({}, short)])
     return metrics.text()
 
 
@@ -83,7 +84,7 @@ def _forecast(metrics: _Metrics, found: AuditResult) -> None:
     outcomes = collections.Counter(start.outcome for start in found.starts)
     metrics.gauge(
         "forecast_hosts",
-        "Hosts by what nova-compute would do if it started now.",
+        "Number of hosts for each forecast outcome of a start of nova-compute.",
         [({"outcome": name}, outcomes[name]) for name in (STARTS, REFUSES, UNKNOWN)],
     )
     lost = sum(len(start.destroys) for start in found.starts)

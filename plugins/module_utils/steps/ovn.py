@@ -118,10 +118,10 @@ class PortWatch:
         hangs = self.end()
         if died or hangs:
             raise StepError(
-                f"the run's observation of the ports {'ended unexpectedly' if died else 'does not end'}. {_AGAIN}"
+                f"the thread that watches the ports {'ended unexpectedly' if died else 'does not end'}. {_AGAIN}"
             )
         if self._problem is not None:
-            raise StepError(f"the run's observation of the ports failed: {_reason(self._problem)}. {_AGAIN}")
+            raise StepError(f"the run could no longer watch the ports: {_reason(self._problem)}. {_AGAIN}")
         return told
 
     def end(self) -> bool:

@@ -707,8 +707,8 @@ class ComputeUp:
             self._transient = passing["found"][self.TRANSIENT]
             if (params.get("pass_interval") or 0) < 0:
                 raise StepError(
-                    f"nova-compute logged: {self._transient}. Because of update_resources_interval, nova-compute does "
-                    "not update its resources again for this run to verify"
+                    f"nova-compute logged: {self._transient}. With a negative update_resources_interval, nova-compute "
+                    "does not update its resources again, so the run cannot verify an update"
                 )
             self._quiet_from, self._quiet_since = now["mark"], self.systems.monotonic()
             self.systems.remark(

@@ -144,7 +144,7 @@ class Runner:
                 journal = self._apply(journal, step, number, len(plan.steps))
             except StepError as error:
                 if error.changed_meanwhile and _only_quiet_steps(plan, journal):
-                    self.voice.end("a value has changed since it was read")
+                    self.voice.end("a value has changed since the run read it")
                     self.voice.remark(
                         "the run has only prepared the operation so far, and now undoes these preparations"
                     )

@@ -308,7 +308,7 @@ def test_a_server_whose_cluster_no_host_reads_any_more_is_not_called_lost():
     assert "SG709" in done.left[ONE]
     (said, *_more) = [item for item in done.checked.findings if item.object.id == ONE]
     assert (said.code, said.evidence["cluster"], said.evidence["pool"]) == ("SG709", "fsid", "vms")
-    assert "no host that answers reaches this pool" in said.evidence["not read"]
+    assert "none of the hosts that answer can reach this pool" in said.evidence["not read"]
 
 
 def test_a_server_whose_failed_destination_still_runs_it_is_not_sent():
@@ -433,7 +433,7 @@ def test_servers_that_can_not_be_read_are_not_taken_for_gone():
     ("change", "said"),
     [
         ({"at": "2026-11-21T05:50:00+00:00"}, "s old"),
-        ({"at": "2026-11-21T06:30:00+00:00"}, "not a valid time before"),
+        ({"at": "2026-11-21T06:30:00+00:00"}, "is invalid, or later than"),
         ({"host": "compute2"}, "the proof is for a fence of another host: compute2"),
         ({"operation_id": "another"}, "belongs to another operation: another"),
         ({"kind": "command"}, "the proof is for a fence of kind command"),

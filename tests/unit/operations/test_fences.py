@@ -140,7 +140,9 @@ def two_systems(**states):
 def test_the_off_of_another_node_of_the_same_enclosure_is_no_proof():
     """D7: node2 was off, node1 (ours) was on: proof."""
     answer = two_systems(node1="On", node2="Off")
-    with pytest.raises(ProofError, match="the answer has 2 power states, but exactly one is needed"):
+    with pytest.raises(
+        ProofError, match="the answer of the power module has 2 power states, but exactly one is needed"
+    ):
         power(answer, answer)
 
 
@@ -296,5 +298,5 @@ def test_a_machine_that_stays_on_is_reported_as_on_and_not_as_unread():
     repeated = {"failed": True, "attempts": 24, "PowerState": "On"}
     with pytest.raises(ProofError, match="the power state was read as On, 24 times"):
         power(repeated, "Off")
-    with pytest.raises(ProofError, match="was not read: the answer has 0 power states"):
+    with pytest.raises(ProofError, match="was not read: the answer of the power module has 0 power states"):
         power({"failed": True, "attempts": 24}, "Off")

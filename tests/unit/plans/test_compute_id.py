@@ -110,7 +110,7 @@ MINE = {"uuid": make.node(1)}
         (lambda c: second_row(c, cell=2, host="z", hypervisor_hostname="COMPUTE1"), ["2 live compute nodes", "host z"]),
         (
             lambda c: second_row(c, cell=2, host="z", hypervisor_hostname="z", uuid=make.node(1)),
-            ["host z", "same uuid"],
+            ["host z", "also has the uuid"],
         ),
         (
             lambda c: c.put("compute_id_files", [lost(), here("/etc/nova/compute_id", OTHER)]),
@@ -120,7 +120,7 @@ MINE = {"uuid": make.node(1)}
         (lambda c: c.put("compute_id_files", [here(PATH, None)]), ["contains no valid uuid: not a UUID"]),
         (
             lambda c: c.put("compute_id_files", [here(PATH, make.node(1))], "compute2"),
-            ["on host compute2", "same uuid"],
+            ["on host compute2", "also contains the uuid"],
         ),
     ],
 )

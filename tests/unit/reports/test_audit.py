@@ -367,7 +367,8 @@ def test_a_zone_says_which_losses_it_survives():
         "192 MiB)"
     )
     silent = capacity_outlook.zones(healthy(hosts=4).unreachable("compute1").bundle)
-    assert "This is not known for 1 host that was not read" in audit_page.zone_words(silent[0])
+    said = audit_page.zone_words(silent[0])
+    assert "The run did not read 1 host, so the effect of a loss of this host is not known" in said
 
 
 # --- words, order, commands -----------------------------------------------------------------------------------

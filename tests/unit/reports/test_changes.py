@@ -186,7 +186,7 @@ def test_a_report_that_does_not_say_what_was_only_counted_excuses_nothing():
     found = changes.changes(now, changes.History((dataclasses.replace(then, scope=older),)))
     (why,) = found.because
     assert why == (
-        "another version of this collection wrote the earlier report, which does not contain the items that were only "
+        "another version of this collection wrote the earlier report. That report does not list items that were only "
         "counted"
     )
     assert found.new_blockers == 0

@@ -84,7 +84,7 @@ def test_a_query_that_can_only_be_empty_is_refused(given, words):
     [
         ("", "the file is not JSON"),
         ("[]", "not a JSON object"),
-        ('{"verdict": "pass"}', "it does not have schema, generated_at, findings, unchecked, counts"),
+        ('{"verdict": "pass"}', "the file does not have schema, generated_at, findings, unchecked, counts"),
         (json.dumps({**REPORT, "schema": 2}), "schema 2, but this version reads schema 1"),
         (json.dumps({**REPORT, "findings": {}}), "findings is not a list"),
         (json.dumps({**REPORT, "findings": [{"code": "SG113"}]}), "a finding has no object"),
@@ -146,7 +146,7 @@ def test_a_gate_takes_an_audit_s_report_only():
     """A resize that looked for nothing of the kind was a green gate for SG113."""
     operation = {key: value for key, value in report().items() if key != "remedies"}
     for given in (operation, {**operation, "remedies": None}):
-        with pytest.raises(queries.QueryError, match="this is not the report of an audit"):
+        with pytest.raises(queries.QueryError, match="the file is not the report of an audit"):
             must_decide(given)
         must_decide(given, queries.NEVER, given_codes=["SG113"])
     must_decide(report())

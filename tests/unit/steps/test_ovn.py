@@ -65,7 +65,7 @@ def test_any_failure_of_the_watch_is_told_at_its_end_and_one_that_is_over_is_non
 
     watch = watching(point)
     until(lambda: len(calls) > 2)
-    with pytest.raises(runner.StepError, match="the run's observation of the ports failed: KeyError"):
+    with pytest.raises(runner.StepError, match="the run could no longer watch the ports: KeyError"):
         watch.stop()
     failing.clear()
     again = watching(point)
@@ -95,7 +95,7 @@ def test_a_watch_that_died_is_told(watching):
     watch = watching(point)
     until(lambda: not watch._thread.is_alive())
     dying.clear()
-    with pytest.raises(runner.StepError, match="the run's observation of the ports ended unexpectedly"):
+    with pytest.raises(runner.StepError, match="the thread that watches the ports ended unexpectedly"):
         watch.stop()
 
 

@@ -143,7 +143,7 @@ def _remedy(state: FailedServer) -> str:
         (other,) = state.runs
         return (
             f"Shut the server down on {other} (virsh shutdown {uuid}), then run openstack server reboot --hard "
-            f"{uuid}. Nova has the server on {host}, but the server's QEMU runs on {other}."
+            f"{uuid}. Nova shows the server on {host}, but the server's QEMU runs on {other}."
         )
     if state.runs[str(host)] not in EXECUTES:
         return (

@@ -70,8 +70,8 @@ def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, stri
         evidence = {"before": old["state"], "now": there.state, **since}
         why = "the host rebooted" if rebooted else "the guest shut down, or a person stopped it on the host"
         remedy = (
-            "Start the guest once nova-compute runs, if the guest's owner wants it to run: openstack server start "
-            f"{there.uuid}"
+            "Start the guest once nova-compute runs, unless the owner wants the guest to stay off: openstack server "
+            f"start {there.uuid}"
         )
         yield _finding(subject, {**evidence, "why": why}, remedy, strict=False)
         return
@@ -111,8 +111,9 @@ def _lost(uuid: str, pid: int, there: t.Optional[Domain], facts: HostFacts) -> t
     subject = domain_subject(there, facts) if there else Subject("domain", uuid, None, facts.inventory_name)
     evidence = {"libvirt": there.state if there else "no such domain", "QEMU process": pid}
     remedy = (
-        f"Find out why libvirt does not show QEMU process {pid}. The process still runs and writes the guest's disks, "
-        "and Nova would start a second QEMU on these disks. End the QEMU process only if the guest may be off."
+        f"Find out why libvirt does not show QEMU process {pid}. The QEMU process still runs and writes the guest's "
+        "disks. A start of the guest in Nova would start a second QEMU on the same disks. End the QEMU process only "
+        "if the guest may be off."
     )
     return finding(CODE, subject, evidence, remedy, BLOCKER)
 

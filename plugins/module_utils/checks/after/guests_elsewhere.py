@@ -40,8 +40,8 @@ def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterato
         if states.get(uuid, OFF[0]) not in OFF:
             remedy = (
                 "Find out which of the guest's two domains must keep running (rbd status, virsh domstate on both "
-                "hosts), because both domains write the same disk. Destroy the other domain; on this host: virsh "
-                f"destroy {uuid}. Then run the same command again."
+                "hosts), because both domains write the same disk. Destroy the domain that must not keep running "
+                f"(on this host: virsh destroy {uuid}). Then run the same command again."
             )
             seen = {"guest lives on": mine[0].host, "domain on this host": states[uuid]}
             yield finding("SG108", Subject("domain", uuid, host=mine[0].host), seen, remedy)
@@ -51,8 +51,8 @@ def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterato
             "ports on that host": sorted(entry.port for entry in mine if entry.port),
         }
         remedy = (
-            "To leave the server on its current host, add an override with the code SG125, the server's uuid and your "
-            "reason to stackguard_overrides, then roll back again. An administrator evacuated or migrated the server "
+            "To leave the server on its current host, add an override of SG125 for the server's uuid to "
+            "stackguard_overrides, then roll back again. An administrator evacuated or migrated the server "
             "while the operation was open. The rollback leaves the server's row and ports unchanged."
         )
         yield finding("SG125", subject, evidence, remedy)

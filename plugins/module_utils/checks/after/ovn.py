@@ -77,7 +77,7 @@ def _ports(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
         stale = sorted(key for key, names in places.items() if old in names)
         if not stale:
             continue
-        subject, evidence = Subject("port", port.name, host=old), {"names the old host in": stale}
+        subject, evidence = Subject("port", port.name, host=old), {"old host name in": stale}
         if port.type in NOT_BOUND:
             # neutron's maintenance worker writes a gateway's port by what it read minutes ago.
             yield finding("SG322", subject, {**evidence, "type": port.type}, _UNUSED, WARNING)

@@ -104,7 +104,7 @@ def _in_neutron(host: str, seen: ChassisFacts) -> t.Optional[str]:
     if not found:
         return (
             f"neutron shows no OVN controller agent of {host}: ovn_sb_connection may lead to the database of another "
-            "cloud, or the API user may not list agents"
+            "cloud, or the API user has no permission to list agents"
         )
     if len(found) > 1:
         return f"neutron shows {len(found)} OVN controller agents of {host}, expected 1: {_some(found)}"

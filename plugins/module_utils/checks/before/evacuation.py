@@ -244,8 +244,8 @@ def held(about: EvacuationFacts, host: str, mine: t.Container[str] = ()) -> Item
         reason = target.disabled_reason or ""
         if target.host == host and reason.startswith(OURS) and reason not in mine:
             remedy = (
-                "Wait until the other operation ends, or resume the other operation with its journal "
-                "(the journal is on stackguard_state_host)."
+                "Wait until the operation that locked this host ends, or resume that operation with its journal on "
+                "stackguard_state_host."
             )
             yield finding("SG707", Subject("host", host), {"disabled_reason": reason}, remedy)
 

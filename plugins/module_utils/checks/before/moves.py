@@ -411,7 +411,7 @@ def not_listed(uuid: str, host: str) -> Finding:
     """SG709: a cell that does not answer is not "no server"."""
     remedy = (
         "Make sure that the server's cell answers. If the server no longer exists, the allocation is left over from "
-        f"an old move: check the allocation (openstack resource provider allocation show {uuid}), then override the "
+        f"an old move. Check the allocation (openstack resource provider allocation show {uuid}), then override the "
         "finding with the server's id as object."
     )
     return finding(
@@ -444,7 +444,7 @@ def reached(
 def unreached(found: reachability.Reach) -> t.List[Unchecked]:
     """Return the pairs of which nothing is known: servers are sent there one by one."""
     return [
-        Unchecked("SG406", dest, f"{source} may not reach libvirt on {dest}: {why}")
+        Unchecked("SG406", dest, f"{source} might not reach libvirt on {dest}: {why}")
         for (source, dest), why in sorted(found.unknown.items())
     ]
 

@@ -134,7 +134,11 @@ def check_emptied(about: OvnHost) -> Items:
         if about.new in words and (about.chassis is None or about.new != about.chassis.name):
             yield _port(about, port.name, {"requested-chassis": port.requested, "new name": about.new})
         elif about.old in words and about.ports is not None and port.name not in known:
-            yield _port(about, port.name, {"requested-chassis": port.requested, "network API": "not bound to the host"})
+            yield _port(
+                about,
+                port.name,
+                {"requested-chassis": port.requested, "network API": "the port is not bound to the host"},
+            )
 
 
 def _unread_emptied(about: OvnHost) -> Items:
@@ -236,9 +240,9 @@ def _system_id(about: OvnHost) -> Items:
         evidence = {"system-id": own, "host": about.old}
         remedy = (
             "Set the system-id in the deployment tool's variables for this host (kolla-ansible: "
-            f"openvswitch_system_id: {own}, openvswitch_hostname: {about.new}), then override this finding: otherwise "
-            "the next run of the tool writes another system-id, and the chassis fails after the next restart of "
-            "ovn-controller."
+            f"openvswitch_system_id: {own}, openvswitch_hostname: {about.new}), then override this finding. If the "
+            "variables lack the system-id, the next run of the tool writes another system-id, and the chassis fails "
+            "after the next restart of ovn-controller."
         )
         yield finding("SG319", about.subject, evidence, remedy)
 
@@ -264,9 +268,9 @@ def _recorded(about: OvnHost) -> Items:
         "hostname -f after the rename": canonical or "not known",
     }
     remedy = (
-        f"Mask the unit (systemctl mask {RECORD_HOSTNAME}), or make hostname -f return {about.new}: otherwise Open "
-        "vSwitch before 3.2 overwrites the hostname of the chassis at the next boot, and OVN releases all ports of "
-        "the host."
+        f"Mask the unit (systemctl mask {RECORD_HOSTNAME}), or make hostname -f return {about.new}. At the next boot, "
+        "this unit of Open vSwitch before 3.2 would overwrite the hostname of the chassis, and OVN would release all "
+        "ports of the host."
     )
     yield finding("SG320", about.subject, evidence, remedy)
 
@@ -301,9 +305,9 @@ def _rbac(about: OvnHost, ovn: OvnFacts) -> Items:
     if shared:
         evidence = {"ovn_sb_connection": ovn.southbound, "role": roles[shared[0]], "port": shared[0]}
         remedy = (
-            "Set ovn_sb_connection to a port of the southbound database without a role, or to its unix socket. With a "
-            "role such as ovn-controller, neither ovn-controller nor the run may write the hostname of the chassis, "
-            "and every transaction of ovn-controller fails."
+            "Set ovn_sb_connection to a southbound database port that has no role, or to the database's unix "
+            "socket. On a port with a role such as ovn-controller, neither ovn-controller nor the run may write the "
+            "hostname of the chassis, and every transaction of ovn-controller fails."
         )
         yield finding("SG325", about.subject, evidence, remedy)
 

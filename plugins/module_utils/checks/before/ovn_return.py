@@ -91,10 +91,10 @@ def _ports(bundle: Bundle, facts: HostFacts, ovn: OvnFacts, request: ReturnReque
         evidence = {
             "requested-chassis": port.requested,
             "server": known.device_id if known else None,
-            "neutron binds it to": known.binding_host_id if known else "not bound to this host",
+            "neutron binds it to": known.binding_host_id if known else "another host or no host",
         }
         remedy = (
             f"Bind the port to the server's host in Nova (openstack port set --host HOST {port.name}) before this "
-            "host starts, because this host's chassis would claim the port."
+            "host starts: otherwise this host's chassis claims the port."
         )
         yield finding("SG511", Subject("port", port.name, "OVN", request.host), evidence, remedy, BLOCKER)

@@ -635,7 +635,8 @@ def _links(case: Case) -> Items:
         subject = Subject("compute_node", str(node.uuid), node.hypervisor_hostname, node.host)
         evidence = {"service_id": node.service_id, "its own service": service.id, "service of that id": other}
         remedy = (
-            "Repair the link first (repair_links), because a deletion of the other service would also delete this node."
+            "Repair the link first (repair_links): a deletion of the service in the node's service_id would also "
+            "delete this node."
         )
         # Narrowed, another host's service was not read: what may be another's is taken for it.
         yield finding("SG203" if other or case.index.narrowed else "SG202", subject, evidence, remedy)
@@ -666,10 +667,7 @@ def _network(case: Case) -> Items:
             why = "this is an agent of a network node, and a rename does not change the places that store its name"
             yield agent_item(agent, why, remedy)
         if not agent.alive:
-            remedy = (
-                "Start the agent before the rename, because without a live agent of the new name every port binding "
-                "fails."
-            )
+            remedy = "Start the agent before the rename, because every port binding to the new name needs a live agent."
             yield agent_item(agent, "not alive", remedy)
     if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
         yield from agent_on_host(case, case.host)
@@ -727,9 +725,8 @@ def agent_item(agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str]
 
 #: neutron db/dvr_mac_db.py, db/models/l3ha and ml2 models.py: rows by host name that no API shows.
 DISTRIBUTED = (
-    "distributed routing stores the host's name with the MAC address of the host's routers (dvr_host_macs) and with "
-    "the bindings of their ports (ml2_distributed_port_bindings), and a rename does not change the rows of "
-    "distributed routing"
+    "distributed routing stores the host's name in neutron's tables dvr_host_macs and ml2_distributed_port_bindings, "
+    "and a rename does not change these tables"
 )
 DRAIN_DISTRIBUTED = (
     "Empty the host first (playbook drain_host), stop its L3 agent and delete the agent's record. Then rename the "
@@ -914,8 +911,8 @@ def _derived_providers(case: Case, children: t.Sequence[ResourceProvider]) -> It
         evidence = {"child": child.name, "made by": "neutron, with a uuid derived from the host's name"}
         remedy = (
             "Use rename_strategy=drain, or remove resource_provider_bandwidths from the agent's configuration and "
-            "delete the resource provider: otherwise ports with guaranteed bandwidth or packet rates fail under the "
-            "new name."
+            "delete the resource provider. With this resource provider, a rename in place breaks ports with guaranteed "
+            "bandwidth or packet rates."
         )
         yield finding(
             "SG304", Subject("resource_provider", child.uuid, child.name, case.old), evidence, remedy, BLOCKER

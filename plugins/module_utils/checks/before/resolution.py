@@ -139,7 +139,7 @@ def _on_peers(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
     address = (host.addresses or ["ADDRESS"])[0]
     if lost:
         remedy = f"Add {new} to DNS, or to /etc/hosts on these hosts: {address} {new}"
-        evidence = {"not resolved on": lost, "resolved there": old, "live migration uses the name": by_name}
+        evidence = {"not resolved on": lost, "resolved there": old, "live migration by name": by_name}
         yield _peers(host, new, evidence, remedy, BLOCKER if by_name else WARNING)
     if unresolved:
         remedy = (

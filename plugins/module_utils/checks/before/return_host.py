@@ -241,7 +241,7 @@ def _unread_tables(index: Index) -> t.Iterator[str]:
     for table in _TABLES:
         if not index.cells_read(table):
             why = sorted({one.reason for one in unread if one.part in (table, "cells")})
-            yield f"databases.{table}: {'; '.join(why) or 'not read in every cell'}"
+            yield f"databases.{table}: {'; '.join(why) or 'the run did not read this table in every cell'}"
 
 
 def _unread_ceph(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.List[str]:
@@ -255,7 +255,7 @@ def _unread_ceph(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.
         return [f"Ceph cluster {place[0]}, pool {place[1]}: no other host that the run has read has access"]
     reasons = {entry.part: entry.reason for entry in view.rbd.unread}
     return [
-        f"Ceph's {part}, as {view.name} sees it: {reasons.get(part, 'not read')}"
+        f"Ceph's {part}, read through {view.name}: {reasons.get(part, 'not read')}"
         for part in ("images", "blocklist")
         if getattr(view.rbd, part) is None
     ]
@@ -619,8 +619,8 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
         # Not the host: an override for a host without a unit does not pass what runs there.
         subject = Subject("service", f"{facts.inventory_name}:nova-compute", host=conf_host(facts))
         remedy = (
-            f"{_stopping(facts)} A process outside its unit does not stop with the unit: stop the container of the "
-            "process, or end the process (kill PID)."
+            f"{_stopping(facts)} A nova-compute process outside the systemd unit keeps running when the unit stops: "
+            "stop the container of the process, or end the process (kill PID)."
         )
         yield finding("SG510", subject, {"runs": running}, remedy, BLOCKER)
     elif not _compute_units(facts):
@@ -867,8 +867,8 @@ def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
                 "No action is needed: nova-compute removes this allocation at its next start."
                 if reaped
                 else (
-                    "Run nova-manage placement audit, which lists and removes orphaned allocations, because no open "
-                    "evacuation explains this allocation."
+                    "Run nova-manage placement audit, because no open evacuation explains this allocation. The command "
+                    "lists orphaned allocations, and with --delete also removes them."
                 )
             )
             subject = Subject("instance", consumer, host=request.host)

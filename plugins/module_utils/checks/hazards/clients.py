@@ -401,7 +401,7 @@ def _host_ips(about: EvacuationFacts, request: EvacuationRequest) -> t.Set[str]:
 
 def _as_client(source: t.Optional[HostFacts], fsid: str, elsewhere: EvidenceElsewhere) -> t.Dict[str, str]:
     found = {
-        address: "read on the host earlier"
+        address: "an earlier run read this address on the host"
         for address, cluster in ((plain(entry), cluster) for entry, cluster in elsewhere.earlier)
         if address is not None and cluster == fsid
     }

@@ -118,7 +118,7 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
             if own is None or uuid_key(guest.uuid) in own:
                 yield finding("SG127", subject, evidence, remedy)
             else:
-                evidence["guest"] = "no domain of the host's libvirt, and no instance of the host"
+                evidence["guest"] = "neither a domain of the host's libvirt nor an instance of the host"
                 remedy = (
                     "Find out who started this QEMU, because neither Nova nor the libvirt of this host knows the "
                     "guest. The QEMU ends when its container stops."

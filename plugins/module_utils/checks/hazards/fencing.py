@@ -243,7 +243,7 @@ def _none(
 ) -> t.Iterator[Finding]:
     if guests and not any(allowed.values()):
         seen = {fsid: candidates(known, fsid) for fsid in sorted(allowed)}
-        evidence = {NOTHING: [], "clusters with disks of its servers": sorted(allowed)}
+        evidence = {NOTHING: [], "clusters with disks of the host's servers": sorted(allowed)}
         evidence.update({f"seen in {fsid}": found for fsid, found in seen.items() if found})
         remedy = f"{_NAME_THEM} {_OTHER_FENCE}"
         yield finding("SG506", Subject("host", request.host), evidence, remedy)
@@ -462,6 +462,6 @@ def _caps(facts: HostFacts, rbd: RbdFacts) -> str:
     word = rbd.blocklist_word or "blocklist"
     mon = f'profile rbd, allow command "osd {word}" with {word}op=rm'
     return (
-        f"keep its osd and other caps (ceph auth get client.{user}), and run "
+        f"keep the user's osd and other caps (ceph auth get client.{user}), and run "
         f"ceph auth caps client.{user} mon '{mon}' osd 'AS IT IS'"
     )

@@ -218,7 +218,7 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
         return
     if fate.domain.state in RUNNING and fate.exists:
         remedy = (
-            f"{_STOPPED} Then destroy the domain on this host, because Nova has the guest on {fate.lives}. The "
+            f"{_STOPPED} Then destroy the domain on this host, because Nova shows the guest on {fate.lives}. The "
             "guest's disks stay in Ceph."
         )
         # SG509 where a start would end it: it is still a second writer until then.
@@ -368,7 +368,7 @@ def start(index: Index, facts: HostFacts) -> Start:
     found = {release: case.refusal(release) for release in known}
     if len(set(found.values())) > 1:
         # No two releases with the same service version differ in this; packages name one release.
-        why = ("the result depends on the release: " + ", ".join(map(str, known)),)
+        why = ("the result depends on the Nova release: " + ", ".join(map(str, known)),)
         return Start(facts.inventory_name, host, known, UNKNOWN, None, (), (), False, why)
     refusal = found[known[0]]
     if refusal is not None and refusal.early:

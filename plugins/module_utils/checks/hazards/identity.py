@@ -201,7 +201,11 @@ def _missing_file(index: Index, facts: HostFacts) -> Items:
     yield finding(
         "SG101",
         host_subject(facts),
-        {"searched for": looked, "node": [str(node.uuid) for node in nodes], "release 27 not started yet": upgrade},
+        {
+            "searched for": looked,
+            "node": [str(node.uuid) for node in nodes],
+            "nova-compute has not started with release 27 yet": upgrade,
+        },
         "Write the uuid of this host's compute node into the file compute_id in state_path (owner nova, mode 0644).",
         INFO if upgrade else None,
     )
@@ -235,8 +239,8 @@ def compute_id_node(index: Index, facts: HostFacts) -> Items:
             "soft-deleted node of this uuid": uuid_key(uuid) in index.deleted_node_uuids,
             "read from": by_host[0].source,
         },
-        f"{_LEAVE_STOPPED} Then write the compute node's uuid into the compute_id file, if the instances confirm that "
-        "the node belongs to this host.",
+        f"{_LEAVE_STOPPED} If the instances confirm that the compute node belongs to this host, write the node's uuid "
+        "into the compute_id file.",
     )
 
 
@@ -263,8 +267,8 @@ def duplicates(index: Index) -> Items:
                 host_subject(facts),
                 {"identity": kind, "value": value, "also on": others},
                 (
-                    f"Leave one of these hosts as it is, and give each of the others a separate {kind} before "
-                    "nova-compute starts on them."
+                    f"Leave one of these hosts unchanged, and give each other host its own {kind} before "
+                    "nova-compute starts on that host."
                 ),
             )
 
@@ -390,10 +394,10 @@ def provider(index: Index, facts: HostFacts) -> Items:
         {
             "compute node": [node.uuid, name],
             "provider of that uuid": found.name if found else None,
-            "other providers of that name": others,
+            "other providers with the node's name": others,
         },
         "Compare the provider's allocations with the host's instances. Then rename the provider that has the compute "
-        "node's uuid to the compute node's name.",
+        "node's uuid: the provider's name must be the compute node's name.",
     )
 
 
@@ -500,7 +504,7 @@ def _domain(index: Index, facts: HostFacts, host: str, domain: Domain) -> Items:
             "evacuations": [entry.status for entry in index.migrations_by_instance.get(domain.uuid, [])],
         },
         "Check the watchers of the disks (rbd status) before anything else, because two hosts may write these disks. "
-        "Then stop the domain on the host where Nova does not have the instance.",
+        "Then stop the domain on the host where Nova does not show the instance.",
     )
 
 

@@ -130,8 +130,8 @@ def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
     if open_evacuation(row):
         remedy = (
             f"Verify that no evacuated instance was moved back to {row.source_compute}, then start nova-compute once "
-            "on that host under this name. nova-compute then destroys the domains of evacuated instances and sets the "
-            "evacuation record to completed."
+            "on that host under this name. At its start, nova-compute destroys the domains of evacuated instances and "
+            "sets the evacuation record to completed."
         )
         # A record that waits for its source is a trap whoever looks; the evacuation itself is in progress.
         yield finding("SG509", subject, evidence, remedy, BLOCKER if severity == BLOCKER else WARNING)

@@ -475,7 +475,7 @@ class Links:
         refused = self._held(cell, row.host) or self._shared(cell, node)
         if refused:
             return refused
-        why = f"node {node.id} is the only live node of host {row.host} and node {row.node}"
+        why = f"node {node.id} is the only live node with host {row.host} and hypervisor_hostname {row.node}"
         return Verdict({"compute_id": node.id}, why, _node_premise(node))
 
     def _runs_elsewhere(self, cell: CellLinks, row: LinkInstance) -> t.Optional[Verdict]:
@@ -504,7 +504,7 @@ class Links:
             if witness is None or witness.domains is None:
                 return uncertain(
                     f"the instance's host is not proven: the domains of {node.host} were not read, or libvirt on that "
-                    "host reports another name than the node's name"
+                    "host reports a name that is not the node's name"
                 )
         places = self.running_on(row.uuid)
         if len(places) != 1:
@@ -512,12 +512,12 @@ class Links:
         return self._by_place(row, linked, named, places[0])
 
     def _by_place(self, row: LinkInstance, linked: ComputeNodeRow, named: ComputeNodeRow, place: HostFacts) -> Verdict:
-        seen = f"the instance's domain runs on {place.inventory_name}, not on"
+        seen = f"the instance's domain runs on {place.inventory_name}"
         if place is self.witness(named):
-            why = f"{seen} {linked.host}: the host and node names are correct, and the id is wrong"
+            why = f"{seen}, not on {linked.host}: the host and node names are correct, and the id is wrong"
             return Verdict({"compute_id": named.id}, why, _node_premise(named))
         if place is self.witness(linked):
-            why = f"{seen} {named.host}: the id is correct, and the host and node names are wrong"
+            why = f"{seen}, not on {named.host}: the id is correct, and the host and node names are wrong"
             after = {"host": linked.host, "node": linked.hypervisor_hostname}
             return Verdict(after, why, _node_premise(linked))
         return uncertain(
@@ -543,11 +543,13 @@ class Links:
             return uncertain(f"task {row.task_state} of the migration's instance is in progress")
         node = self.node_of(cell, row.dest_compute, row.dest_node)
         if node is None:
-            return uncertain("the migration's destination is no live compute node of this cell")
+            return uncertain("the migration's destination is not a live compute node of this cell")
         refused = self._held(cell, row.dest_compute) or self._shared(cell, node)
         if refused:
             return refused
-        why = f"node {node.id} is the only live node of host {row.dest_compute} and node {row.dest_node}"
+        why = (
+            f"node {node.id} is the only live node with host {row.dest_compute} and hypervisor_hostname {row.dest_node}"
+        )
         return Verdict({"dest_compute_id": node.id}, why, _node_premise(node))
 
 

@@ -49,22 +49,27 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.wording impo
 
 #: Whether Nova mends it by itself (compute/resource_tracker.py, 28 to 34: _init_compute_node for service_id,
 #: _ensure_compute_id_for_instances for compute_id).
-_SERVICE_HEALS = "at the second periodic pass of nova-compute 28 or later on this host; never with an older release"
-_ID_HEALS = "at the next periodic pass of nova-compute 28 or later on the instance's host; never with an older release"
+_SERVICE_HEALS = (
+    "nova-compute 28 or later on this host repairs the link at its second periodic pass; an older release never does"
+)
+_ID_HEALS = (
+    "nova-compute 28 or later on the instance's host repairs the link at its next periodic pass; an older release "
+    "never does"
+)
 HEALS: t.Mapping[str, str] = {
     "SG201": _SERVICE_HEALS,
     "SG202": _SERVICE_HEALS,
-    "SG203": f"{_SERVICE_HEALS}. Until then, a deletion of the other host's service also deletes this node",
-    "SG204": "only when nova-compute starts on this host",
+    "SG203": f"{_SERVICE_HEALS}. Until the repair, a deletion of the other host's service also deletes this node",
+    "SG204": "a start of nova-compute on this host repairs the link; nothing else does",
     "SG205": "never",
-    "SG206": "at the next periodic pass of nova-compute, but only if the resource provider is missing",
-    "SG207": "when the links of the instances to this node are repaired (SG213)",
+    "SG206": "nova-compute creates a missing resource provider at its next periodic pass, but repairs nothing else",
+    "SG207": "the problem ends once no live instance links to this node any more (see SG213)",
     "SG211": _ID_HEALS,
     "SG212": _ID_HEALS,
-    "SG213": f"{_ID_HEALS}, and only if a live node has the instance's host and node names",
+    "SG213": f"{_ID_HEALS}. The repair needs a live node with the instance's host and node names",
     "SG214": (
         "nova-compute on the host in instances.host overwrites the id at its next periodic pass, even if "
-        "that name is wrong, and logs 'Correcting compute_id'"
+        "instances.host is wrong, and logs 'Correcting compute_id'"
     ),
     "SG215": "never",
     "SG216": "never",

@@ -34,9 +34,9 @@ SHOWN = 10
 
 _REMEDIES = {
     "SG501": (
-        "Free memory on a host of the server's zone or add a host, evacuate this server before other servers "
-        "(evacuate_order), or leave this server out (evacuate_partial=true): the server then stays on the dead "
-        "host and can be recovered."
+        "Free memory on a host of the server's zone, or add a host. You can also evacuate this server before other "
+        "servers (evacuate_order), or leave this server out (evacuate_partial=true). A server that you leave out stays "
+        "on the dead host and can be recovered."
     ),
     "SG503": (
         "Free more huge pages of the server's page size on one NUMA node of a host in the server's zone, or leave the "
@@ -67,8 +67,8 @@ _REMEDIES = {
         "stays on the dead host."
     ),
     "SG710": (
-        "Set evacuate_reset_states for PAUSED, SUSPENDED and RESCUE servers, and accept the loss that SG519 shows; "
-        "leave servers in other states out (evacuate_partial=true). Nova evacuates only ACTIVE, SHUTOFF and ERROR "
+        "Set evacuate_reset_states for PAUSED, SUSPENDED and RESCUE servers, and accept the loss that SG519 shows. "
+        "Leave servers in other states out (evacuate_partial=true). Nova evacuates only ACTIVE, SHUTOFF and ERROR "
         "servers."
     ),
 }
@@ -117,7 +117,7 @@ def _remedy(entry: Unassigned, guest: Guest, hosts: t.Sequence[Destination]) -> 
     alone = guest.zone is not None and all(host.zone != guest.zone for host in hosts)
     if entry.code == "SG512" and alone:
         return (
-            f"Add a host to zone {guest.zone}, or decide to unpin the server. The zone has no other host, so Nova "
+            f"Add a host to zone {guest.zone}, or unpin the server. The zone has no other host, so Nova "
             "would accept the evacuation request and set the server to ERROR. To unpin the server, use the API in "
             'Nova 34 and later (microversion 2.104, PUT /servers/ID {"server": {"pinned_availability_zone": null}}), '
             "or the server's request spec in earlier releases."
@@ -183,7 +183,7 @@ def crowded(name: str, facts: HostFacts) -> Items:
     pages = sum(entry.size_kib * entry.total for entry in _whole(facts.hugepages or [])) // 1024
     evidence = {
         "total MiB": facts.memory.total_mib,
-        "of these in huge pages MiB": pages,
+        "huge pages MiB": pages,
         "running guests": len(guests),
         "their memory MiB": promised,
         "available MiB": facts.memory.available_mib,

@@ -41,7 +41,7 @@ CONSEQUENCES = {
     "ceph-osd": Consequence(
         BLOCKER,
         "at its next start each OSD moves to a CRUSH bucket of the new name, outside the failure domains of the "
-        "old bucket: data moves through the whole cluster. cephadm no longer manages the host under another name",
+        "old bucket: data moves through the whole cluster. Under another name, cephadm no longer manages the host",
         "Move the OSDs away, or set osd_crush_update_on_start=false and rename the bucket during the rename (ceph osd "
         "crush rename-bucket). If cephadm manages the host, remove the host from cephadm and add it under the new "
         "name.",
@@ -132,7 +132,7 @@ CONSEQUENCES = {
     "salt": Consequence(
         WARNING,
         (
-            "a Salt minion that runs during the rename may restore the old names; its id remains the one in "
+            "a Salt minion that runs during the rename may restore the old names. The minion keeps its id from "
             "/etc/salt/minion_id"
         ),
         "Stop the Salt minion during the rename. Correct the minion's pillar and id before you start the minion.",
@@ -176,7 +176,7 @@ def _options(subject: Subject, options: t.Sequence[str]) -> Items:
                 "these options keep the old name: live migrations and consoles fail once DNS no longer has that name"
             ),
         }
-        remedy = "Set these options to an address or to the new name. nova-compute reads them at its next start."
+        remedy = "Set these options to an address or to the new name. A restart of nova-compute applies the change."
         yield _configuration(subject, "nova.conf", evidence, remedy)
 
 

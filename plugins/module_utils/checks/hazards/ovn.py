@@ -138,9 +138,9 @@ def _without_chassis(index: Index, ovn: OvnFacts) -> Items:
 
 
 def _not_compared(host: str, ovn: OvnFacts, why: str) -> Items:
-    where = f"the southbound database at {ovn.southbound or 'ovn_sb_connection'}"
+    where = ovn.southbound or "ovn_sb_connection"
     for code in _OF_HOST:
-        yield Unchecked(code, host, f"{why}, and {where} has no chassis of this host")
+        yield Unchecked(code, host, f"{why}, and the southbound database at {where} has no chassis of this host")
 
 
 def _with_system_id(hosts: t.Iterable[HostFacts]) -> t.Iterator[str]:
@@ -207,7 +207,7 @@ def host_items(name: str, facts: HostFacts, ovn: OvnFacts) -> Items:
     if not own:
         # ovn-controller takes its name from a file then, which no one reads here.
         for code in _OF_HOST:
-            yield Unchecked(code, name, "external_ids of Open vSwitch have ovn-remote and no system-id")
+            yield Unchecked(code, name, "external_ids of Open vSwitch have ovn-remote, but no system-id")
         return
     subject = Subject("host", name, host=host)
     mine = [entry for entry in ovn.chassis or [] if entry.name == own]

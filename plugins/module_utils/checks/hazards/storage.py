@@ -59,7 +59,7 @@ seen, address_of = clients.seen, clients.address_of
 GUARD = "stackguard-"
 #: Keys of evidence that make a finding absolute: signs of life; a source that answers and does not say what runs there;
 #: a proof that is none; nothing to put on a blocklist. See :func:`honoured`.
-ALIVE, SILENT, NO_PROOF = "alive", "the source answers, not read", "no proof"
+ALIVE, SILENT, NO_PROOF = "alive", "the source answers, but was not read", "no proof"
 
 _FENCE = (
     f"Use a fence that the run can read back: evacuate_fence={either(PROVABLE)}; or attest that the host is dead "
@@ -398,7 +398,7 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
             yield finding("SG505", Subject("image", name), evidence, remedy)
         elif not at:
             by = sorted({host for entry in places for host in entry.by})
-            unread = {"not read": "the id of its cluster", "seen by": by}
+            unread = {"not read": "the id of the image's Ceph cluster", "seen by": by}
             yield finding(
                 "SG709",
                 Subject("image", name),
@@ -459,24 +459,24 @@ def guarded(
         for name, identity in sorted(images.items()):
             reason = _unguarded(now.get(name, []), identity, homes.get(name), snapshot)
             if reason is not None:
-                found.setdefault(uuid, f"{name} {reason}")
+                found.setdefault(uuid, f"{name}: {reason}")
     return found
 
 
 def _unguarded(places: t.Sequence[SeenImage], identity: str, home: t.Optional[Home], snapshot: str) -> t.Optional[str]:
     if home is None:
-        return "has no known cluster and pool"
+        return "the cluster and the pool of the image are not known"
     if len([entry for entry in places if entry.home is not None]) > 1:
-        return "was found in two places"
+        return "the image was found in two places"
     image = next((entry.image for entry in places if entry.home == home), None)
     if image is None:
-        return f"was not found in pool {home[1]} of cluster {home[0]}"
+        return f"the image was not found in pool {home[1]} of cluster {home[0]}"
     if image.id is None or image.snapshots is None:
-        return "was listed but not opened: the id or the snapshots of the image were not read"
+        return "the image was listed, but its id or its snapshots were not read"
     if image.id != identity:
-        return f"is not the guarded disk: the guarded id was {identity}, this id is {image.id}"
+        return f"the image is not the guarded disk: the guarded id was {identity}, the id of the image is {image.id}"
     if snapshot not in {entry.name for entry in image.snapshots}:
-        return f"has no guard snapshot {snapshot}"
+        return f"the image has no guard snapshot {snapshot}"
     return None
 
 
@@ -541,7 +541,7 @@ def unchanged(
         home = before.homes.get(name)
         if home is not None and not _looked_in(bundle, home, before.uuid):
             unread = {
-                "not read": "no host that answers reaches this pool",
+                "not read": "none of the hosts that answer can reach this pool",
                 "cluster": home[0],
                 "pool": home[1],
                 "image": name,

@@ -129,8 +129,8 @@ def _copies(facts: ZoneFacts, aggregate: ApiAggregate) -> Items:
     if lacking or strange:
         evidence = {
             "zone": aggregate.availability_zone,
-            "in Nova's aggregate, not in placement's": lacking[:SHOWN],
-            "in placement's aggregate, not in Nova's": strange[:SHOWN],
+            "in Nova's aggregate, but not in placement's aggregate": lacking[:SHOWN],
+            "in placement's aggregate, but not in Nova's aggregate": strange[:SHOWN],
         }
         yield finding("SG408", subject, evidence, "Synchronise the aggregates: nova-manage placement sync_aggregates.")
 
@@ -177,9 +177,10 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
     """SG401: no pin. SG402: a pin that holds it nowhere. SG404: it is not where its pin says."""
     places = places or Places(facts)
     if places.by_host is None or facts.pins is None or server.id not in facts.pins:
-        missing = "the aggregates were" if places.by_host is None else "the server's request spec was"
+        nothing = places.by_host is None
+        missing = "the aggregates were not read" if nothing else "the server's request spec was not read"
         for code in ("SG401", "SG402", "SG404"):
-            yield Unchecked(code, server.id, f"{missing} not read")
+            yield Unchecked(code, server.id, missing)
         return
     pin, zone = facts.pins[server.id], places.zone_of(server.host)
     evidence = {"pinned to": pin, "read from": facts.pins_from, "host": server.host, "zone of its host": zone}

@@ -58,7 +58,7 @@ def all_of(answer: Json, parts: t.Sequence[str]) -> t.List[str]:
     Raises ValueError for an answer that has none of these keys: it is not the answer that was expected.
     """
     if not isinstance(answer, dict) or not any(part in answer for part in parts):
-        raise ValueError(f"the answer has none of {', '.join(parts)}")
+        raise ValueError(f"the answer of Ceph has none of the keys {', '.join(parts)}")
     found: t.Dict[str, None] = {}
     for part in parts:
         _walk(answer.get(part), _names_address(part), found)

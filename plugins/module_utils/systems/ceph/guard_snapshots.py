@@ -56,7 +56,6 @@ CAPS = (
 )
 #: What somebody may say instead of reading it: C(profile rbd) may read all the rest.
 _CAN_BE_SAID = ("infrastructure mgr dump", "infrastructure fs dump")
-_NO_HOST = "is not the address of one host, so the run does not put it on the blocklist"
 
 
 def options_of(
@@ -175,9 +174,7 @@ def _refuse_unexpected(found: t.Sequence[RbdImage], named: Images) -> None:
         if name not in there:
             problems[name] = "the pool has no image with this name"
         elif not identity or there[name].id != identity:
-            problems[name] = (
-                f"the image id is {there[name].id or 'unread'}, expected {identity or 'an id that is not known'}"
-            )
+            problems[name] = f"the image id is {there[name].id or 'unread'}, expected {identity or 'unknown'}"
     if problems:
         raise CephError(f"no guard snapshot was made, because the pool is not as expected: {_told(problems)}")
 
@@ -336,7 +333,7 @@ def entry_of(address: str) -> str:
     parsed = ipaddress.ip_address(host)
     refused = parsed.is_loopback or parsed.is_unspecified or parsed.is_multicast or parsed.is_link_local
     if refused or parsed.is_reserved:
-        raise CephError(f"{address} {_NO_HOST}")
+        raise CephError(f"{address} is not the address of one host, so the run does not put it on the blocklist")
     return ceph_addresses.entry_of(host)
 
 

@@ -570,7 +570,7 @@ def probe_grants(options: Options, wanted: t.Sequence[Wanted]) -> t.List[facts.G
     grants: t.List[facts.Grant] = []
     for name in names:
         rights = [right for right in wanted if right[0] == name]
-        url, problem = known.get(name, (None, "no such database is configured"))
+        url, problem = known.get(name, (None, "the run knows no database with this name"))
         grants += _probe_database(url, problem, rights)
     return grants
 

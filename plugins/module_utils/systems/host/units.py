@@ -242,7 +242,7 @@ def block(name: str, state_dir: str, systemctl: Systemctl) -> None:
 def mark(name: str, state_dir: str) -> None:
     """Write the marker anew: its time is when the stop was asked for."""
     os.makedirs(state_dir, mode=0o700, exist_ok=True)
-    _write(marker(name, state_dir), "stackguard.nova: this must not start until the operation has ended\n")
+    _write(marker(name, state_dir), "stackguard.nova: this unit must not start until the operation has ended\n")
 
 
 def unmark(name: str, state_dir: str) -> None:

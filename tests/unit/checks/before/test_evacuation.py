@@ -687,7 +687,7 @@ def test_a_server_whose_images_are_all_under_guard_is_sent():
         (scene().images(dataclasses.replace(GUARDED, snapshots=None)), "were not read"),
         (scene().images(dataclasses.replace(GUARDED, id=None)), "were not read"),
         (scene().images(dataclasses.replace(GUARDED, id="new")), "the guarded id was"),
-        (scene().at(2, rbd=listing(DISK)).at(3, rbd=listing(DISK)), "not opened"),
+        (scene().at(2, rbd=listing(DISK)).at(3, rbd=listing(DISK)), "was listed, but its id"),
         (scene().images(GUARDED).at(2, rbd=disks(GUARDED, fsid="other")), "two places"),
     ],
 )
@@ -696,7 +696,7 @@ def test_a_server_with_an_image_that_is_not_under_guard_is_not_sent(some, reason
 
 
 def test_a_server_with_an_image_of_no_known_home_is_not_sent():
-    assert "no known cluster" in unguarded(scene().images(GUARDED), homes={})[ONE]
+    assert "the cluster and the pool of the image are not known" in unguarded(scene().images(GUARDED), homes={})[ONE]
     both = {DISK: f"id-{DISK}", f"{DISK}.swap": "id-swap"}
     assert f"{DISK}.swap" in unguarded(scene().images(GUARDED), images=both)[ONE]
 
