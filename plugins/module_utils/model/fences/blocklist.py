@@ -26,7 +26,7 @@ class Blocklist(FenceKind):
     name = "blocklist"
     text = FenceText(
         "the run reads each address back from the OSD blocklist of each Ceph cluster",
-        "disks and volumes in these Ceph clusters: clients at the blocked addresses cannot write to them",
+        "disks and volumes in each Ceph cluster whose blocklist has the addresses of the host",
         "you cannot reach the machine at all, and all disks are in Ceph",
     )
     covers = ADDRESSES
