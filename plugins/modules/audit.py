@@ -10,9 +10,9 @@ module: audit
 short_description: Check the evidence of a whole cloud, and write the report
 version_added: 0.1.0
 description:
-  - Runs all checks of this collection that apply to a whole cloud. The module checks the evidence that
-    M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote, or saved
-    evidence. Apart from the evidence, the module reads only the directories of O(history_dir) and O(definitions_dir).
+  - Runs all checks of this collection that apply to a whole cloud. The module checks saved evidence, or the evidence
+    that M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote.
+    Apart from the evidence, the module reads only the directories of O(history_dir) and O(definitions_dir).
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
     C(changes.json) and C(evidence.json). The same evidence always gives identical files. The comparison with earlier
     audits also depends on O(history_dir).

@@ -49,7 +49,8 @@ options:
     description:
       - Whether to test if the database users have the privileges that M(stackguard.nova.compute_host_rename) needs. The
         module tests the users of O(nova_api_db_url), of O(neutron_db_url) and of the cells. To test the privileges, the
-        module runs the statements of a rename. The statements match no row, and the module rolls them back.
+        module runs the statements of a rename. The statements for the test match no row, and the module rolls them
+        back.
       - During the test of the privileges, the module also takes and releases a lock in the API database. C(lock) in
         RV(databases) shows which other runs the lock excludes.
   links:

@@ -95,8 +95,8 @@ options:
     description: Directory for the journal, on the host that the task runs on.
   report_dir:
     type: path
-    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into O(report_dir).
-      C(plan.json) contains the C(plan_sha256).
+    description: Directory on the Ansible controller for C(plan.json). In check mode the module writes C(plan.json) into
+      O(report_dir). C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.cell_info
@@ -208,7 +208,7 @@ remaining:
       description: Number of wrong links whose codes are not in O(codes).
       type: int
     accepted:
-      description: Number of wrong links of all codes that O(overrides) accepts.
+      description: Number of wrong links, of all codes, whose findings are in O(overrides).
       type: int
     in_flight:
       description: Number of links that the module could not check, because a task or a migration of the instance is in

@@ -139,7 +139,7 @@ plan:
           description: Where the step runs, on the compute host (V(host)) or on the Ansible controller (V(controller)).
           type: str
         action:
-          description: The code that executes the step.
+          description: Name of the action that executes the step.
           type: str
         params:
           description: Parameters of the action, by name. Each action has its own parameters.

@@ -65,9 +65,9 @@ options:
     type: bool
     default: true
     description:
-      - Whether the module writes C(report.json) for a failed run that has no report. The written C(report.json) shows
-        that the run ended before it made a decision. Set O(report=false) in playbooks that never write C(report.json),
-        or that write C(report.json) in another task.
+      - Whether the module writes C(report.json) for a failed run that has no report. If the module writes
+        C(report.json), the report shows that the run ended before it made a decision. Set O(report=false) in playbooks
+        that never write C(report.json), or that write C(report.json) in another task.
   files:
     type: dict
     default: {}
@@ -79,7 +79,7 @@ options:
     description: Names of files of an earlier report that the module removes.
   evidence_dir:
     type: path
-    description: Temporary evidence directory of the run. The module removes the directory.
+    description: Temporary evidence directory that the module removes.
 """
 
 EXAMPLES = r"""

@@ -21,7 +21,8 @@ description:
   - Runs on a host with access to Ceph. A Ceph user with C(profile rbd) on the monitors can add entries. To remove
     entries, the user needs C(allow command "osd blocklist") or more. To read the addresses of managers and MDS, the
     user needs C(allow command "mgr dump"), C(allow command "mgr metadata") and C(allow command "fs dump"). Ceph
-    releases before Pacific use the word C(blacklist) in their commands. The module detects the correct word.
+    releases before Pacific use the word C(blacklist) in their commands. The module detects whether the commands use
+    C(blocklist) or C(blacklist).
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:

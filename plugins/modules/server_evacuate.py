@@ -11,16 +11,17 @@ short_description: Evacuate the servers of a dead compute host, in several calls
 version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.evacuate_host#role).
-  - Evacuates one dead compute host. The operation takes several calls. Each call continues the operation as far as the
-    facts of the hosts allow. After each call, RV(needs) lists the facts and actions that only a playbook can provide.
-    The role P(stackguard.nova.evacuate_host#role) collects the requested facts, executes the requested actions, and
-    calls the module again until RV(needs) is empty.
+  - Evacuates one dead compute host. An evacuation takes several calls of the module. Each call continues the operation
+    as far as the facts of the hosts allow. After each call, RV(needs) lists the facts and actions that only a playbook
+    can provide. The role P(stackguard.nova.evacuate_host#role) collects the requested facts, executes the requested
+    actions, and calls the module again until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and calls the APIs from the
     Ansible controller.
-  - The module evacuates a server only if three conditions are met. The module has valid proof that the host is fenced,
-    each image of the server has its guard snapshot, and no other client has an image of the server open. The evacuation
-    request contains the destination, and never uses C(force), so the scheduler checks the destination. The module uses
-    microversion 2.68 to keep the power state of the server, or microversion 2.95 to leave the server stopped.
+  - The module evacuates a server only if it has valid proof that the host is fenced, and if each image of the server
+    has its guard snapshot. The module does not evacuate a server while another client has an image of the server open.
+    The evacuation request contains the destination, and never uses C(force), so the scheduler checks the destination.
+    The module uses microversion 2.68 to keep the power state of the server, or microversion 2.95 to leave the server
+    stopped.
   - A call that ends the operation writes the report and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -167,8 +168,9 @@ options:
         always excludes the addresses of Ceph's daemons, of other compute hosts and of the Ansible controller.
   ceph_host:
     type: str
-    description: Inventory host from which the run changes Ceph, if this host uses the Ceph cluster and pool. If the
-      host in O(ceph_host) does not use the Ceph cluster and pool, the run chooses a different host.
+    description: Inventory host on which the run executes C(rbd) and C(ceph) commands, if this host uses the Ceph
+      cluster and pool of the servers' disks. If the host in O(ceph_host) does not use the Ceph cluster and pool of the
+      servers' disks, the run chooses a different host.
   servers:
     type: raw
     description:
@@ -391,7 +393,7 @@ plan:
           description: Where the step runs, on the compute host (V(host)) or on the Ansible controller (V(controller)).
           type: str
         action:
-          description: The code that executes the step.
+          description: Name of the action that executes the step.
           type: str
         params:
           description: Parameters of the action, by name. Each action has its own parameters.

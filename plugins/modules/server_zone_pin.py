@@ -42,8 +42,8 @@ options:
     description:
       - V(apply) changes availability zone pins, or resumes a killed run of the same task. V(resume) only resumes a
         killed run, for the servers of the open operation. V(status) reports the open operation, and changes nothing.
-        V(rollback) restores every availability zone pin that the open operation changed, except pins that were changed
-        again since.
+        V(rollback) restores every availability zone pin that the open operation changed, except pins that another
+        process has changed again.
   state:
     type: str
     default: pinned
@@ -79,7 +79,7 @@ options:
     elements: dict
     description:
       - The changes to undo, in the form of RV(changes) of an earlier run. The module undoes the changes of the earlier
-        run, except a pin that was changed again since.
+        run, except pins that another process has changed again.
   partial:
     type: bool
     default: false
