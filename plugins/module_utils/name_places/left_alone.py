@@ -16,7 +16,7 @@ class LeftAlone(NamePlace):
         "`instance_faults`, `instance_actions_events`, `task_log`, stored `request_specs`, connectors of volume "
         "attachments; DNS, certificates, ssh's `known_hosts`, monitoring, `/etc/hosts` of other hosts",
         "no option: the run reads only services and certificates that use the name (SG313, SG314)",
-        "the run changes none of these",
+        "the run changes none of these places",
         "nothing to undo",
         "all of these",
     )

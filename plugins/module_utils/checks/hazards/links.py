@@ -263,7 +263,7 @@ def _unread(links: Links, codes: t.Collection[str]) -> t.Iterator[str]:
         for code, total in sorted(cell.totals.items()):
             more = total - len(_rows_of(cell, code))
             if more > 0 and code in codes:
-                yield f"cell {cell.name}: {more} more of {code}"
+                yield f"cell {cell.name}: {more} more rows with the finding {code}"
 
 
 def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = ()) -> str:
