@@ -142,7 +142,7 @@ class _Board:
             yield Reason(
                 "SG512",
                 "placement does not offer this host for the resources that the server needs. For up to a minute after "
-                "someone enables a host, placement still treats the host as disabled",
+                "someone enables a host, placement may still treat the host as disabled",
             )
             return
         free = self.free[there.host]

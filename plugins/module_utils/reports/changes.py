@@ -248,8 +248,8 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
     ]
     if COUNTED not in then.scope:
         reasons.append(
-            "another version of this collection wrote the earlier report. That report does not list items that were "
-            "only counted"
+            "another version of this collection wrote the earlier report. The earlier report does not list items "
+            "that were only counted"
         )
     if now.scope["cloud"] is None and not now.scope["stores"]:
         reasons.append("the cloud is not known: the evidence has neither its name nor its databases")

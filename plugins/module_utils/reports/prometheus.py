@@ -88,7 +88,11 @@ def _forecast(metrics: _Metrics, found: AuditResult) -> None:
         [({"outcome": name}, outcomes[name]) for name in (STARTS, REFUSES, UNKNOWN)],
     )
     lost = sum(len(start.destroys) for start in found.starts)
-    metrics.gauge("forecast_guests_destroyed", "Guests that starts of nova-compute would destroy.", [({}, lost)])
+    metrics.gauge(
+        "forecast_guests_destroyed",
+        "Guests that nova-compute would destroy at its next start, on all hosts.",
+        [({}, lost)],
+    )
     metrics.gauge(
         "host_forecast",
         "What nova-compute of a host would do if it started now. The forecast outcome has the value 1, the other "
@@ -101,7 +105,7 @@ def _forecast(metrics: _Metrics, found: AuditResult) -> None:
     )
     metrics.gauge(
         "host_forecast_guests_destroyed",
-        "Guests that a start of nova-compute on a host would destroy.",
+        "Guests that nova-compute would destroy at its next start, on each host.",
         [({"host": start.inventory_name}, len(start.destroys)) for start in found.starts if start.outcome != UNKNOWN],
     )
 

@@ -268,9 +268,9 @@ def _recorded(about: OvnHost) -> Items:
         "hostname -f after the rename": canonical or "not known",
     }
     remedy = (
-        f"Mask the unit (systemctl mask {RECORD_HOSTNAME}), or make hostname -f return {about.new}. At the next boot, "
-        "this unit of Open vSwitch before 3.2 would overwrite the hostname of the chassis, and OVN would release all "
-        "ports of the host."
+        f"Mask the unit (systemctl mask {RECORD_HOSTNAME}), or make hostname -f return {about.new}. With "
+        "Open vSwitch older than 3.2, this unit would overwrite the hostname of the chassis at the next boot, and OVN "
+        "would release all ports of the host."
     )
     yield finding("SG320", about.subject, evidence, remedy)
 

@@ -730,7 +730,8 @@ DISTRIBUTED = (
 )
 DRAIN_DISTRIBUTED = (
     "Empty the host first (playbook drain_host), stop its L3 agent and delete the agent's record. Then rename the "
-    "host with rename_strategy=drain, and start the L3 agent after the rename: it registers under the new name."
+    "host with rename_strategy=drain, and start the L3 agent after the rename: the agent then registers under the "
+    "new name."
 )
 
 

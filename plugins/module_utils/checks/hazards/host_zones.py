@@ -62,7 +62,7 @@ def _several(bundle: Bundle) -> Items:
         return
     for host, several in sorted(found.items()):
         if len(several) > 1:
-            remedy = "Remove the host from the aggregates of all zones but one: openstack aggregate remove host."
+            remedy = "Remove the host from the aggregates of all zones except one: openstack aggregate remove host."
             yield finding("SG403", Subject("host", host, host=host), {"zones to aggregates": several}, remedy)
 
 

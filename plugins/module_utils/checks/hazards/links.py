@@ -60,7 +60,7 @@ HEALS: t.Mapping[str, str] = {
     "SG201": _SERVICE_HEALS,
     "SG202": _SERVICE_HEALS,
     "SG203": f"{_SERVICE_HEALS}. Until the repair, a deletion of the other host's service also deletes this node",
-    "SG204": "a start of nova-compute on this host repairs the link; nothing else does",
+    "SG204": "a start of nova-compute on this host repairs the link; Nova has no other repair",
     "SG205": "never",
     "SG206": "nova-compute creates a missing resource provider at its next periodic pass, but repairs nothing else",
     "SG207": "the problem ends once no live instance links to this node any more (see SG213)",
@@ -263,7 +263,7 @@ def _unread(links: Links, codes: t.Collection[str]) -> t.Iterator[str]:
         for code, total in sorted(cell.totals.items()):
             more = total - len(_rows_of(cell, code))
             if more > 0 and code in codes:
-                yield f"cell {cell.name}: {more} more of {code}"
+                yield f"cell {cell.name}: {more} more rows with the finding {code}"
 
 
 def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = ()) -> str:

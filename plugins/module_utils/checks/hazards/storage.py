@@ -415,7 +415,7 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
         if found and view not in found:
             known = {"cluster and pool": list(view), "the disks are in": sorted(map(list, found))}
             remedy = (
-                "To use the host as a destination, give it the pool and the Ceph configuration of the other hosts: "
+                "Give the host the pool and the Ceph configuration of the other hosts: "
                 "until then, the run does not use this host as a destination."
             )
             yield finding("SG505", Subject("host", name), known, remedy, WARNING if others else BLOCKER)
