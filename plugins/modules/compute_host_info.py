@@ -135,7 +135,7 @@ options:
     elements: str
     default: []
     description:
-      - Uuids of the volumes whose images C(volume-UUID) the module reads, with watchers and locks.
+      - Uuids of volumes. The module reads the Ceph image of each volume, with the watchers and locks of the image.
   rbd_volume_pools:
     type: list
     elements: str

@@ -46,8 +46,7 @@ options:
     description:
       - Compute hosts to select, by any name of a host in the report. By default the module selects findings of all
         hosts.
-      - A report does not list hosts without findings. RV(unnamed_hosts) lists the hosts of O(hosts) that have no
-        finding.
+      - RV(unnamed_hosts) lists the hosts of O(hosts) that have no finding in the report.
   query:
     type: str
     default: ""

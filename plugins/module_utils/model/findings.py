@@ -444,7 +444,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG514",
         "blast-radius",
         BLOCKER,
-        "More hosts are down, or the run would change more database rows, than allowed.",
+        "Too many hosts are down, or the run would change too many database rows.",
     ),
     Code(
         "SG515",

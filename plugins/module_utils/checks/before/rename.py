@@ -883,7 +883,7 @@ def _guest_ports(case: Case) -> Items:
             case,
             "cloud.ports.devices",
             reason,
-            "Run the same command again, because the run must read the APIs and the databases together.",
+            "Run the same command again: the servers of the host changed while the run read the cloud.",
         )
     for port in cloud.ports:
         if port.device_id not in guests or not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
