@@ -100,8 +100,8 @@ options:
     description:
       - V(in_place) changes the names while the guests run.
       - V(drain) moves the guests to other hosts of their zone, deletes the compute service through the API, renames the
-        host and lets it register again. On Nova release 26, only V(drain) works. An open operation keeps the strategy with
-        which it began.
+        host and lets it register again. On Nova release 26, only V(drain) works.
+      - An open operation keeps the strategy with which it began.
   drain_return:
     type: bool
     description:

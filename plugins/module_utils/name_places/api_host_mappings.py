@@ -90,8 +90,8 @@ def _stale(index: Index, row: HostMappingRow) -> Item:
     alike = sorted(str(name) for name in index.services_by_host if same_name(name, row.host))
     evidence = {"host mapping": row.host, "cell": row.cell_name, "similar service names": alike}
     remedy = (
-        f"If no compute host has this name, delete the mapping: nova-manage cell_v2 delete_host --host {row.host}. If a "
-        "compute host has this name, an earlier rename of the compute host is unfinished."
+        f"If no compute host has this name, delete the mapping: nova-manage cell_v2 delete_host --host {row.host}. "
+        "If a compute host has this name, an earlier rename of the compute host is unfinished."
     )
     return finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy, BLOCKER if alike else WARNING)
 
