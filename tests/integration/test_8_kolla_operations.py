@@ -33,17 +33,20 @@ SWITCH = "/usr/bin/ovs-vsctl"
 
 @pytest.fixture(scope="module")
 def books(lab):
-    return Playbooks(lab, {"cloud": "lab", **guestkit.grant(lab, "sg_kolla", documented_grants())})
+    yield Playbooks(lab, {"cloud": "lab", **guestkit.grant(lab, "sg_kolla", documented_grants())})
+    tidied(lab)
 
 
 @pytest.fixture
 def clean(lab):
-    """No guests, all hosts on and enabled, before and after."""
+    """No guests, all hosts on and enabled: before each test, and after the last."""
+    return tidied(lab)
+
+
+def tidied(lab):
     tidy(lab)
     zoning.tidy(lab)
-    yield lab
-    tidy(lab)
-    zoning.tidy(lab)
+    return lab
 
 
 def run(books, name, flags=(), **given):
