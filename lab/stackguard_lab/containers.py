@@ -76,7 +76,7 @@ def containers(lab: Lab, number: int) -> list[Container]:
     """The host's containers in the order of their first start; none on a host that is not kolla's."""
     if lab.deploy_of(number) != "kolla":
         return []
-    return [_libvirt(lab), *(_network(lab, number) if lab.has_openvswitch else ()), _compute(lab)]
+    return [_libvirt(lab), _ssh(), *(_network(lab, number) if lab.has_openvswitch else ()), _compute(lab)]
 
 
 def _shared_run(lab: Lab) -> str:
@@ -109,6 +109,11 @@ def _libvirt(lab: Lab) -> Container:
             *(("--mount=type=devpts,destination=/dev/pts",) if podman else ()),
         ),
     )
+
+
+def _ssh() -> Container:
+    """Other hosts make an instance's directory over ssh, in the volume that nova_compute has."""
+    return Container("nova_ssh", "nova-ssh", ("kolla_logs:/var/log/kolla/", "nova_compute:/var/lib/nova/"), False)
 
 
 def _compute(lab: Lab) -> Container:

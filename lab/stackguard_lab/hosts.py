@@ -103,7 +103,7 @@ def _ssh(lab: Lab, folder: Path, upper: Path) -> None:
     write(upper / "etc/ssh/ssh_host_ed25519_key.pub", Path(f"{key}.pub").read_text())
     write(upper / "root/.ssh/authorized_keys", Path(f"{lab.ssh_key}.pub").read_text(), 0o600)
     write(upper / "root/.ssh/id_ed25519", lab.ssh_key.read_text(), 0o600)
-    write(upper / "root/.ssh/config", "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n", 0o600)
+    write(upper / "root/.ssh/config", kolla.ssh_config(lab), 0o600)
     # bash reads them for each command over ssh. The machine's own may take long: pyenv's hold a lock, which a host that
     # is cut off in that moment leaves behind, and each later command waits a minute for it.
     for name in (".bashrc", ".profile", ".bash_profile", ".bash_login"):

@@ -21,6 +21,8 @@ from .settings import SOURCE, Lab, LabError
 from .shell import run
 
 LOGS = "/var/log/kolla"
+#: Where the containers nova_ssh listen.
+SSH_PORT = 8022
 #: Where a host keeps what its containers are made of, and the command that makes them.
 HOME = "usr/local/lib/lab/kolla"
 RECREATE = f"/{HOME}/containers recreate"
@@ -189,13 +191,41 @@ def _compute_files(lab: Lab, folder: Path, number: int, settings: dict[str, obje
     write(folder / "ceph.conf", render("host-ceph.conf", **settings), 0o660)
     keyring = "ceph.client.nova.keyring"
     write(folder / keyring, (lab.cluster_of(number).keys / keyring).read_text(), 0o660)
+    _ssh_client(lab, folder)
     files = {
         "nova.conf": "/etc/nova/nova.conf",
+        "id_rsa": "/root/.ssh/id_ed25519",
+        "ssh_config": "/root/.ssh/config",
         "compute_id": "/var/lib/nova/compute_id",
         keyring: f"/etc/ceph/{keyring}",
         "ceph.conf": "/etc/ceph/ceph.conf",
     }
     _write_config(folder, f"{lab.nova_venv}/bin/nova-compute", files)
+
+
+def ssh_config(lab: Lab) -> str:
+    """For cold migrations: nova_ssh of a host with containers listens beside the host's own sshd."""
+    addresses = [lab.host_address(number) for number in lab.kolla_hosts]
+    contained = [f"Host {' '.join(addresses)}", f"Port {SSH_PORT}"] if addresses else []
+    every = ["Host *", "StrictHostKeyChecking no", "UserKnownHostsFile /dev/null", "LogLevel ERROR"]
+    return "".join(f"{line}\n" for line in [*contained, *every])
+
+
+def _ssh_client(lab: Lab, folder: Path) -> None:
+    write(folder / "id_rsa", lab.ssh_key.read_text(), 0o600)
+    write(folder / "ssh_config", ssh_config(lab), 0o600)
+
+
+def _ssh_files(lab: Lab, folder: Path, number: int, _settings: dict[str, object]) -> None:
+    write(folder / "sshd_config", render("kolla-sshd_config", port=SSH_PORT), 0o600)
+    write(folder / "host_key", (lab.host_dir(number) / "ssh_host_ed25519_key").read_text(), 0o600)
+    write(folder / "id_rsa.pub", Path(f"{lab.ssh_key}.pub").read_text(), 0o600)
+    files = {
+        "sshd_config": "/etc/ssh/sshd_config",
+        "host_key": "/etc/ssh/ssh_host_ed25519_key",
+        "id_rsa.pub": "/root/.ssh/authorized_keys",
+    }
+    _write_config(folder, "/usr/sbin/sshd -D", files)
 
 
 def _libvirt_files(lab: Lab, folder: Path, number: int, settings: dict[str, object]) -> None:
@@ -271,6 +301,7 @@ def _metadata_files(lab: Lab, folder: Path, _number: int, settings: dict[str, ob
 CONFIGURATIONS = {
     "nova-compute": _compute_files,
     "nova-libvirt": _libvirt_files,
+    "nova-ssh": _ssh_files,
     "openvswitch-db-server": _database_files,
     "openvswitch-vswitchd": _vswitchd_files,
     "neutron-openvswitch-agent": _agent_files,

@@ -142,7 +142,7 @@ def test_containers_need_more_memory(lab: Lab, monkeypatch: pytest.MonkeyPatch) 
 )
 def test_a_host_has_kollas_containers_and_nova_compute_starts_last(lab: Lab, l2: str, network: list[str]) -> None:
     lab.options.l2 = l2
-    assert names(lab) == ["nova_libvirt", *network, "nova_compute"]
+    assert names(lab) == ["nova_libvirt", "nova_ssh", *network, "nova_compute"]
     shown = json.loads(json.dumps(config.info(lab)))
     assert shown["hosts"]["compute1"]["containers"] == names(lab)
     assert (shown["deploy"], shown["engine"]) == ("kolla", "podman")
@@ -208,6 +208,18 @@ def test_each_file_that_a_container_copies_is_there(lab: Lab, upper: Path) -> No
         assert shown["command"]
         for entry in shown["config_files"]:
             assert (folder / entry["source"].removeprefix("/var/lib/kolla/config_files/")).exists(), entry
+
+
+def test_a_cold_migration_reaches_the_volume_of_nova_compute(lab: Lab, upper: Path) -> None:
+    lab.options.deploy = "kolla:compute1"
+    client = kolla.ssh_config(lab).splitlines()
+    assert client[:2] == [f"Host {lab.host_address(1)}", "Port 8022"]
+    assert "Host *" in client[2:]
+    assert "Port 8022" in (upper / "etc/kolla/nova-ssh/sshd_config").read_text().splitlines()
+    ours = {word for word in arguments(lab, "nova_ssh") if word.startswith("--volume=nova_")}
+    assert ours == {"--volume=nova_compute:/var/lib/nova/"}
+    lab.options.deploy = "packages"
+    assert kolla.ssh_config(lab).splitlines()[0] == "Host *"
 
 
 def test_what_a_deployment_finds_where_kolla_puts_it(lab: Lab, upper: Path) -> None:
@@ -346,7 +358,7 @@ def test_a_start_that_is_refused_fails_and_the_other_containers_are_still_made(r
 def test_nothing_is_touched_for_a_name_that_is_not_there(recorder: Recorder) -> None:
     code, calls = recorder("recreate", "nova_libvirt", "nova_conductor")
     assert code == 2
-    assert calls == ["nova_conductor: no such container; this host has: nova_libvirt nova_compute \n"]
+    assert calls == ["nova_conductor: no such container; this host has: nova_libvirt nova_ssh nova_compute \n"]
 
 
 def test_the_first_boot_is_marked_only_when_all_containers_are_there(recorder: Recorder) -> None:
@@ -360,7 +372,9 @@ def test_the_first_boot_is_marked_only_when_all_containers_are_there(recorder: R
     assert sum(call.startswith("podman import") for call in calls) == 1
     assert "podman volume create --label kolla_managed=true nova_compute" in calls
     starts = [call for call in calls if call.startswith("systemctl start")]
-    assert starts == [f"systemctl start kolla-{name}-container.service" for name in ("nova_libvirt", "nova_compute")]
+    assert starts == [
+        f"systemctl start kolla-{name}-container.service" for name in ("nova_libvirt", "nova_ssh", "nova_compute")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,8 @@ extends_documentation_fragment:
 requirements:
   - Python 3.9 or newer on the compute host
   - C(python3-libvirt) on the compute host; without it libvirt and its domains stay unread
-  - C(python3-rbd), or the commands C(rbd) and C(ceph), on the compute host, for O(rbd)
+  - C(python3-rbd), or the commands C(rbd) and C(ceph), on the compute host or in the container of nova-compute, for
+    O(rbd)
 options:
   evidence_dir:
     type: path
@@ -150,7 +151,8 @@ options:
   rbd_conf:
     type: path
     description:
-      - Path of the Ceph configuration file. The default is the file that is set in nova.conf.
+      - Path of the Ceph configuration file on the host. The default is the file that is set in nova.conf. If
+        nova-compute runs in a container, the module finds the container's file on the host.
   ceph_command:
     type: list
     elements: str

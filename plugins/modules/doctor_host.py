@@ -70,7 +70,8 @@ options:
       of nova-compute usually has no permission to read caps.
   ceph_conf:
     type: path
-    description: Path of the Ceph configuration file. The default is the file that is set in nova.conf.
+    description: Path of the Ceph configuration file on the host. The default is the file that is set in nova.conf. If
+      nova-compute runs in a container, the module finds the container's file on the host.
   ceph_command:
     type: list
     elements: str

@@ -39,7 +39,7 @@ attributes:
     description: The module does not add an address that is already on the blocklist, as an entry or in a range.
 requirements:
   - Python 3.9 or newer on the host
-  - C(python3-rbd), or the command C(ceph), on the host
+  - C(python3-rbd), or the command C(ceph), on the host or in the container of nova-compute
 options:
   state:
     type: str
@@ -101,7 +101,8 @@ options:
   rbd_conf:
     type: path
     description:
-      - Path of the Ceph configuration file. The default is the file that is set in nova.conf.
+      - Path of the Ceph configuration file on the host. The default is the file that is set in nova.conf. If
+        nova-compute runs in a container, the module finds the container's file on the host.
   ceph_command:
     type: list
     elements: str

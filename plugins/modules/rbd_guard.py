@@ -35,7 +35,7 @@ attributes:
     description: The module does not create an existing snapshot again.
 requirements:
   - Python 3.9 or newer on the compute host
-  - C(python3-rbd), or the command C(rbd), on the compute host
+  - C(python3-rbd), or the command C(rbd), on the compute host or in the container of nova-compute
 options:
   state:
     type: str
@@ -78,7 +78,8 @@ options:
   rbd_conf:
     type: path
     description:
-      - Path of the Ceph configuration file. The default is the file that is set in nova.conf.
+      - Path of the Ceph configuration file on the host. The default is the file that is set in nova.conf. If
+        nova-compute runs in a container, the module finds the container's file on the host.
   ceph_command:
     type: list
     elements: str

@@ -20,6 +20,8 @@ from labkit.deadhost import MARK, blocklist, boot, closed, come_back, evacuate, 
 from labkit.fixtures import documented_grants
 from labkit.playbook import Playbooks
 
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+
 pytestmark = pytest.mark.matrix("operations-kolla", l2="ovs", deploy="kolla:compute1,compute2")
 
 HOST, OTHER, PACKAGED = "compute1", "compute2", "compute3"
@@ -31,17 +33,20 @@ SWITCH = "/usr/bin/ovs-vsctl"
 
 @pytest.fixture(scope="module")
 def books(lab):
-    return Playbooks(lab, {"cloud": "lab", **guestkit.grant(lab, "sg_kolla", documented_grants())})
+    yield Playbooks(lab, {"cloud": "lab", **guestkit.grant(lab, "sg_kolla", documented_grants())})
+    tidied(lab)
 
 
 @pytest.fixture
 def clean(lab):
-    """No guests, all hosts on and enabled, before and after."""
+    """No guests, all hosts on and enabled: before each test, and after the last."""
+    return tidied(lab)
+
+
+def tidied(lab):
     tidy(lab)
     zoning.tidy(lab)
-    yield lab
-    tidy(lab)
-    zoning.tidy(lab)
+    return lab
 
 
 def run(books, name, flags=(), **given):
@@ -139,10 +144,10 @@ def test_an_audit_of_a_host_whose_bindings_are_in_its_container(clean, books):
     with hidden(clean, HOST, BINDINGS, COMMANDS, SWITCH), hidden(clean, OTHER, BINDINGS, COMMANDS, SWITCH):
         # The commands list a pool without its watchers.
         done = audited(clean, books, 1, {"SG507"})
-    hosts = json.loads((done.directory / "reports" / "evidence.json").read_text())["hosts"]
-    known = {name: (facts["ovs_external_ids"], facts["ovs_version"]) for name, facts in hosts.items()}
-    assert {ids["hostname"] for ids, _version in (known[HOST], known[OTHER])} == {HOST, OTHER}, known
-    assert known[HOST][1] == known[PACKAGED][1], "its version"
+    hosts = evidence.load(str(done.directory / "reports" / "evidence.json")).hosts
+    for host in (HOST, OTHER):
+        assert hosts[host].ovs_external_ids["hostname"] == host, hosts[host].unread
+        assert hosts[host].ovs_version == hosts[PACKAGED].ovs_version
 
 
 def test_an_audit_forecasts_what_a_stopped_nova_compute_does(clean, books):

@@ -29,6 +29,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
 import re
 import shutil
 import socket
@@ -404,13 +405,22 @@ def _client(rados: t.Any, options: RbdOptions) -> t.Any:
     for name in ("client_mount_timeout", "rados_mon_op_timeout", "rados_osd_op_timeout"):
         client.conf_set(name, str(ANSWER))
     if options.files is not None:
-        client.conf_set("keyring", _on_host(options.files, client.conf_get("keyring")))
+        client.conf_set("keyring", _on_host(options, client.conf_get("keyring")))
     return client
 
 
-def _on_host(files: ContainerFiles, keyrings: str) -> str:
-    """Return the paths of keyrings in their order, each the container's where it has it, else the host's own."""
-    return ",".join(files.on_host(path) or path for path in keyrings.split(",") if path)
+def _on_host(options: RbdOptions, keyrings: str) -> str:
+    """Return the host's paths of keyrings, in their order: the container's where it has them, else the host's own.
+
+    With a configuration of the host's own, a keyring beside it is of the same cluster, and the container's may not be.
+    """
+
+    def place(path: str) -> str:
+        if options.files is None or (options.inside is None and os.path.exists(path)):
+            return path
+        return options.files.on_host(path) or path
+
+    return ",".join(place(path) for path in keyrings.split(",") if path)
 
 
 class _Monitors:
@@ -784,7 +794,7 @@ class _Commands(_Monitors):
             given = [f"--id={self._options.user}"] if self._options.user else []
             given += [f"--conf={self._options.conf}"] if self._options.conf else []
             told = _told(["ceph-conf", *given, "--show-config-value", "keyring"])
-            self._keyring = _on_host(self._options.files, told.strip())
+            self._keyring = _on_host(self._options, told.strip())
         return [f"--keyring={self._keyring}"]
 
 

@@ -562,6 +562,14 @@ def test_the_bindings_take_the_containers_keyring_and_the_hosts_own_where_it_has
     cluster.options.clear()
     with rbd.connect(library()):
         assert "keyring" not in cluster.options
+    # With a configuration of the host's own, the host's keyring goes before the container's.
+    with rbd.connect(library(conf="/root/ceph.conf", files=Held())):
+        assert cluster.options["keyring"] == "/etc/kolla/k,/etc/ceph/keyring"
+    monkeypatch.setattr(rbd.os.path, "exists", lambda path: path == "/etc/ceph/ceph.client.nova.keyring")
+    with rbd.connect(library(conf="/root/ceph.conf", files=Held())):
+        assert cluster.options["keyring"] == "/etc/ceph/ceph.client.nova.keyring,/etc/ceph/keyring"
+    with rbd.connect(library(files=Held(), inside="/etc/ceph/ceph.conf")):
+        assert cluster.options["keyring"] == "/etc/kolla/k,/etc/ceph/keyring"
 
 
 def test_the_commands_take_the_containers_keyring(commands, tmp_path):
