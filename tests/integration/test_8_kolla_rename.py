@@ -29,6 +29,8 @@ RECREATE = {
     "rename_recreate_command": "/usr/local/lib/lab/kolla/containers recreate {containers}",
     "rename_recreate_host": HOST,
 }
+#: Seconds for a run: the command that recreates waits for podman, and a busy machine for everything.
+PATIENCE = 1500
 #: Containers that a rename has to create again, whatever the network.
 RENAMED = ("nova_compute", "nova_libvirt", "neutron_openvswitch_agent", "neutron_ovn_metadata_agent")
 
@@ -157,7 +159,7 @@ def test_unguarded_a_container_that_restarts_after_nsenter_has_the_old_name_agai
 
 def test_without_a_command_that_recreates_the_rename_is_refused(lab, servers, books):
     before = everything(lab)
-    result = books.rename(variables={"rename_recreate_command": None}).failed()
+    result = books.rename(variables={"rename_recreate_command": None}, timeout=PATIENCE).failed()
     assert result.codes == {"SG123"}, result.told()
     assert "Set rename_recreate_command" in result.output
     state.assert_same(before, everything(lab), "a refused run changed something")
@@ -168,7 +170,7 @@ def test_without_a_command_that_recreates_the_rename_is_refused(lab, servers, bo
 
 def test_check_mode_shows_the_steps_of_the_containers_and_changes_nothing(lab, servers, books):
     before = everything(lab)
-    result = books.rename(flags=("--check", "--diff")).ok()
+    result = books.rename(flags=("--check", "--diff"), timeout=PATIENCE).ok()
     for text in ("verify that libvirt reports it", "with rename_recreate_command", "nova_libvirt.stackguard"):
         assert text in result.output, result.told()
     state.assert_same(before, everything(lab), "check mode changed something")
@@ -191,7 +193,7 @@ def start(books, old, new, action=None):
 
 def kill_at(books, step, old=OLD, new=NEW, action=None):
     """Kill a run when it says that it begins a step."""
-    killing.kill_when_said(start(books, old, new, action), STEPS[step], timeout=600)
+    killing.kill_when_said(start(books, old, new, action), STEPS[step], timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("step", ["libvirt_name", "resumed"])
@@ -202,7 +204,7 @@ def test_a_rename_that_is_rolled_back_leaves_the_old_containers(lab, servers, bo
     assert journal(lab) is not None
     libvirt_says(lab)
     state.assert_same(before["guests"], guests(lab), f"guests, after a kill at {step}")
-    result = books.rename(action="rollback").ok()
+    result = books.rename(action="rollback", timeout=PATIENCE).ok()
     print(f"\nrollback after a kill at {step}: {result.seconds:.1f} s")
     assert_named(lab, OLD)
     assert container_ids(lab) == old
@@ -216,7 +218,7 @@ def test_guests_run_on_while_the_host_is_renamed_with_kills_at_each_new_step(lab
         state.assert_same(before, guests_by_kernel(before, lab), f"guests, after a kill at {step}")
         if step != "recreate_containers":
             assert_held(lab)
-    result = books.rename().ok()
+    result = books.rename(timeout=PATIENCE).ok()
     print(f"\nrename of a kolla host, killed three times: the last run took {result.seconds:.1f} s")
     state.assert_same(before, guests(lab), "guests")
     state.assert_same(identity, state.identity(lab, NEW), "records")
@@ -237,9 +239,9 @@ def test_a_host_that_loses_its_power_comes_back_under_the_new_name(lab, servers)
 
 def test_renamed_back_in_one_run(lab, servers, books):
     before, identity = guests(lab), state.identity(lab, NEW)
-    result = books.rename(NEW, OLD).ok()
+    result = books.rename(NEW, OLD, timeout=PATIENCE).ok()
     print(f"\nrename back: {result.seconds:.1f} s")
     state.assert_same(before, guests(lab), "guests")
     state.assert_same(identity, state.identity(lab, OLD), "records")
     assert_named(lab, OLD)
-    assert books.rename(NEW, OLD).ok().changed == 0
+    assert books.rename(NEW, OLD, timeout=PATIENCE).ok().changed == 0

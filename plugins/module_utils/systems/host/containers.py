@@ -314,9 +314,16 @@ class NewContainers:
         return {"done": not shown["missing"] and not shown["waiting"] and not shown["wrong"]}
 
     def apply(self, params: Params) -> Result:
-        """Let the units start. They start nothing yet: their containers are put aside."""
+        """Let the units start. They start nothing yet: their containers are put aside.
+
+        A unit that has failed, after a slow stop or after a boot without its container, may start at once.
+        """
         for item in params["containers"]:
-            units.unblock(units.full_name(str(item["unit"])), self.state_dir, self.systemctl)
+            name = units.full_name(str(item["unit"]))
+            units.unblock(name, self.state_dir, self.systemctl)
+            (shown,) = self.systemctl.show([name])
+            if shown.get("ActiveState") == "failed":
+                self.systemctl.call("reset-failed", "--", name)
         return {}
 
     def verify(self, params: Params) -> Result:
