@@ -327,7 +327,10 @@ class NewContainers:
         return {}
 
     def verify(self, params: Params) -> Result:
-        """Return containers that are C(missing), those that do not run yet (C(waiting)), and C(wrong) names."""
+        """Return containers that are C(missing), those that do not run yet (C(waiting)), and C(wrong) names.
+
+        One that was created and not started, because the tool was killed in between, counts as missing.
+        """
         engine = _engine(params)
         result: t.Dict[str, t.List[str]] = {"missing": [], "waiting": [], "wrong": []}
         for item in params["containers"]:
@@ -335,7 +338,7 @@ class NewContainers:
             if found is None or found.id == item["id"]:
                 result["missing"].append(name)
             elif not found.pid:
-                result["waiting"].append(name)
+                result["waiting" if self._starts(item) else "missing"].append(name)
             else:
                 seen = name_spaces.name_in(found.pid)
                 if seen is None:
@@ -345,6 +348,10 @@ class NewContainers:
         if not any(result.values()):
             self._libvirt(params, result)
         return dict(result)
+
+    def _starts(self, item: Params) -> bool:
+        (shown,) = self.systemctl.show([units.full_name(str(item["unit"]))])
+        return shown.get("ActiveState") in ("active", "activating")
 
     @staticmethod
     def _libvirt(params: Params, result: t.Dict[str, t.List[str]]) -> None:
