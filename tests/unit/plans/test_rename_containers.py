@@ -107,7 +107,7 @@ def test_a_container_without_a_known_unit_is_refused():
     some = boxed_fleet(deployment=dataclasses.replace(base, units=[u for u in base.units if "libvirt" not in u.name]))
     (item,) = found(some).values()
     assert (item.code, item.object.name) == ("SG123", "libvirt")
-    assert "does not know the unit" in item.remedy
+    assert "does not know the unit that starts libvirtd" in item.remedy
 
 
 def test_a_name_that_could_not_be_read_is_no_container_that_can_be_recreated():
@@ -214,7 +214,7 @@ def test_the_log_is_read_where_its_volume_is_on_the_host():
 def test_docker_is_asked_where_docker_made_them():
     steps = named(made(boxed_fleet(deployment=boxed(engine="docker"))))
     asked = {step.params["engine"] for step in steps.values() if "engine" in step.params}
-    assert asked == {"docker"}
+    assert asked == {"/usr/bin/docker"}
 
 
 def test_without_the_neutron_database_there_is_no_plan():
