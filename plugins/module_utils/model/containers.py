@@ -37,6 +37,7 @@ class NamedContainer:
 
     name: str
     unit: str
+    #: The program that the unit starts: another one of that name may be the first in the path.
     engine: str
     id: str
     program: str
@@ -60,7 +61,7 @@ def named(facts: HostFacts) -> t.List[NamedContainer]:
     whoever recreates ovs-vswitchd cuts off the guests.
     """
     found: t.Dict[str, NamedContainer] = {}
-    for entry in (facts.deployment.frozen if facts.deployment else ()) if _is_kolla(facts) else ():
+    for entry in (facts.deployment.frozen if facts.deployment else ()) if is_kolla(facts) else ():
         made = _of_process(facts.deployment, entry) if facts.deployment and goes_by_name(entry.program) else None
         if made is not None:
             found.setdefault(made.name, made)
@@ -72,7 +73,8 @@ def goes_by_name(program: str) -> bool:
     return program == NOVA_COMPUTE or program in LIBVIRT or program.startswith("neutron-")
 
 
-def _is_kolla(facts: HostFacts) -> bool:
+def is_kolla(facts: HostFacts) -> bool:
+    """Whether kolla-ansible has deployed a host: the collection recreates no other containers."""
     found = deployments.of_host(facts)
     return found is not None and found.kind == deployments.KOLLA
 
@@ -83,7 +85,7 @@ def _of_process(found: Deployment, entry: ServiceProcess) -> t.Optional[NamedCon
         return None
     unit = units[0]
     return NamedContainer(
-        str(unit.container), unit.name, entry.engine, entry.container_id, entry.program, entry.hostname
+        str(unit.container), unit.name, unit.command or entry.engine, entry.container_id, entry.program, entry.hostname
     )
 
 
@@ -97,8 +99,6 @@ def why_not(facts: HostFacts, request: RenameRequest, entry: NameSpace) -> t.Opt
 
     Without a process there is no container that is certain: the engine may have several.
     """
-    if not _is_kolla(facts):
-        return "The collection recreates only containers of kolla-ansible."
     if request.commands.given:
         return "Unset rename_stop_command and rename_start_command: the run stops and starts the containers by units."
     pids = {f"process {item.pid}": item.program for item in (facts.deployment.processes if facts.deployment else ())}
@@ -106,7 +106,7 @@ def why_not(facts: HostFacts, request: RenameRequest, entry: NameSpace) -> t.Opt
     if program is None:
         return "Start the service, and run the same command again."
     if not any(made.program == program for made in named(facts)):
-        return f"The run does not know the unit that starts the container of {program}."
+        return f"Check the units of the containers: the run does not know the unit that starts {program}."
     if not request.recreate_command:
         return (
             "Set rename_recreate_command to the command that creates missing containers of this host, such as "

@@ -56,10 +56,10 @@ def arranged(
             continue
         result.append(about.with_libvirt(step) if step.name == "host_names" else step)
         if step.name == "no_evacuation_before":
-            result += [about.aside("set_compute_aside", about.compute), *about.libvirt_name()]
+            result += [*about.compute_aside(), *about.libvirt_name()]
         if step.name == "host_names":
             result += [moved[name] for name in _FIRST if name in moved]
-            result += [*about.stop_libvirt(), *about.others_aside(), about.recreate()]
+            result += [*about.stop_others(steps), *about.others_aside(), about.recreate()]
     return [*result, about.forget()]
 
 
@@ -116,21 +116,28 @@ class _Renaming:
             {"name": entry.name, "id": entry.id, "unit": entry.unit, "aside": f"{entry.name}{ASIDE}"} for entry in found
         ]
 
-    def aside(self, name: str, found: t.Sequence[NamedContainer]) -> Step:
-        """Give containers a name that nobody starts."""
+    def _aside(self, name: str, found: t.Sequence[NamedContainer]) -> Step:
+        """Give containers a name that nobody starts. All of these names must be free from the first step on."""
         items = self._items(found)
-        free = [item["aside"] for item in self._items(self.found)] if found == self.compute else []
-        params = {"engine": self.engine, "containers": items, "free": free}
+        params = {
+            "engine": self.engine,
+            "containers": items,
+            "free": [item["aside"] for item in self._items(self.found)] if found == self.compute else [],
+        }
         changes = [
             Change(f"{self.where} container {item['name']}", "name", item["name"], item["aside"]) for item in items
         ]
         title = f"set {count(len(items), 'container')} aside: {_listed(found)}"
         return Step(name, title, HOST, "set_aside", params, changes)
 
+    def compute_aside(self) -> t.List[Step]:
+        """nova-compute's container, as soon as it is stopped."""
+        return [self._aside("set_compute_aside", self.compute)] if self.compute else []
+
     def others_aside(self) -> t.List[Step]:
-        """The same for libvirt and the agents."""
+        """Those of libvirt and of the agents, shortly before all are created again."""
         found = [entry for entry in self.found if not entry.is_compute]
-        return [self.aside("set_others_aside", found)] if found else []
+        return [self._aside("set_others_aside", found)] if found else []
 
     def _uts(self, entry: NamedContainer) -> t.Dict[str, t.Any]:
         # libvirt takes a name with a dot as it is, and resolves any other: the container's /etc/hosts is a copy from
@@ -172,22 +179,29 @@ class _Renaming:
         more = [self._uts(entry) for entry in self.libvirt]
         return dataclasses.replace(step, params={**step.params, "container_names": more}) if more else step
 
-    def stop_libvirt(self) -> t.List[Step]:
-        """Stop libvirt by its unit. podman's first stop takes 90 s where guests run, and the unit ends as failed."""
-        steps = []
-        for entry in self.libvirt:
-            params = {
-                "units": [{"name": entry.unit, "active": True, "enabled": "enabled"}],
-                "stop_command": None,
-                "start_command": None,
-                "mask_command": None,
-                "unmask_command": None,
-                "timeout": self.request.stop_timeout,
-            }
-            change = Change(f"{self.where} unit {entry.unit}", "state", "started", "stopped and masked")
-            title = "stop and mask libvirt (the guests continue to run)"
-            steps.append(Step("stop_libvirt", title, HOST, "stop_units", params, [change]))
-        return steps
+    def stop_others(self, steps: t.Sequence[Step]) -> t.List[Step]:
+        """Stop libvirt by its unit, and agents that run until now (OVN's).
+
+        podman's first stop of libvirt takes 90 s where guests run, and the unit ends as failed.
+        """
+        stopped = {str(unit["name"]) for step in steps if step.action == "stop_units" for unit in step.params["units"]}
+        found = [entry for entry in self.found if entry.unit not in stopped and not entry.is_compute]
+        if not found:
+            return []
+        params = {
+            "units": [{"name": entry.unit, "active": True, "enabled": "enabled"} for entry in found],
+            "stop_command": None,
+            "start_command": None,
+            "mask_command": None,
+            "unmask_command": None,
+            "timeout": self.request.stop_timeout,
+        }
+        changes = [
+            Change(f"{self.where} unit {entry.unit}", "state", "started", "stopped and masked") for entry in found
+        ]
+        what = " and ".join("libvirt" if entry.is_libvirt else entry.program for entry in found)
+        title = f"stop and mask {what} (the guests continue to run)"
+        return [Step("stop_containers", title, HOST, "stop_units", params, changes)]
 
     def recreate(self) -> Step:
         """The operator's command creates the containers; each has to have the new name."""

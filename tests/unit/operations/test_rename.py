@@ -20,8 +20,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_token
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import containers, runner
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
 from ansible_collections.stackguard.nova.tests.unit import builders, journaled
 
@@ -100,6 +100,18 @@ def test_the_report_of_the_preflight_is_kept_where_the_operation_stops():
     made._report = findings.report(findings.Checked((GUEST,)), "2026-01-01T00:00:00Z", 3, 6)
     report = made._failed_report(runner.StepError("no answer"))["report"]
     assert (report["verdict"], report["hosts"], codes(report)) == ("block", 3, (["SG120"], ["SG706"]))
+
+
+def test_a_run_that_waits_for_containers_says_which():
+    """The role runs the operator's command then, and resumes."""
+    made = action()
+    stopped = made._stopped(containers.RecreateError("these containers do not exist now", ["nova_libvirt"]))
+    assert (stopped["failed"], stopped["needs"], stopped["containers"]) == (
+        True,
+        "recreate_containers",
+        ["nova_libvirt"],
+    )
+    assert not {"needs", "containers"} & set(made._stopped(runner.StepError("another reason")))
 
 
 def test_what_ends_before_an_operation_has_no_report():

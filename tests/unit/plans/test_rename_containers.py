@@ -13,10 +13,11 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import preflight_rename
 from ansible_collections.stackguard.nova.plugins.module_utils.model import containers, facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
+from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import GuestProcess
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import PlanError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename, rename_containers
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, kolla, process, unit
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
@@ -106,7 +107,7 @@ def test_a_container_without_a_known_unit_is_refused():
     some = boxed_fleet(deployment=dataclasses.replace(base, units=[u for u in base.units if "libvirt" not in u.name]))
     (item,) = found(some).values()
     assert (item.code, item.object.name) == ("SG123", "libvirt")
-    assert "does not know the unit" in item.remedy
+    assert "does not know the unit that starts libvirtd" in item.remedy
 
 
 def test_a_name_that_could_not_be_read_is_no_container_that_can_be_recreated():
@@ -160,7 +161,7 @@ def test_libvirt_says_its_new_name_before_the_first_write_and_nova_compute_start
     order = [
         *("stop_compute", "no_evacuation_before", "set_compute_aside", "libvirt_name", "stop_agents"),
         *("cell_database", "api_database", "placement", "neutron", "host_names", "guests", "no_evacuation"),
-        *("stop_libvirt", "set_others_aside", "recreate_containers", "start_agents", "agents_alive"),
+        *("stop_containers", "set_others_aside", "recreate_containers", "start_agents", "agents_alive"),
         *("start_compute", "compute_up", "guests_after", "audit", "enable_service", "forget_containers"),
     ]
     assert [name for name in names if name in order] == order
@@ -178,7 +179,9 @@ def test_each_container_is_known_by_its_id_and_the_old_ones_are_kept_until_the_e
     key = lambda item: item["name"]  # noqa: E731
     assert sorted(aside, key=key) == sorted(steps["forget_containers"].params["containers"], key=key)
     assert set(steps["set_compute_aside"].params["free"]) == {f"{name}.stackguard" for name in ORDER}
-    assert steps["stop_libvirt"].params["units"][0]["name"] == "kolla-nova_libvirt-container.service"
+    assert [item["name"] for item in steps["stop_containers"].params["units"]] == [
+        "kolla-nova_libvirt-container.service"
+    ]
 
 
 @pytest.mark.parametrize(("style", "wanted"), [("short", "renamed1"), ("mixed", "renamed1.dc1.test")])
@@ -211,7 +214,7 @@ def test_the_log_is_read_where_its_volume_is_on_the_host():
 def test_docker_is_asked_where_docker_made_them():
     steps = named(made(boxed_fleet(deployment=boxed(engine="docker"))))
     asked = {step.params["engine"] for step in steps.values() if "engine" in step.params}
-    assert asked == {"docker"}
+    assert asked == {"/usr/bin/docker"}
 
 
 def test_without_the_neutron_database_there_is_no_plan():
@@ -239,8 +242,33 @@ def test_ovn_controller_that_takes_its_name_from_its_container_is_no_plan():
     assert [entry.name for entry in containers.named(host)] == ORDER
 
 
+def test_an_agent_that_no_other_step_stops_is_stopped_with_libvirt():
+    """With OVN the agents run until their containers are created again."""
+    some = boxed_fleet()
+    host = some.cloud.bundle.hosts["compute1"]
+    names = (naming.Names("compute1", "compute1", "compute1"), naming.Names("renamed1", "renamed1", "renamed1"))
+    around = [step for step in made(some).steps if step.name in ("no_evacuation_before", "host_names")]
+    steps = {step.name: step for step in rename_containers.arranged(host, some.request, names, around)}
+    assert [item["name"] for item in steps["stop_containers"].params["units"]] == [
+        "kolla-nova_libvirt-container.service",
+        "kolla-neutron_openvswitch_agent-container.service",
+    ]
+    assert "libvirt and neutron-openvswitch-agent" in steps["stop_containers"].title
+
+
+def test_only_containers_with_a_name_of_their_own_are_touched():
+    base = boxed()
+    shared = [
+        dataclasses.replace(entry, own_uts=False, hostname=None) if entry.program == "nova-compute" else entry
+        for entry in base.processes
+    ]
+    steps = named(made(boxed_fleet(deployment=dataclasses.replace(base, processes=shared))))
+    assert "set_compute_aside" not in steps
+    assert [item["name"] for item in steps["recreate_containers"].params["containers"]] == ORDER[:2]
+
+
 def test_the_timeout_of_the_run_that_resumes_counts():
     plan = rename.revised(made(boxed_fleet()), {"start_timeout": 7, "stop_timeout": 8})
     steps = named(plan)
     assert steps["recreate_containers"].params["timeout"] == 7
-    assert steps["stop_libvirt"].params["timeout"] == 8
+    assert steps["stop_containers"].params["timeout"] == 8

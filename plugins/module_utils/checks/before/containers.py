@@ -24,17 +24,21 @@ def refusal(
     in_place: bool,
 ) -> t.Optional[str]:
     """Return the remedy of SG123 for a service that keeps its name; None: the plan creates its container again."""
-    kept = (
-        "Keep the host's name, or let the service use the host's UTS namespace (docs/guides/deployments.md). This "
-        "service keeps the old name until its container is created again, or until its unit starts without "
-        "ProtectHostname=. "
-    )
-    if host is None or after is None or not in_place:
-        return f"{kept}The collection cannot rename a host with this service yet."
+    if host is None or after is None or not in_place or not containers.is_kolla(host):
+        return (
+            "Keep the host's name, or let the service use the host's UTS namespace (docs/guides/deployments.md). This "
+            "service keeps the old name until its container is created again, or until its unit starts without "
+            "ProtectHostname=. The collection cannot rename a host with this service yet."
+        )
     if after.os in (None, host.static_hostname or host.kernel_hostname):
         return None  # the host's own name stays, and the copy of it is right
     why = containers.why_not(host, request, entry)
-    return None if why is None else f"{kept}{why}"
+    if why is None:
+        return None
+    return (
+        f"{why} As an alternative, keep the host's name, or let the service use the host's UTS namespace "
+        "(docs/guides/deployments.md)."
+    )
 
 
 def stricter(host: t.Optional[HostFacts], item: Finding) -> Finding:

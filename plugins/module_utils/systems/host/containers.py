@@ -314,13 +314,23 @@ class NewContainers:
         return {"done": not shown["missing"] and not shown["waiting"] and not shown["wrong"]}
 
     def apply(self, params: Params) -> Result:
-        """Let the units start. They start nothing yet: their containers are put aside."""
+        """Let the units start. They start nothing yet: their containers are put aside.
+
+        A unit that has failed, after a slow stop or after a boot without its container, may start at once.
+        """
         for item in params["containers"]:
-            units.unblock(units.full_name(str(item["unit"])), self.state_dir, self.systemctl)
+            name = units.full_name(str(item["unit"]))
+            units.unblock(name, self.state_dir, self.systemctl)
+            (shown,) = self.systemctl.show([name])
+            if shown.get("ActiveState") == "failed":
+                self.systemctl.call("reset-failed", "--", name)
         return {}
 
     def verify(self, params: Params) -> Result:
-        """Return containers that are C(missing), those that do not run yet (C(waiting)), and C(wrong) names."""
+        """Return containers that are C(missing), those that do not run yet (C(waiting)), and C(wrong) names.
+
+        One that was created and not started, because the tool was killed in between, counts as missing.
+        """
         engine = _engine(params)
         result: t.Dict[str, t.List[str]] = {"missing": [], "waiting": [], "wrong": []}
         for item in params["containers"]:
@@ -328,7 +338,7 @@ class NewContainers:
             if found is None or found.id == item["id"]:
                 result["missing"].append(name)
             elif not found.pid:
-                result["waiting"].append(name)
+                result["waiting" if self._starts(item) else "missing"].append(name)
             else:
                 seen = name_spaces.name_in(found.pid)
                 if seen is None:
@@ -338,6 +348,10 @@ class NewContainers:
         if not any(result.values()):
             self._libvirt(params, result)
         return dict(result)
+
+    def _starts(self, item: Params) -> bool:
+        (shown,) = self.systemctl.show([units.full_name(str(item["unit"]))])
+        return shown.get("ActiveState") in ("active", "activating")
 
     @staticmethod
     def _libvirt(params: Params, result: t.Dict[str, t.List[str]]) -> None:

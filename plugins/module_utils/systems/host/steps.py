@@ -141,7 +141,7 @@ class _UnitAction:
         left = _contained(params)
         if left:
             raise HostStepError(_left_text(left))
-        return {"remark": f"stopped and masked: {', '.join(names)}"}
+        return {"remark": f"stopped and masked: {', '.join(_stopped_as(names, self.systemctl.show(names)))}"}
 
     def _start(self, params: Params) -> Result:
         if _commands(params):
@@ -259,6 +259,12 @@ def _commands(params: Params) -> bool:
 
 def _names(params: Params) -> t.List[str]:
     return [units.full_name(str(unit["name"])) for unit in params["units"]]
+
+
+def _stopped_as(names: t.Sequence[str], shown: t.Sequence[units.Properties]) -> t.List[str]:
+    """Return the units' names, and how one ended that systemd takes for failed: it had to kill what was left."""
+    failed = {name for name, found in zip(names, shown) if found.get("ActiveState") == "failed"}
+    return [f"{name} (systemd shows the unit as failed)" if name in failed else name for name in names]
 
 
 def _active_names(params: Params) -> t.List[str]:

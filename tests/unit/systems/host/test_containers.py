@@ -249,6 +249,9 @@ def test_a_container_is_missing_until_another_one_has_its_name(host, again):
     assert again.verify(RECREATED) == {"missing": ["nova_compute"], "waiting": [], "wrong": []}
     host.containers["nova_compute"] = ["new2", 0]
     assert again.verify(RECREATED)["waiting"] == ["nova_compute"]
+    # Created, and the tool was killed before it started the unit: the tool has to run again.
+    again.systemctl.active.discard("kolla-nova_compute-container.service")
+    assert again.verify(RECREATED)["missing"] == ["nova_compute"]
     host.start("nova_compute", "new2", 8, OLD)
     assert again.verify(RECREATED)["wrong"] == [f"nova_compute has the host name {OLD}, not {NEW}"]
     host.names[8] = NEW
