@@ -200,6 +200,10 @@ def test_a_service_that_reports_itself_without_this_host_is_another_machines():
     assert codes(cloud.bundle) == set()
 
 
+def test_a_service_that_was_forced_down_may_be_evacuated_now():
+    assert codes(renamed_os().change("api_services", {"id": builders.service(1)}, forced_down=True).bundle) == {"SG704"}
+
+
 @pytest.mark.parametrize("part", ["compute_id_files", "domains", "libvirt", "nova_conf"])
 def test_what_was_not_read_is_never_guessed(part):
     assert codes(renamed_os().host("compute1", **{part: None}).bundle) == {"SG709"}

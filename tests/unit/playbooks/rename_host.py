@@ -41,8 +41,8 @@ ENTRY = Entry(
         "adopted without a direction": Refusal(
             NAME,
             "rename_action=adopt needs rename_adopt=forward or rename_adopt=back",
-            {"rename_from": "compute1", "rename_to": "renamed1"},
-            more={**BOTH, "rename_action": "adopt"},
+            BOTH,
+            {"rename_action": "adopt"},
         ),
         "not in the inventory": Refusal(
             "Nova: rename, status",
