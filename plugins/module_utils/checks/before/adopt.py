@@ -103,7 +103,10 @@ def _found(adoption: Adoption) -> Finding:
     goal = adopted_names.NEW if forward else adopted_names.OLD
     evidence: t.Dict[str, t.Any] = {
         "goal": adoption.goal.host,
-        "places": {place.place: f"{place.state} ({', '.join(place.names)})" for place in adoption.places},
+        "places": {
+            place.place: f"{place.state} ({', '.join(place.names)})" if place.names else place.state
+            for place in adoption.places
+        },
         "changes": [place.place for place in adoption.places if place.state != goal],
     }
     if adoption.second_service is not None:

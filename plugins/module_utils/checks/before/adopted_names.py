@@ -44,7 +44,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agen
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import FORWARD, RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.placement_providers import SEPARATORS
 
-OLD, NEW, BOTH, NEITHER, UNREAD = "old", "new", "both", "neither", "not read"
+OLD, NEW, BOTH, NEITHER, MISSING_PLACE = "old", "new", "both", "neither", "missing"
 _T = t.TypeVar("_T")
 
 
@@ -475,7 +475,12 @@ class _Level:
             surplus_agents=tuple(surplus_agents),
             identity_file=self.identity_file,
             network_done=self.network_done,
-            places=tuple(self._places(old, new, mappings, members)),
+            # What has no entry at all has none to change: an option that is not set, a host without network agents.
+            places=tuple(
+                place
+                for place in self._places(old, new, mappings, members)
+                if place.names or place.place == "host_mappings"
+            ),
         )
 
     # --- network --------------------------------------------------------------------------------------------------
@@ -758,7 +763,7 @@ def _place(place: str, said: t.Sequence[t.Optional[str]], old: t.Optional[str], 
     if is_old and is_new:
         state = OLD if old == new else BOTH
     elif not found:
-        state = NEITHER
+        state = MISSING_PLACE
     elif set(found) <= {old}:
         state = OLD
     elif set(found) <= {new}:
