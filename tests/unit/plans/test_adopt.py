@@ -18,6 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import adopt
 from ansible_collections.stackguard.nova.tests.unit import builders, handmade
+from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import ovn_fleet, with_ovn
 
 #: States of each style and direction.
 STATES = 100
@@ -278,3 +279,48 @@ def test_only_libvirts_name_changed():
         assert {names[:2] for names in world.instances.values()} == {("compute1", node)}
         assert world.providers[builders.node(1)] == world.libvirt() == node
         assert world.services == before.services and world.ports == before.ports
+
+
+# --- OVN ---------------------------------------------------------------------------------------------------------
+
+
+def ovn_renamed():
+    """A host with OVN after hostnamectl: its chassis and its ports have their names still."""
+    some = ovn_fleet()
+    cloud = some.cloud.host(static_hostname=some.new, kernel_hostname=some.new).part("libvirt", hostname=some.new)
+    return dataclasses.replace(some, cloud=cloud)
+
+
+def ovn_request(some, direction):
+    return RenameRequest("compute1", some.old, some.new, "op1", adopt=direction, has_neutron_db=True)
+
+
+def test_a_host_with_ovn_goes_forward_with_its_ports():
+    some = ovn_renamed()
+    refused, adoption = judged(some.cloud.bundle, ovn_request(some, "forward"))
+    assert not refused, [(item.code, item.object, item.evidence) for item in refused]
+    names = [step.name for step in adopt.plan(adoption).steps]
+    assert names.index("ovn_ports_by_chassis") < names.index("ovn_hostname") < names.index("host_names")
+
+
+def test_a_host_with_ovn_goes_back_without_touching_ovn():
+    some = ovn_renamed()
+    refused, adoption = judged(some.cloud.bundle, ovn_request(some, "back"))
+    assert not refused, [(item.code, item.object, item.evidence) for item in refused]
+    steps = adopt.plan(adoption).steps
+    assert not [step.name for step in steps if "ovn" in step.name or "agent" in step.name or step.name == "neutron"]
+    (names,) = [step.params for step in steps if step.name == "host_names"]
+    assert names["ovs_external_ids"] == {}
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+def test_ovn_with_both_names_is_refused(direction):
+    some = ovn_renamed()
+    ovn = some.cloud.bundle.databases.ovn
+    mixed = [dataclasses.replace(row, hostname=some.new) if row.hostname == some.old else row for row in ovn.chassis]
+    some = with_ovn(some, chassis=mixed)
+    refused, adoption = judged(some.cloud.bundle, ovn_request(some, direction))
+    assert "SG317" in {item.code for item in refused}
+    if adoption is not None:
+        with pytest.raises(PlanError, match="both names"):
+            adopt.plan(adoption)

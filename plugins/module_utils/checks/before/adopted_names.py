@@ -591,7 +591,9 @@ class _Level:
             for row in neutron.agents
             if row.id in self.kept_agents or row.host not in self.hosts
         ]
-        return dataclasses.replace(neutron, agents=[] if self.network_done else agents)
+        if self.network_done:
+            return dataclasses.replace(neutron, agents=[], bindings=None)
+        return dataclasses.replace(neutron, agents=agents)
 
     def _cloud(self) -> t.Any:
         source, cloud = self.source, self.cloud
