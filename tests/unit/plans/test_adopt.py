@@ -287,7 +287,9 @@ def test_only_libvirts_name_changed():
 def ovn_renamed():
     """A host with OVN after hostnamectl: its chassis and its ports have their names still."""
     some = ovn_fleet()
-    cloud = some.cloud.host(static_hostname=some.new, kernel_hostname=some.new).part("libvirt", hostname=some.new)
+    cloud = some.cloud.host(static_hostname=some.new, kernel_hostname=some.new, rehearsal=None).part(
+        "libvirt", hostname=some.new
+    )
     return dataclasses.replace(some, cloud=cloud)
 
 
