@@ -74,9 +74,9 @@ def _both_directions(bundle: Bundle, request: RenameRequest) -> Items:
     for place, row in index.migrations:
         if open_evacuation(row) and row.source_compute in (request.rename_from, request.rename_to):
             remedy = (
-                f"Keep nova-compute stopped, restore the host name {row.source_compute} on the host by hand, and run the "
-                "playbook return_host for this host. A guest was evacuated from this host, and its old QEMU process may "
-                "still run here. return_host ends this process, then starts nova-compute."
+                f"Keep nova-compute stopped, restore the host name {row.source_compute} on the host by hand, and run "
+                "the playbook return_host for this host. A guest was evacuated from this host, and its old QEMU "
+                "process may still run here. return_host ends this process, then starts nova-compute."
             )
             yield finding("SG509", migration_subject(row), migration_evidence(row, place), remedy, BLOCKER)
 

@@ -332,16 +332,21 @@ class _Looking:
     def _both_names(self, node: ComputeNodeRow, instances: t.Sequence[InstanceRow]) -> t.Tuple[Names, Names]:
         before, after = self.names
         old_os, new_os = self._os_names()
-        seen = self._node_names(node, instances)
-        old_node = next((name for name in seen if self._side(name, old_os, new_os) == OLD), None)
-        new_node = self.request.hypervisor_hostname or next(
-            (name for name in reversed(seen) if self._side(name, old_os, new_os) == NEW), None
+        stored, libvirt = self._stored_names(node, instances), self.host.libvirt.hostname if self.host.libvirt else None
+
+        def first(names: t.Sequence[t.Optional[str]], side: t.Optional[str]) -> t.Optional[str]:
+            return next((name for name in names if name and self._side(name, old_os, new_os) == side), None)
+
+        # What libvirt says follows from the host's own names: it counts only where these are as they will be.
+        new_node = self.request.hypervisor_hostname or first(
+            [libvirt if self._is_settled(new_os) else None, *stored], NEW
         )
-        if old_node is None:
-            # One that is like neither: a name of libvirt's own.
-            old_node = next((name for name in seen if self._side(name, old_os, new_os) is None), None)
+        # One that is like neither is a name of libvirt's own.
+        old_node = first(stored, OLD) or first(stored, None)
         try:
-            if old_node is None:
+            if old_node is None and before == after:
+                old_node = old_os or before
+            elif old_node is None:
                 old_node = naming.libvirt_name(str(new_node), after, new_os or after, before, old_os)
             if new_node is None:
                 new_node = naming.libvirt_name(old_node, before, old_os or before, after, new_os)
@@ -363,11 +368,20 @@ class _Looking:
 
     def _node_names(self, node: ComputeNodeRow, instances: t.Sequence[InstanceRow]) -> t.List[str]:
         """What libvirt's name is said to be, the database first and libvirt itself last."""
-        provider = self.index.providers_by_uuid.get(uuid_key(node.uuid or ""))
         libvirt = self.host.libvirt.hostname if self.host.libvirt else None
+        return list(dict.fromkeys([*self._stored_names(node, instances), *([libvirt] if libvirt else [])]))
+
+    def _stored_names(self, node: ComputeNodeRow, instances: t.Sequence[InstanceRow]) -> t.List[str]:
+        provider = self.index.providers_by_uuid.get(uuid_key(node.uuid or ""))
         said = [node.hypervisor_hostname, provider.name if provider else None]
-        said += [*sorted({row.node or "" for row in instances}), libvirt]
+        said += sorted({row.node or "" for row in instances})
         return list(dict.fromkeys(name for name in said if name))
+
+    def _is_settled(self, new_os: t.Optional[str]) -> bool:
+        """Whether the host itself and its /etc/hosts have the new name already, and the old one nowhere."""
+        old = {naming.short(self.names[0])} - {naming.short(self.names[1])}
+        lines = [name for line in self.host.etc_hosts or [] for name in line.names]
+        return new_os in (None, self.host.kernel_hostname) and not any(naming.short(name) in old for name in lines)
 
     def _os_names(self) -> t.Tuple[t.Optional[str], t.Optional[str]]:
         """The host's own name under either name; None: it has nothing to do with Nova's."""
