@@ -102,6 +102,7 @@ KOLLA_OPERATIONS = "tests/integration/test_8_kolla_operations.py"
 KOLLA_HOSTS = "kolla:compute1,compute2"
 KOLLA_RENAME = "tests/integration/test_8_kolla_rename.py"
 STATES = "tests/integration/test_forecast_states.py"
+ADOPT = "tests/integration/test_9_adopt.py"
 
 
 def _rename_of(release):
@@ -127,6 +128,11 @@ def _forecast_of(release):
     return MatrixPart(text, (STATES,), Shape(release=release), whole=(STATES,))
 
 
+def _adopt_of(release):
+    text = f"hosts renamed by hand, adopted back and forward, killed and rolled back, on {release}"
+    return MatrixPart(text, (ADOPT,), Shape(release=release), whole=(ADOPT,))
+
+
 #: Those with the same lab follow one another: it is made once.
 PARTS = {
     "unit-long": MatrixPart(
@@ -148,6 +154,7 @@ PARTS = {
     "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
     "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
     "forecast": MatrixPart("random states of hosts: the forecast against what nova-compute does"),
+    "adopt": _adopt_of(NEWEST),
     "crash": MatrixPart("a rename killed at every boundary; connections that are lost", ("tests/crash",)),
     "crash-back": MatrixPart("a rollback killed at every boundary", ("tests/crash",)),
     "rename-disturbed": MatrixPart(
@@ -202,6 +209,7 @@ PARTS = {
     "rename-2024.1": _rename_of("2024.1"),
     "forecast-2024.1": _forecast_of("2024.1"),
     "rename-2023.1": _rename_of("2023.1"),
+    "adopt-2023.1": _adopt_of("2023.1"),
     "forecast-2023.1": _forecast_of("2023.1"),
 }
 #: Parts that a test can name: the others run whole files and nothing else.

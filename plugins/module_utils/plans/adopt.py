@@ -221,7 +221,7 @@ def _units(adoption: Adoption, step: Step, starts: bool) -> Step:
 def _stopped(step: Step, units: t.Sequence[Json]) -> t.List[Change]:
     active = [f"unit {unit['name']}" for unit in units if unit["active"]]
     return [
-        change if change.where.endswith(tuple(active)) and active else dataclasses.replace(change, before="not running")
+        change if change.where.endswith(tuple(active)) and active else dataclasses.replace(change, before="not up")
         for change in step.changes
     ]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import os
 
 import pytest
 
@@ -18,9 +19,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import adopt
 from ansible_collections.stackguard.nova.tests.unit import builders, handmade
+from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import ovn_fleet, with_ovn
 
-#: States of each style and direction.
-STATES = 100
+#: States of each style and direction, in each of the two tests.
+STATES = int(os.environ.get("STACKGUARD_ADOPT_STATES", "100"))
 #: Why a host may be refused though its identity is proven: nothing of this was made here.
 LISTED = {"SG203"}
 
@@ -59,7 +61,9 @@ def test_any_subset_of_places(style, direction, capsys):
         found, done = handmade.spoiled(before, after, rng, style)
         states = rng.choice(((), ("masked",), ()))
         bundle = handmade.bundle_of(cloud, found, states)
-        refused, adoption = judged(bundle, request(style, direction))
+        # Libvirt's new name is what the operator says, or follows from the old names.
+        given = {} if rng.random() < 0.5 else {"hypervisor_hostname": None}
+        refused, adoption = judged(bundle, request(style, direction, **given))
         if refused:
             codes = {item.code for item in refused}
             assert codes <= LISTED, (seed, done, [(item.code, item.object, item.evidence) for item in refused])
@@ -200,6 +204,10 @@ def test_a_service_that_reports_itself_without_this_host_is_another_machines():
     assert codes(cloud.bundle) == set()
 
 
+def test_a_service_that_was_forced_down_may_be_evacuated_now():
+    assert codes(renamed_os().change("api_services", {"id": builders.service(1)}, forced_down=True).bundle) == {"SG704"}
+
+
 @pytest.mark.parametrize("part", ["compute_id_files", "domains", "libvirt", "nova_conf"])
 def test_what_was_not_read_is_never_guessed(part):
     assert codes(renamed_os().host("compute1", **{part: None}).bundle) == {"SG709"}
@@ -274,3 +282,57 @@ def test_only_libvirts_name_changed():
         assert {names[:2] for names in world.instances.values()} == {("compute1", node)}
         assert world.providers[builders.node(1)] == world.libvirt() == node
         assert world.services == before.services and world.ports == before.ports
+        # Back from there, too: the old name is in no database then.
+        bundle = handmade.bundle_of(cloud, world, ("up",))
+        back = dataclasses.replace(wanted, adopt="back")
+        refused, adoption = judged(bundle, back)
+        assert not refused, [(item.code, item.object, item.evidence) for item in refused]
+        handmade.Executor(world).forward(adopt.plan(adoption).steps)
+        assert world == before
+
+
+# --- OVN ---------------------------------------------------------------------------------------------------------
+
+
+def ovn_renamed():
+    """A host with OVN after hostnamectl: its chassis and its ports have their names still."""
+    some = ovn_fleet()
+    cloud = some.cloud.host(static_hostname=some.new, kernel_hostname=some.new, rehearsal=None).part(
+        "libvirt", hostname=some.new
+    )
+    return dataclasses.replace(some, cloud=cloud)
+
+
+def ovn_request(some, direction):
+    return RenameRequest("compute1", some.old, some.new, "op1", adopt=direction, has_neutron_db=True)
+
+
+def test_a_host_with_ovn_goes_forward_with_its_ports():
+    some = ovn_renamed()
+    refused, adoption = judged(some.cloud.bundle, ovn_request(some, "forward"))
+    assert not refused, [(item.code, item.object, item.evidence) for item in refused]
+    names = [step.name for step in adopt.plan(adoption).steps]
+    assert names.index("ovn_ports_by_chassis") < names.index("ovn_hostname") < names.index("host_names")
+
+
+def test_a_host_with_ovn_goes_back_without_touching_ovn():
+    some = ovn_renamed()
+    refused, adoption = judged(some.cloud.bundle, ovn_request(some, "back"))
+    assert not refused, [(item.code, item.object, item.evidence) for item in refused]
+    steps = adopt.plan(adoption).steps
+    assert not [step.name for step in steps if "ovn" in step.name or "agent" in step.name or step.name == "neutron"]
+    (names,) = [step.params for step in steps if step.name == "host_names"]
+    assert names["ovs_external_ids"] == {}
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+def test_ovn_with_both_names_is_refused(direction):
+    some = ovn_renamed()
+    ovn = some.cloud.bundle.databases.ovn
+    mixed = [dataclasses.replace(row, hostname=some.new) if row.hostname == some.old else row for row in ovn.chassis]
+    some = with_ovn(some, chassis=mixed)
+    refused, adoption = judged(some.cloud.bundle, ovn_request(some, direction))
+    assert "SG317" in {item.code for item in refused}
+    if adoption is not None:
+        with pytest.raises(PlanError, match="both names"):
+            adopt.plan(adoption)

@@ -38,6 +38,12 @@ ENTRY = Entry(
             {"rename_from": "compute1", "rename_to": ""},
             more={"rename_from": "compute1", "rename_to": None},
         ),
+        "adopted without a direction": Refusal(
+            NAME,
+            "rename_action=adopt needs rename_adopt=forward or rename_adopt=back",
+            BOTH,
+            {"rename_action": "adopt"},
+        ),
         "not in the inventory": Refusal(
             "Nova: rename, status",
             "0 inventory hosts have the Nova name nobody or renamed1",

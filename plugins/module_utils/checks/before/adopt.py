@@ -74,8 +74,9 @@ def _both_directions(bundle: Bundle, request: RenameRequest) -> Items:
     for place, row in index.migrations:
         if open_evacuation(row) and row.source_compute in (request.rename_from, request.rename_to):
             remedy = (
-                "Run the playbook return_host for this host first: a guest was evacuated from this host, and its old "
-                "QEMU process may still run here. Start nova-compute only after that."
+                f"Keep nova-compute stopped, restore the host name {row.source_compute} on the host by hand, and run "
+                "the playbook return_host for this host. A guest was evacuated from this host, and its old QEMU "
+                "process may still run here. return_host ends this process, then starts nova-compute."
             )
             yield finding("SG509", migration_subject(row), migration_evidence(row, place), remedy, BLOCKER)
 
@@ -103,7 +104,10 @@ def _found(adoption: Adoption) -> Finding:
     goal = adopted_names.NEW if forward else adopted_names.OLD
     evidence: t.Dict[str, t.Any] = {
         "goal": adoption.goal.host,
-        "places": {place.place: f"{place.state} ({', '.join(place.names)})" for place in adoption.places},
+        "places": {
+            place.place: f"{place.state} ({', '.join(place.names)})" if place.names else place.state
+            for place in adoption.places
+        },
         "changes": [place.place for place in adoption.places if place.state != goal],
     }
     if adoption.second_service is not None:

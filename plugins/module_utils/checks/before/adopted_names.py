@@ -44,7 +44,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agen
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import FORWARD, RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.placement_providers import SEPARATORS
 
-OLD, NEW, BOTH, NEITHER, UNREAD = "old", "new", "both", "neither", "not read"
+OLD, NEW, BOTH, NEITHER, MISSING_PLACE = "old", "new", "both", "neither", "missing"
 _T = t.TypeVar("_T")
 
 
@@ -332,16 +332,21 @@ class _Looking:
     def _both_names(self, node: ComputeNodeRow, instances: t.Sequence[InstanceRow]) -> t.Tuple[Names, Names]:
         before, after = self.names
         old_os, new_os = self._os_names()
-        seen = self._node_names(node, instances)
-        old_node = next((name for name in seen if self._side(name, old_os, new_os) == OLD), None)
-        new_node = self.request.hypervisor_hostname or next(
-            (name for name in reversed(seen) if self._side(name, old_os, new_os) == NEW), None
+        stored, libvirt = self._stored_names(node, instances), self.host.libvirt.hostname if self.host.libvirt else None
+
+        def first(names: t.Sequence[t.Optional[str]], side: t.Optional[str]) -> t.Optional[str]:
+            return next((name for name in names if name and self._side(name, old_os, new_os) == side), None)
+
+        # What libvirt says follows from the host's own names: it counts only where these are as they will be.
+        new_node = self.request.hypervisor_hostname or first(
+            [libvirt if self._is_settled(new_os) else None, *stored], NEW
         )
-        if old_node is None:
-            # One that is like neither: a name of libvirt's own.
-            old_node = next((name for name in seen if self._side(name, old_os, new_os) is None), None)
+        # One that is like neither is a name of libvirt's own.
+        old_node = first(stored, OLD) or first(stored, None)
         try:
-            if old_node is None:
+            if old_node is None and before == after:
+                old_node = old_os or before
+            elif old_node is None:
                 old_node = naming.libvirt_name(str(new_node), after, new_os or after, before, old_os)
             if new_node is None:
                 new_node = naming.libvirt_name(old_node, before, old_os or before, after, new_os)
@@ -363,11 +368,20 @@ class _Looking:
 
     def _node_names(self, node: ComputeNodeRow, instances: t.Sequence[InstanceRow]) -> t.List[str]:
         """What libvirt's name is said to be, the database first and libvirt itself last."""
-        provider = self.index.providers_by_uuid.get(uuid_key(node.uuid or ""))
         libvirt = self.host.libvirt.hostname if self.host.libvirt else None
+        return list(dict.fromkeys([*self._stored_names(node, instances), *([libvirt] if libvirt else [])]))
+
+    def _stored_names(self, node: ComputeNodeRow, instances: t.Sequence[InstanceRow]) -> t.List[str]:
+        provider = self.index.providers_by_uuid.get(uuid_key(node.uuid or ""))
         said = [node.hypervisor_hostname, provider.name if provider else None]
-        said += [*sorted({row.node or "" for row in instances}), libvirt]
+        said += sorted({row.node or "" for row in instances})
         return list(dict.fromkeys(name for name in said if name))
+
+    def _is_settled(self, new_os: t.Optional[str]) -> bool:
+        """Whether the host itself and its /etc/hosts have the new name already, and the old one nowhere."""
+        old = {naming.short(self.names[0])} - {naming.short(self.names[1])}
+        lines = [name for line in self.host.etc_hosts or [] for name in line.names]
+        return new_os in (None, self.host.kernel_hostname) and not any(naming.short(name) in old for name in lines)
 
     def _os_names(self) -> t.Tuple[t.Optional[str], t.Optional[str]]:
         """The host's own name under either name; None: it has nothing to do with Nova's."""
@@ -475,7 +489,12 @@ class _Level:
             surplus_agents=tuple(surplus_agents),
             identity_file=self.identity_file,
             network_done=self.network_done,
-            places=tuple(self._places(old, new, mappings, members)),
+            # What has no entry at all has none to change: an option that is not set, a host without network agents.
+            places=tuple(
+                place
+                for place in self._places(old, new, mappings, members)
+                if place.names or place.place == "host_mappings"
+            ),
         )
 
     # --- network --------------------------------------------------------------------------------------------------
@@ -586,7 +605,9 @@ class _Level:
             for row in neutron.agents
             if row.id in self.kept_agents or row.host not in self.hosts
         ]
-        return dataclasses.replace(neutron, agents=[] if self.network_done else agents)
+        if self.network_done:
+            return dataclasses.replace(neutron, agents=[], bindings=None)
+        return dataclasses.replace(neutron, agents=agents)
 
     def _cloud(self) -> t.Any:
         source, cloud = self.source, self.cloud
@@ -758,7 +779,7 @@ def _place(place: str, said: t.Sequence[t.Optional[str]], old: t.Optional[str], 
     if is_old and is_new:
         state = OLD if old == new else BOTH
     elif not found:
-        state = NEITHER
+        state = MISSING_PLACE
     elif set(found) <= {old}:
         state = OLD
     elif set(found) <= {new}:

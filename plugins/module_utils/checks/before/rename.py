@@ -408,7 +408,7 @@ def _host_itself(case: Case) -> Items:
         evidence = {"CONF.host": own, "rename_from": case.old, "differ only in case": same_name(own, case.old)}
         remedy = (
             "Set rename_from to the host name that nova-compute on this host uses, or run the rename for "
-            "the correct inventory host."
+            "the correct inventory host. If someone has already renamed this host, use rename_action=adopt (SG131)."
         )
         yield finding("SG106", case.subject, evidence, remedy)
     for item in identity.duplicates(case.index):

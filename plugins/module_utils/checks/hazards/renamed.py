@@ -137,7 +137,7 @@ def _finding(
     others = sorted({own, *hosts} - {first})
     last = others[0] if others else first
     options = f"rename_from={first} rename_to={last}"
-    if not others or node.hypervisor_hostname != libvirt:
+    if not others:
         options += f" rename_hypervisor_hostname={libvirt}"
     evidence: t.Dict[str, t.Any] = {
         "CONF.host": own,

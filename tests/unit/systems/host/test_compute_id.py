@@ -47,3 +47,47 @@ def test_a_file_that_vanished(tmp_path, files):
     (tmp_path / "b" / "compute_id").unlink()
     with pytest.raises(steps.HostStepError, match="holds nothing"):
         steps.IdentityFile().apply(files)
+
+
+# --- a file that holds another uuid, or that is lost: a host that was renamed by hand ---------------------------------
+
+OTHER = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.mark.parametrize("before", [OTHER, None])
+def test_the_uuid_is_written_and_taken_back(tmp_path, before):
+    path, action = tmp_path / "compute_id", steps.WriteIdentity()
+    if before:
+        path.write_text(before)
+    params = {"path": str(path), "before": before, "after": UUID}
+    assert action.is_done(params) == {"done": False}
+    for _again in range(2):
+        action.apply(params)
+        assert UUID in action.verify(params)["remark"]
+        assert (path.read_text(), action.is_done(params)) == (UUID, {"done": True})
+    for _again in range(2):
+        action.undo(params)
+        assert (path.read_text() if path.exists() else None) == before
+
+
+def test_the_uuid_after_a_kill_between_both_files(tmp_path):
+    path = tmp_path / "compute_id"
+    params = {"path": str(path), "before": OTHER, "after": UUID}
+    steps.WriteIdentity().apply(params)
+    assert path.read_text() == UUID
+    path.unlink()
+    steps.WriteIdentity().undo(params)
+    assert path.read_text() == OTHER
+
+
+@pytest.mark.parametrize("text", ["11111111-1111-4111-8111-111111111111", "no uuid"])
+def test_a_file_that_holds_something_else_is_left_alone(tmp_path, text):
+    path = tmp_path / "compute_id"
+    path.write_text(text)
+    params = {"path": str(path), "before": OTHER, "after": UUID}
+    for act in (steps.WriteIdentity().apply, steps.WriteIdentity().undo):
+        with pytest.raises(steps.HostStepError, match="not"):
+            act(params)
+    assert path.read_text() == text
+    with pytest.raises(steps.HostStepError, match="does not hold"):
+        steps.WriteIdentity().verify(params)

@@ -403,3 +403,19 @@ def test_a_qemu_that_libvirt_does_not_know_any_more_is_still_there(ending):
 def test_the_end_of_a_domain_is_not_taken_back(ending):
     with pytest.raises(steps.HostStepError, match="cannot restore"):
         steps.EndDomains().undo(ending.params)
+
+
+def test_a_host_with_two_names_gets_both_back(world):
+    """DHCP has changed the kernel's name, and the static one is another."""
+    world.kernel = "dhcp"
+    world.params["static_hostname"] = {"before": "old", "after": "new", "kernel_before": "dhcp"}
+    world.params["libvirt"]["before"] = "dhcp"
+    world.action.apply(world.params)
+    assert (world.kernel, world.read_static()) == ("new", "new")
+    assert world.action.is_done(world.params) == {"done": True}
+    for _again in range(2):
+        world.action.undo(world.params)
+        assert (world.kernel, world.read_static()) == ("dhcp", "old")
+    world.kernel = "somebody"
+    with pytest.raises(steps.HostStepError, match="somebody"):
+        world.action.apply(world.params)
