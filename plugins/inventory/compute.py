@@ -31,7 +31,7 @@ options:
     type: str
     required: true
     choices: [stackguard.nova.compute]
-    description: Marks the file as a source for this plugin.
+    description: Marks the inventory file as a source for this plugin.
   inventory_name:
     type: str
     choices: [as_is, short]
@@ -52,9 +52,9 @@ options:
     type: str
     default: zone_
     description:
-      - Prefix of the names of the zones' groups. If a zone's name contains characters that Ansible does not accept in a
-        group's name, the plugin replaces them with underscores. The plugin reports an error if the groups of two zones
-        would have the same name.
+      - Prefix for the names of the inventory groups of availability zones. If a zone's name contains characters that
+        Ansible does not accept in a group's name, the plugin replaces them with underscores. The plugin reports an
+        error if the groups of two zones would have the same name.
   include_disabled:
     type: bool
     default: true

@@ -110,8 +110,8 @@ uuid:
   type: str
   sample: 1cff775e-46bf-4a92-9aef-068925bfe4ab
 decision:
-  description: The records that determine the uuid. The module has not read the hosts in C(unseen), so it cannot find a
-    copy of the uuid on these hosts.
+  description: The records that determine the uuid. The module has not read the facts of the hosts in C(unseen), so it
+    cannot find a copy of the uuid on these hosts.
   returned: success
   type: dict
   contains:
@@ -134,7 +134,7 @@ decision:
       description: The file.
       type: str
     unseen:
-      description: Hosts that the module has not read.
+      description: Hosts whose facts the module has not read.
       type: list
       elements: str
   sample:

@@ -19,10 +19,10 @@ description:
     fence a host that runs Ceph daemons or a gateway.
   - Remove the addresses of a host only when no QEMU of the host runs any more.
   - Runs on a host with access to Ceph. A Ceph user with C(profile rbd) on the monitors can add entries. To remove
-    entries, the user needs C(allow command "osd blocklist") or more. To read the addresses of managers and MDS, the
-    user needs C(allow command "mgr dump"), C(allow command "mgr metadata") and C(allow command "fs dump"). Ceph
-    releases before Pacific use the word C(blacklist) in their commands. The module detects whether the commands use
-    C(blocklist) or C(blacklist).
+    entries, the user needs at least the permission C(allow command "osd blocklist"). To read the addresses of managers
+    and MDS, the user needs C(allow command "mgr dump"), C(allow command "mgr metadata") and C(allow command "fs dump").
+    Ceph releases before Pacific use the word C(blacklist) in their commands. The module detects whether the commands
+    use C(blocklist) or C(blacklist).
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -54,8 +54,8 @@ options:
     required: true
     description:
       - IP addresses to add or remove, at least one. A blocklist entry applies to all clients at the address. The module
-        fails on addresses of the host that it runs on, on addresses of the Ceph cluster, and on loopback and link-local
-        addresses. C(::ffff:192.0.2.1) means C(192.0.2.1).
+        fails if O(addresses) contains an address of the host that the module runs on, an address of the Ceph cluster,
+        or a loopback or link-local address. C(::ffff:192.0.2.1) means C(192.0.2.1).
   expire:
     type: int
     default: 157680000
@@ -68,24 +68,25 @@ options:
     elements: str
     default: []
     description:
-      - Addresses of the managers and MDS daemons of the Ceph cluster. Set O(infrastructure) if the Ceph user may not
-        read the addresses of managers and MDS daemons. The module never adds the addresses in O(infrastructure) to the
-        blocklist. With O(infrastructure) you confirm that the Ceph cluster has no other managers and MDS daemons.
+      - Addresses of the managers and MDS daemons of the Ceph cluster. Set O(infrastructure) if the Ceph user has no
+        permission to read the addresses of managers and MDS daemons. The module never adds the addresses in
+        O(infrastructure) to the blocklist. With O(infrastructure) you confirm that the Ceph cluster has no other
+        managers and MDS daemons.
   never:
     type: list
     elements: str
     default: []
     description:
       - Other addresses that O(addresses) must not contain, such as addresses of the Ansible controller, of gateways and
-        of backup hosts. O(never) does not replace O(infrastructure).
+        of backup hosts. The addresses of managers and MDS daemons belong in O(infrastructure), not in O(never).
   host_addresses:
     type: list
     elements: str
     default: []
     description:
-      - The entries of O(addresses) that certainly belong to the fenced host. A manager or MDS daemon at one of the
-        host's addresses runs on the fenced host. If O(host_addresses) contains all of O(addresses), the module does not
-        need the addresses of managers and MDS daemons.
+      - The entries of O(addresses) that certainly belong to the fenced host. If a manager or MDS daemon has one of
+        these addresses, the daemon runs on the fenced host. If O(host_addresses) contains all of O(addresses), the
+        module does not need the addresses of managers and MDS daemons.
   fsid:
     type: str
     description:
@@ -93,7 +94,7 @@ options:
   pool:
     type: str
     description:
-      - Name of a pool that the Ceph user may open. The default is the pool in nova.conf.
+      - Name of a pool that the Ceph user has permission to open. The default is the pool in nova.conf.
   rbd_user:
     type: str
     description:
@@ -166,9 +167,9 @@ listed:
   sample: [192.0.2.11]
 covered:
   description:
-    - With O(state=absent), entries that still cover an address. The remaining entries are ranges of more than one
-      address. The module does not remove ranges, because the operation did not add them. A warning lists the remaining
-      entries.
+    - With O(state=absent), the blocklist entries that still cover one of O(addresses). The entries that remain on the
+      blocklist are ranges of more than one address. The module does not remove ranges, because the operation did not
+      add them. A warning lists the entries that remain on the blocklist.
   returned: success
   type: list
   elements: dict
