@@ -81,8 +81,8 @@ options:
     default: blocker
     choices: [never, new_blocker, blocker, warning]
     description:
-      - With O(fail_on=blocker) the task fails if the verdict is C(block). With O(fail_on=warning) the task fails on
-        every verdict except C(pass). If a check is undecided, the verdict is never C(pass).
+      - With O(fail_on=blocker) the task fails if the verdict is C(block). With O(fail_on=warning) the task fails unless
+        the verdict is C(pass). If a check is undecided, the verdict is never C(pass).
       - With O(fail_on=new_blocker) the task fails only on blockers that the previous audit of the same scope did not
         report. O(fail_on=new_blocker) acts like O(fail_on=blocker) if O(history_dir) has no audit of the same scope, if
         this audit or the previous audit did not read everything, or if a report in O(history_dir) is damaged.

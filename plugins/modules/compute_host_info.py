@@ -119,9 +119,9 @@ options:
     type: bool
     default: true
     description:
-      - Whether to open the disk images in Ceph. With O(rbd_open=false) the module only lists the names of the images,
-        with one call for the whole pool. O(rbd_open=false) is enough if another host that uses the same cluster and
-        pool opens the images.
+      - Whether to open the disk images in Ceph. With O(rbd_open=false) the module does not open the images, but lists
+        the names of all images with one call for the whole pool. O(rbd_open=false) is enough if another host that uses
+        the same cluster and pool opens the images.
   rbd_details:
     type: bool
     default: false

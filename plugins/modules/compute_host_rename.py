@@ -64,8 +64,8 @@ options:
     choices: [apply, resume, rollback, status, adopt]
     description:
       - V(apply) begins the rename, or resumes the same rename if it is open.
-      - V(resume) only resumes an open rename. V(rollback) undoes every step that has begun. V(status) reports the state
-        of an open rename.
+      - V(resume) resumes an open rename, and fails if no rename is open. V(rollback) undoes every step that has begun.
+        V(status) reports the state of an open rename.
       - V(adopt) is for a host that someone has already renamed, in part or everywhere. The module writes one host name
         in all places, either the old or the new name (O(adopt)). A rollback of V(adopt) restores the names that the
         host had before the run.
@@ -185,8 +185,8 @@ options:
     type: int
     default: 300
     description:
-      - Number of seconds to wait until no guest of the host has a task in progress. The module waits before it stops
-        nova-compute, and again after the start of nova-compute.
+      - Number of seconds to wait until no guest of the host has a task in progress. The module waits for the tasks of
+        guests before it stops nova-compute, and again after it has started nova-compute.
   lock_guests:
     type: bool
     default: true

@@ -89,7 +89,7 @@ options:
     default: true
     description:
       - Whether the task fails at the end if links selected by O(codes) remain wrong or could not be read, or if a
-        rollback did not restore all rows. In check mode the task does not fail because of remaining wrong links.
+        rollback did not restore all rows. In check mode, remaining wrong links do not make the task fail.
   state_dir:
     type: path
     default: /var/lib/stackguard

@@ -52,7 +52,7 @@ options:
     default: ""
     description:
       - JMESPath expression that runs on the report, such as V(findings[?severity=='blocker'].object.host). The module
-        evaluates O(query) on the findings that the other options have selected. O(codes) also selects the unchecked
+        evaluates O(query) on the findings that the other options have selected. O(codes) selects findings and unchecked
         items that have one of the codes.
   format:
     type: str

@@ -12,9 +12,9 @@ version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.evacuate_host#role).
   - Evacuates one dead compute host. An evacuation takes several calls of the module. Each call continues the operation
-    as far as the facts of the hosts allow. After each call, RV(needs) lists the facts and actions that only a playbook
-    can provide. The role P(stackguard.nova.evacuate_host#role) collects the requested facts, executes the requested
-    actions, and calls the module again until RV(needs) is empty.
+    as far as the facts of the hosts allow. After each call, RV(needs) lists the facts that only a playbook can collect,
+    and the actions that only a playbook can execute. The role P(stackguard.nova.evacuate_host#role) collects the
+    requested facts, executes the requested actions, and calls the module again until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and calls the APIs from the
     Ansible controller.
   - The module evacuates a server only if it has valid proof that the host is fenced, and if each image of the server
@@ -266,8 +266,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 needs:
-  description: Facts and actions that the playbook must provide before the next call. RV(needs) is empty if the run has
-    ended.
+  description: Facts that the playbook must collect, and actions that the playbook must execute, before the next call.
+    RV(needs) is empty if the run has ended.
   returned: always
   type: list
   elements: dict

@@ -52,7 +52,7 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) resizes the server, or resumes an unfinished run.
-      - V(resume) only resumes an unfinished run, and fails if no resize of the server is open.
+      - V(resume) resumes an unfinished run, and fails if no resize of the server is open.
       - V(status) reports the open operation and the server, and changes nothing.
       - V(rollback) undoes an unfinished run. V(rollback) does not undo a confirmed resize.
   server:
