@@ -24,9 +24,9 @@ options:
   kind:
     description:
       - V(host) is a host name that Nova accepts for a compute host, and V(hosts) is a list of such host names. V(name)
-        is a name or id of a server or flavor. V(name) may contain every character that can be printed on one line.
-        V(text) may contain the same characters as V(name), and may have any length. The filter does not check the
-        meaning of V(text). If the text is wrong, the run reports a finding.
+        is a name or id of a server or flavor. V(name) can contain every character that can be printed on one line.
+        V(text) can contain the same characters as V(name), and can have any length. The filter does not check the
+        meaning of V(text). If the meaning of the text is wrong, the run reports a finding.
     type: str
     choices: [host, hosts, name, text]
     default: host

@@ -31,7 +31,7 @@ options:
     type: str
     required: true
     choices: [stackguard.nova.compute]
-    description: Marks the file as a source for this plugin.
+    description: Marks the inventory file as a source for this plugin.
   inventory_name:
     type: str
     choices: [as_is, short]
@@ -52,9 +52,9 @@ options:
     type: str
     default: zone_
     description:
-      - Prefix of the names of the zones' groups. If a zone's name contains characters that Ansible does not accept in a
-        group's name, the plugin replaces them with underscores. The plugin reports an error if the groups of two zones
-        would have the same name.
+      - Prefix for the names of the inventory groups of availability zones. If a zone's name contains characters that
+        Ansible does not accept in a group's name, the plugin replaces them with underscores. The plugin reports an
+        error if the groups of two zones would have the same name.
   include_disabled:
     type: bool
     default: true
@@ -67,9 +67,10 @@ options:
     type: bool
     default: false
     description:
-      - Whether to include hosts for which Nova has only the name, because their cell does not answer. A host for which
-        Nova has only the name is not in a group for a zone, and C(status) of its C(nova_service) is V(UNKNOWN).
-      - With O(include_unread=false) the plugin reports an error for a host for which Nova has only the name. With
+      - Whether to include hosts whose cell does not answer. Nova returns only the names of these hosts. If Nova returns
+        only the name of a host, the host is not in a group for a zone, and C(status) of its C(nova_service) is
+        V(UNKNOWN).
+      - With O(include_unread=false) the plugin reports an error if Nova returns only the name of a host. With
         O(include_disabled=false) or O(include_down=false) the plugin also reports an error for a host whose cell does
         not answer, because Nova does not show whether the host's service is disabled or down.
   end_run:
@@ -77,7 +78,7 @@ options:
     default: true
     description:
       - Whether an error ends Ansible with exit status 1. With O(end_run=false) Ansible reports an error of this plugin
-        only as a warning, like the errors of other inventory plugins. Ansible ends with an error if
+        as a warning, like the errors of other inventory plugins. Ansible ends with an error if
         C(any_unparsed_is_failed) is set in the section C(inventory) of C(ansible.cfg).
 """
 
@@ -194,8 +195,8 @@ def hosts(services: t.Sequence[Item], wanted: Wanted) -> t.Dict[str, Item]:
     unread = sorted(str(item.get("host")) for item in services if "id" not in item)
     if unread and not (wanted.unread and wanted.disabled and wanted.down):
         raise StackguardError(
-            f"Nova has only the names of {', '.join(unread)}: their cell does not answer. To include these hosts, set "
-            "include_unread=true, and remove include_disabled=false and include_down=false."
+            f"Nova returns only the names of {', '.join(unread)}: their cell does not answer. To include these hosts, "
+            "set include_unread=true, and remove include_disabled=false and include_down=false."
         )
     found: t.Dict[str, Item] = {}
     for item in sorted(services, key=lambda entry: str(entry.get("host"))):

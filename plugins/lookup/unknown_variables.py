@@ -18,8 +18,8 @@ description:
     similar to the unknown name. The known names are the names in the argument specifications of all roles of this
     collection. One file of variables can serve all playbooks, because the lookup knows the variables of every role.
   - The lookup returns an extra variable if its name is unknown and has the prefix of a role's variables, such as
-    C(rename_) or C(stackguard_). The lookup also returns an extra variable with a misspelt name. The lookup returns a
-    variable of the inventory only if its name is misspelt, because the inventory also serves other playbooks.
+    C(rename_) or C(stackguard_). The lookup also returns an extra variable with a misspelt name. The lookup returns an
+    unknown inventory variable only if its name resembles a known name, because other playbooks use the inventory, too.
 options: {}
 """
 

@@ -14,8 +14,8 @@ description:
     that M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote.
     Apart from the evidence, the module reads only the directories of O(history_dir) and O(definitions_dir).
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
-    C(changes.json) and C(evidence.json). The same evidence always gives identical files. The comparison with earlier
-    audits also depends on O(history_dir).
+    C(changes.json) and C(evidence.json). The same evidence always gives identical files. Only the comparison with
+    earlier audits depends also on the reports in O(history_dir).
   - Shows a short table on the terminal. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -35,9 +35,9 @@ options:
     default: []
     description:
       - Saved evidence that the module checks instead of O(evidence_dir). Each entry of O(evidence) is the path of a
-        file C(evidence.json) or of a directory. The module combines the evidence of all entries, such as the evidence
-        of the slices of one AWX job. If two entries contain the same object, the module uses the facts that were read
-        later.
+        file C(evidence.json) or of a directory. The module combines the evidence of all entries of O(evidence), for
+        example the slices of one AWX job. If two entries contain the same object, the module uses the facts that were
+        read later.
   inventory_hosts:
     type: list
     elements: str
@@ -81,8 +81,8 @@ options:
     default: blocker
     choices: [never, new_blocker, blocker, warning]
     description:
-      - With O(fail_on=blocker) the task fails if the verdict is C(block). With O(fail_on=warning) the task fails on
-        every verdict except C(pass). If a check is undecided, the verdict is never C(pass).
+      - With O(fail_on=blocker) the task fails if the verdict is C(block). With O(fail_on=warning) the task fails unless
+        the verdict is C(pass). If a check is undecided, the verdict is never C(pass).
       - With O(fail_on=new_blocker) the task fails only on blockers that the previous audit of the same scope did not
         report. O(fail_on=new_blocker) acts like O(fail_on=blocker) if O(history_dir) has no audit of the same scope, if
         this audit or the previous audit did not read everything, or if a report in O(history_dir) is damaged.
@@ -152,7 +152,7 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the task succeeds with the verdict of the audit, according to O(fail_on).
+    - Whether the verdict of the audit lets the task succeed, according to O(fail_on).
     - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
       summary as its message.
   returned: always
@@ -222,7 +222,7 @@ changes:
       type: int
     gone:
       description: Number of findings of the previous audit that this audit does not report. If the audits are not
-        comparable, this audit may not have read the objects of the missing findings.
+        comparable, a finding can be missing because this audit did not read its object.
       type: int
     known:
       description: Number of findings that both audits report.

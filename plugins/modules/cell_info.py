@@ -97,21 +97,22 @@ EXAMPLES = r"""
 
 RETURN = r"""
 complete:
-  description: Whether every requested part was read.
+  description: Whether the module read every requested part of the facts.
   returned: always
   type: bool
   sample: true
 unread:
-  description: Parts that could not be read, each with the reason. The reasons contain no passwords.
+  description: Parts of the facts that the module could not read, each with the reason. The reasons contain no
+    passwords.
   returned: always
   type: list
   elements: dict
   contains:
     part:
-      description: Name of the part that could not be read, with its levels separated by dots.
+      description: Name of the part of the facts, with dots between the levels of the name.
       type: str
     reason:
-      description: Why the part could not be read.
+      description: Reason why the module could not read this part of the facts.
       type: str
   sample: [{part: cells.cell2.services, reason: "Can't connect to MySQL server on 'db2' (timed out)"}]
 counts:
@@ -230,19 +231,19 @@ databases:
           description: Answer of the database if the user does not have the privilege.
           type: str
     unread:
-      description: Parts that could not be read.
+      description: Parts of the facts that the module could not read.
       type: list
       elements: dict
       contains:
         part:
-          description: Name of the part that could not be read, with its levels separated by dots.
+          description: Name of the part of the facts, with dots between the levels of the name.
           type: str
         reason:
-          description: Why the part could not be read.
+          description: Reason why the module could not read this part of the facts.
           type: str
     lock:
-      description: With O(probe_rename=true), which other runs a database lock excludes, with the keys C(scope) and
-        C(reason).
+      description: With O(probe_rename=true), a description of the other runs that a database lock excludes, with the
+        keys C(scope) and C(reason).
       type: dict
     ovn:
       description: With O(ovn_nb_connection), the facts from OVN's databases about O(hosts), or about the whole cloud,

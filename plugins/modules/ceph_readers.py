@@ -31,7 +31,7 @@ options:
     type: list
     elements: str
     default: []
-    description: Inventory names of hosts to exclude, such as a host whose connections Ceph may refuse.
+    description: Inventory names of hosts to exclude, such as a host whose connections Ceph might refuse.
 seealso:
   - module: stackguard.nova.compute_host_info
 """

@@ -13,9 +13,9 @@ description:
   - Reads compute services, hypervisors, servers, aggregates, unfinished migrations, resource providers, network agents
     and ports. The module reads in bulk, page by page, with a fixed microversion for each request. The module changes
     nothing.
-  - If a part cannot be read, the module does not fail. For a part that could not be read, RV(unread) contains the name
-    of the part, and RV(complete) is V(false). The module fails if the cloud is unknown, or if the cloud refuses the
-    credentials.
+  - The module does not fail if it cannot read a part of the facts. For a part that could not be read, RV(unread)
+    contains the name of the part, and RV(complete) is V(false). The module fails if it cannot find the configuration of
+    the cloud, or if the cloud refuses the credentials.
   - Runs on the Ansible controller, or on another host that can reach the APIs.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -88,21 +88,22 @@ EXAMPLES = r"""
 
 RETURN = r"""
 complete:
-  description: Whether every requested part was read.
+  description: Whether the module read every requested part of the facts.
   returned: always
   type: bool
   sample: true
 unread:
-  description: Parts that were not read, each with the reason. The list also contains the parts that were not requested.
+  description: Parts of the facts that the module did not read, each with the reason. The list also contains the parts
+    that you did not request.
   returned: always
   type: list
   elements: dict
   contains:
     part:
-      description: Name of the part, with its levels separated by dots.
+      description: Name of the part of the facts, with dots between the levels of the name.
       type: str
     reason:
-      description: Why the part could not be read.
+      description: Reason why the module could not read this part of the facts.
       type: str
   sample: [{part: agents, reason: "network: no endpoint in the catalogue"}]
 counts:
@@ -164,7 +165,7 @@ cloud:
       description: Highest microversion of placement.
       type: str
     catalog:
-      description: Service types of the catalogue.
+      description: Service types in the service catalogue of the cloud.
       type: list
       elements: str
     services:
@@ -209,15 +210,16 @@ cloud:
       type: list
       elements: dict
     unread:
-      description: Parts that were not read. The list also contains the parts that were not requested.
+      description: Parts of the facts that the module did not read. The list also contains the parts that you did not
+        request.
       type: list
       elements: dict
       contains:
         part:
-          description: Name of the part, with its levels separated by dots.
+          description: Name of the part of the facts, with dots between the levels of the name.
           type: str
         reason:
-          description: Why the part could not be read.
+          description: Reason why the module could not read this part of the facts.
           type: str
     port_devices:
       description: With O(hosts), the servers whose ports the module read.

@@ -13,8 +13,8 @@ description:
   - Reads the facts of a compute host. The facts are the names and addresses of the host, its C(compute_id) files, the
     effective C(nova.conf), the names and versions of libvirt, every domain, real memory and huge pages, systemd units
     and unfinished operations.
-  - The module reads every part separately. A part that could not be read is V(null), never an empty list. C(unread)
-    contains the reason why the part could not be read.
+  - The module reads every part of the facts separately. A part that could not be read is V(null), never an empty list.
+    C(unread) contains the reason why the module could not read a part of the facts.
   - With O(evidence_dir) the module writes the facts into a file on the Ansible controller and returns only a digest, so
     that the facts of many hosts do not pass through Ansible variables.
   - If a host does not answer, or the module fails on a host, the module also records the failure in O(evidence_dir).
@@ -120,9 +120,9 @@ options:
     type: bool
     default: true
     description:
-      - Whether to open the images. With O(rbd_open=false) the module only lists the names of the images, with one call
-        for the whole pool. O(rbd_open=false) is enough if another host that uses the same cluster and pool opens the
-        images.
+      - Whether to open the disk images in Ceph. With O(rbd_open=false) the module does not open the images, but lists
+        the names of all images with one call for the whole pool. O(rbd_open=false) is enough if another host that uses
+        the same cluster and pool opens the images.
   rbd_details:
     type: bool
     default: false
@@ -143,7 +143,7 @@ options:
     default: []
     description:
       - Pools in which the module searches for O(rbd_volumes), in the Ceph cluster of this host's nova.conf. C(unread)
-        lists a pool that the Ceph user may not read.
+        lists a pool that the Ceph user has no permission to read.
   rbd_user:
     type: str
     description:
@@ -174,9 +174,9 @@ options:
     default: false
     description:
       - Whether to look for uses of the host's name that a rename does not change. A rename does not change the name in
-        other services (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), options of nova-compute, cloud-init,
-        and the certificates of libvirt, QEMU and nova-compute. The module returns the names of options but not their
-        values, and only the first certificate of each certificate file.
+        other services (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), in options of nova-compute, in
+        cloud-init, and in the certificates of libvirt, QEMU and nova-compute. The module returns the names of options
+        but not their values, and only the first certificate of each certificate file.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.compute_host_rename
@@ -200,7 +200,7 @@ EXAMPLES = r"""
 RETURN = r"""
 host:
   description:
-    - All facts of the host. The keys are the names that Nova and libvirt use.
+    - All facts of the host. The keys of RV(host) are the names that Nova and libvirt use for these facts.
     - The facts are the kernel, static and canonical host name, addresses, machine-id, DMI uuid, C(compute_id_files),
       C(nova_conf), C(libvirt), C(domains), C(memory), C(hugepages), C(units), C(resolutions), C(etc_hosts),
       C(ovs_external_ids), C(open_operations), C(nova_version), C(neutron_host), C(name_spaces), C(deployment), and
@@ -302,15 +302,15 @@ host:
         C(blocklist_word), C(rights) and C(volumes).
       type: dict
     unread:
-      description: The parts that could not be read.
+      description: The parts of the facts that the module could not read.
       type: list
       elements: dict
       contains:
         part:
-          description: Name of the part, with its levels separated by dots.
+          description: Name of the part of the facts, with dots between the levels of the name.
           type: str
         reason:
-          description: Why the part could not be read.
+          description: Reason why the module could not read this part of the facts.
           type: str
     definitions:
       description: With O(definitions=true), the definitions of the guests, each with C(uuid), C(name), C(read_at),
@@ -337,8 +337,8 @@ host:
       type: str
     rehearsal:
       description: Name that libvirt will use after a rename, according to a test on the host. The value is always
-        V(null) in the output of M(stackguard.nova.compute_host_info). A rename sets the value, with the keys C(name),
-        C(hostname), C(reason), C(unresolved), C(now) and C(undecided).
+        V(null) in the output of M(stackguard.nova.compute_host_info). During a rename, C(rehearsal) has the keys
+        C(name), C(hostname), C(reason), C(unresolved), C(now) and C(undecided).
       type: dict
     deployment:
       description: How nova-compute, libvirt and the network agents are deployed, with the keys C(processes), C(guests),
@@ -400,16 +400,16 @@ volumes:
       elements: str
   sample: {pools: [volumes], uuids: [6f1d9b52-40f5-4d6c-8a59-0d35f9f0a1c3]}
 unread:
-  description: The parts that could not be read, each with the reason.
+  description: The parts of the facts that the module could not read, each with the reason.
   returned: success
   type: list
   elements: dict
   contains:
     part:
-      description: Name of the part, with its levels separated by dots.
+      description: Name of the part of the facts, with dots between the levels of the name.
       type: str
     reason:
-      description: Why the part could not be read.
+      description: Reason why the module could not read this part of the facts.
       type: str
   sample: [{part: ovs_external_ids, reason: Open vSwitch is not installed on this host}]
 """

@@ -20,8 +20,8 @@ description:
     makes the plan from the evidence in O(evidence_dir). The module writes the plan to a journal on the compute host
     before the first step, and executes exactly this plan.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run.
-  - The compute host lets only one run of an operation work at a time, regardless of inventories and databases. A second
-    run fails with SG707.
+  - On a compute host, only one run at a time can work on the rename, even if the runs use different inventories or
+    databases. A run fails with SG707 if another run owns the rename.
   - Credentials stay on the Ansible controller. The compute host receives no credentials.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -64,10 +64,11 @@ options:
     choices: [apply, resume, rollback, status, adopt]
     description:
       - V(apply) begins the rename, or resumes the same rename if it is open.
-      - V(resume) only resumes an open rename. V(rollback) undoes every step that has begun. V(status) reports the state
-        of an open rename.
-      - V(adopt) is for a host that someone has already renamed, in part or everywhere. The module gives the host one
-        name in every place, see O(adopt). A rollback restores the state that the module found.
+      - V(resume) resumes an open rename, and fails if no rename is open. V(rollback) undoes every step that has begun.
+        V(status) reports the state of an open rename.
+      - V(adopt) is for a host that someone has already renamed, in part or everywhere. The module writes one host name
+        in all places, either the old or the new name (O(adopt)). A rollback of V(adopt) restores the names that the
+        host had before the run.
   adopt:
     type: str
     choices: [forward, back]
@@ -77,9 +78,9 @@ options:
     type: path
     description:
       - Directory on the Ansible controller with the evidence of M(stackguard.nova.compute_host_info),
-        M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). The evidence about the host that you rename must
-        include O(stackguard.nova.compute_host_info#module:name_users). You must set O(evidence_dir) to begin a rename.
-        The module also writes all evidence to the file C(evidence.json) in O(evidence_dir).
+        M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). Collect the evidence about the host that you
+        rename with O(stackguard.nova.compute_host_info#module:name_users=true). You must set O(evidence_dir) to begin a
+        rename. The module also writes all evidence to the file C(evidence.json) in O(evidence_dir).
   report_dir:
     type: path
     description:
@@ -146,8 +147,8 @@ options:
         You must set O(recreate_command) if nova-compute, libvirt or a neutron agent runs in a container with its own
         host name.
       - The module does not execute the command. When the containers must be created, the module fails with
-        RV(needs=recreate_containers). The role P(stackguard.nova.rename_host#role) then executes the command, and
-        resumes the operation.
+        RV(needs=recreate_containers). If containers are missing, the role P(stackguard.nova.rename_host#role) executes
+        O(recreate_command), and resumes the operation.
   compute_units:
     type: list
     elements: str
@@ -184,15 +185,15 @@ options:
     type: int
     default: 300
     description:
-      - Number of seconds to wait until no guest of the host has a task in progress. The module waits before it stops
-        nova-compute, and again after the start of nova-compute.
+      - Number of seconds to wait until no guest of the host has a task in progress. The module waits for the tasks of
+        guests before it stops nova-compute, and again after it has started nova-compute.
   lock_guests:
     type: bool
     default: true
     description:
       - Whether to lock the guests while nova-compute is stopped, with the operation's id as the reason. Nova refuses an
-        owner's request for a locked guest with HTTP status 409. Without the lock, Nova would accept and lose an owner's
-        requests. Only for O(strategy=in_place).
+        owner's request for a locked guest with HTTP status 409. If the run did not lock a guest, Nova would accept
+        requests of the guest's owner, but these requests would be lost. Only for O(strategy=in_place).
   take_over:
     type: bool
     default: false
@@ -212,7 +213,7 @@ options:
         nova-compute when no request waits in the RabbitMQ queues of the host. At the end, the run reports requests that
         remain for the old name, and removes the queues of the old name.
       - Without O(rabbit_url), the run reports that it did not check the RabbitMQ queues.
-      - With O(strategy=drain) the run reads only the RabbitMQ queues of the new name.
+      - With O(strategy=drain) the run reads the RabbitMQ queues of the new name, but not the queues of the old name.
 requirements:
   - amqp >= 5.0 (for O(rabbit_url))
 seealso:
@@ -414,7 +415,7 @@ plan:
               description: Where the value is stored.
               type: str
             what:
-              description: The name of the value.
+              description: The name of the changed value.
               type: str
             before:
               description: The value before the step.
@@ -467,7 +468,7 @@ progress:
       type: str
   sample: [{name: cell_database, title: "cell database cell1: 1 service, 1 compute node, 6 instances", state: done}]
 history:
-  description: The history of the journal, in order.
+  description: The events in the journal, with the oldest event first.
   returned: with O(action=status) when an operation is open
   type: list
   elements: dict

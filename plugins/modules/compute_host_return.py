@@ -14,9 +14,10 @@ description:
   - Determines from the evidence what a start of nova-compute would do to each domain of the host, and which leftovers
     of an evacuation remain on the host. The module plans to remove the leftovers that are safe to remove, or returns
     all reasons for a refusal.
-  - Each call continues the operation as far as the evidence allows. After each call, RV(needs) lists the facts and
-    actions that only a playbook can provide. The role P(stackguard.nova.return_host#role) collects the requested facts,
-    executes the requested actions, and calls the module again until RV(needs) is empty.
+  - Each call continues the operation as far as the evidence allows. After each call, RV(needs) lists the facts that
+    only a playbook can collect, and the actions that only a playbook can execute. The role
+    P(stackguard.nova.return_host#role) collects the requested facts, executes the requested actions, and calls the
+    module again until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and reads the journals of
     evacuations there. After each step the operation reads and checks everything again. The operation clears the
     C(forced_down) flag of the compute service only if no evacuation of the host is open.
@@ -125,8 +126,8 @@ succeeded:
   type: bool
   sample: true
 needs:
-  description: Facts and actions that the playbook must provide for the next call, each with a C(kind). RV(needs) is
-    empty if the run has ended.
+  description: Facts that the playbook must collect, and actions that the playbook must execute, before the next call,
+    each with a C(kind). RV(needs) is empty if the run has ended.
   returned: always
   type: list
   elements: dict
@@ -245,7 +246,7 @@ plan:
               description: Where the value is stored.
               type: str
             what:
-              description: The name of the value.
+              description: The name of the changed value.
               type: str
             before:
               description: The value before the step.

@@ -14,8 +14,8 @@ description:
   - Executes on a compute host the steps that M(stackguard.nova.compute_host_rename) planned, and keeps the journal on
     that host.
   - The module does not check whether a step makes sense. Do not call this module from a playbook.
-  - You can repeat every request. A request fails if a line, a name or a unit differs from the plan. After a failed
-    request the module does not begin further requests.
+  - You can safely send the same request again. A request fails if a line, a name or a unit differs from the plan. After
+    a failed request the module does not begin further requests.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -29,7 +29,7 @@ attributes:
     description: The module that makes the plan shows the differences.
   idempotent:
     support: full
-    description: A repeated request changes nothing.
+    description: If you send the same request again, it changes nothing.
 requirements:
   - Python 3.9 or newer on the compute host
   - C(python3-libvirt) on the compute host (for C(host_names) and C(guests_unchanged))
@@ -42,17 +42,17 @@ options:
       - The requests, in order, each with C(op) and its parameters.
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
         C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module writes an
-        open journal only if the run that is named in the journal owns the operation. For C(journal_mark), the parameter
+        open journal only if the run that the journal names owns the operation. For C(journal_mark), the parameter
         C(run) names the run that must own the operation.
       - C(journal_claim) makes a run the owner of an open operation, by compare-and-swap. C(journal_release) ends the
         ownership.
       - The module executes a request with C(holder) (C(kind), C(operation_id), C(token)) only while the run with this
-        C(token) owns the operation. While a request with C(holder) runs, other runs that want the operation wait.
-        C(still_ours) only checks that the run owns the operation.
+        C(token) owns the operation. While a request with C(holder) runs, no other run can take over the operation.
+        C(still_ours) checks that the run owns the operation, and does nothing else.
       - C(is_done), C(apply), C(verify) and C(undo) take C(action), one of C(stop_units), C(start_units), C(host_names),
         C(ovs_hostname), C(restart_units), C(identity_file), C(end_domains) and C(guests_unchanged), and its C(params).
       - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units). C(stop_begin) and C(stop_poll) together
-        replace C(apply) of C(stop_units), because a stop may take minutes.
+        replace C(apply) of C(stop_units), because a stop can take minutes.
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).
       - C(rehearse) takes C(name) and C(line_edits) of a rename, and returns the name that libvirt would use for the
         host after the rename. C(rehearse) runs in private UTS and mount namespaces, and changes nothing.

@@ -14,8 +14,8 @@ description:
     from the C(compute_id) file. Use the module after you have reinstalled a host, or before an upgrade from Nova
     release 26.
   - The module writes the uuid of the host's compute node in the databases, and never generates or guesses a uuid. The
-    task fails if no live row, or more than one live row, in all cells has both the host name of nova-compute and
-    libvirt's host name. The task also fails if another host has the uuid of the compute node.
+    task fails unless exactly one live row in all cells has both the host name of nova-compute and libvirt's host name.
+    The task also fails if another host has the uuid of the compute node.
   - The module never overwrites an existing file. The module leaves a file with the correct uuid unchanged. If a file
     has another uuid, the task fails and reports both uuids.
   - If the host has neither a C(compute_id) file nor records in the databases, let nova-compute create the file.
@@ -110,8 +110,8 @@ uuid:
   type: str
   sample: 1cff775e-46bf-4a92-9aef-068925bfe4ab
 decision:
-  description: The records that determine the uuid. The module has not read the hosts in C(unseen), so it cannot find a
-    copy of the uuid on these hosts.
+  description: The records that determine the uuid. The module has not read the facts of the hosts in C(unseen), so it
+    cannot find a copy of the uuid on these hosts.
   returned: success
   type: dict
   contains:
@@ -134,7 +134,7 @@ decision:
       description: The file.
       type: str
     unseen:
-      description: Hosts that the module has not read.
+      description: Hosts whose facts the module has not read.
       type: list
       elements: str
   sample:

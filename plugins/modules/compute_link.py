@@ -61,7 +61,8 @@ options:
     type: list
     elements: str
     default: [SG201, SG202, SG203, SG211, SG212, SG213, SG214, SG215, SG221]
-    description: Codes of the findings that the module repairs. The module reports findings of all codes.
+    description: Codes of the findings that the module repairs. The module also reports findings of all other codes, but
+      does not repair these findings.
   batch_size:
     type: int
     default: 1000
@@ -88,7 +89,7 @@ options:
     default: true
     description:
       - Whether the task fails at the end if links selected by O(codes) remain wrong or could not be read, or if a
-        rollback did not restore all rows. In check mode the task does not fail because of remaining wrong links.
+        rollback did not restore all rows. In check mode, remaining wrong links do not make the task fail.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -186,9 +187,9 @@ counts:
   sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
 not_guaranteed:
   description:
-    - One sentence for each database that cannot guarantee that the target of a link stays unchanged until the commit. A
-      Galera cluster cannot guarantee that the target stays unchanged, because a lock is valid on only one node of the
-      cluster.
+    - One sentence for each database that cannot guarantee that the target of a link stays unchanged until the commit.
+      In a Galera cluster, a lock is valid on only one node, so another node of the cluster can change the target of a
+      link before the commit.
   returned: with O(action=apply), when it was not refused
   type: list
   elements: str
@@ -197,7 +198,7 @@ remaining:
   description:
     - Number of links that are still wrong at the end of the run. In check mode, the module counts the links that would
       still be wrong after the planned repair.
-    - C(not_looked_at) lists sources that could not be read and may contain links selected by O(codes).
+    - C(not_looked_at) lists sources that could not be read, and that might contain links selected by O(codes).
   returned: with O(action=apply), when it was not refused
   type: dict
   contains:
@@ -215,7 +216,7 @@ remaining:
         progress.
       type: int
     not_looked_at:
-      description: Sources that could not be read and may contain links selected by O(codes).
+      description: Sources that could not be read, and that might contain links selected by O(codes).
       type: list
       elements: str
   sample: {asked: 1, other: 0, accepted: 0, in_flight: 0, not_looked_at: []}

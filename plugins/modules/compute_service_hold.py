@@ -28,7 +28,7 @@ attributes:
     description: Reports the change without making it.
   diff_mode:
     support: full
-    description: Shows status, reason and forced_down before and after the change.
+    description: Shows the status, the disabled reason and the forced_down flag before and after the change.
   idempotent:
     support: full
     description: The module does not change a compute service that already has the requested state and O(reason).
@@ -60,8 +60,8 @@ options:
     elements: str
     aliases: [takes_over]
     default: []
-    description: Disabled reasons of operations that have ended. The module may change a compute service that has one of
-      the O(ended_reasons).
+    description: Disabled reasons of operations that have ended. The module can also change a compute service whose
+      disabled reason is in O(ended_reasons).
 seealso:
   - module: stackguard.nova.server_evacuate
 """
@@ -76,7 +76,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 before:
-  description: Status, reason and forced_down before the change.
+  description: Status, disabled reason and forced_down flag of the compute service before the change.
   returned: success
   type: dict
   contains:
@@ -91,7 +91,7 @@ before:
       type: bool
   sample: {status: enabled, disabled_reason: null, forced_down: false}
 after:
-  description: Status, reason and forced_down after the change.
+  description: Status, disabled reason and forced_down flag of the compute service after the change.
   returned: success
   type: dict
   contains:

@@ -13,10 +13,10 @@ description:
   - Checks the APIs, the databases, and the facts of the hosts that M(stackguard.nova.doctor_host) saved. Reports all
     parts at once, each as ok, failed or not checked, on the terminal and in C(doctor.json). The report shows the
     command that fixes each failed part.
-  - The module changes nothing. To test the API permissions, the module sends read requests that only administrators may
-    make. To test the database privileges, the module sends the statements that the operations use. The statements for
-    the test match no row, and the module rolls them back. To test OVN's databases, the module sends a change in a
-    transaction that the server aborts.
+  - The module changes nothing. To test the API permissions, the module sends read requests that require administrator
+    permissions. To test the database privileges, the module sends the statements that the operations use. The
+    statements for the test match no row, and the module rolls them back. To test OVN's databases, the module sends a
+    change in a transaction that the server aborts.
   - If the module could not read a part, the state of the part is V(not checked), never V(ok). The task fails if a part
     is failed, or if a part is not checked and O(accept_unchecked) does not list it.
   - The playbook C(stackguard.nova.doctor) uses this module. Runs on the Ansible controller.
@@ -109,7 +109,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verdict:
-  description: V(pass) if every requested part passed or you accepted it as not checked, otherwise V(block).
+  description: V(pass) if every requested part either is V(ok), or is V(not checked) and in O(accept_unchecked).
+    Otherwise V(block).
   returned: always
   type: str
   sample: block
@@ -155,12 +156,12 @@ results:
       type: str
       sample: failed
     seen:
-      description: The result of the check, or the reason why the module could not check the part.
+      description: The result of the check, or the reason why the module could not make the check.
       returned: always
       type: str
       sample: python3-libvirt is missing
     fix:
-      description: The command that fixes the failed part.
+      description: The command that fixes the problem that the check found.
       returned: always
       type: str
       sample: apt-get install python3-libvirt
@@ -176,7 +177,7 @@ report_dir:
   type: str
   sample: /home/operator/stackguard-reports
 succeeded:
-  description: Whether every requested part passed, or you accepted it as not checked.
+  description: Whether every requested part either is V(ok), or is V(not checked) and in O(accept_unchecked).
   returned: always
   type: bool
   sample: false

@@ -35,8 +35,8 @@ options:
   only_journals:
     type: bool
     default: false
-    description: Whether the host only keeps journals. With O(only_journals=true) the module reads no facts about
-      nova-compute.
+    description: Whether the host stores journals, and runs no guests. With O(only_journals=true) the module reads no
+      facts about nova-compute.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -66,8 +66,8 @@ options:
       Ceph user in nova.conf.
   ceph_reader:
     type: str
-    description: Ceph user that may read caps. By default the module uses O(ceph_user) to read the caps. The Ceph user
-      of nova-compute usually has no permission to read caps.
+    description: Ceph user that has permission to read caps. By default the module uses O(ceph_user) to read the caps.
+      The Ceph user of nova-compute usually has no permission to read caps.
   ceph_conf:
     type: path
     description: Path of the Ceph configuration file on the host. The default is the file that is set in nova.conf. If
@@ -100,7 +100,7 @@ inventory_name:
   type: str
   sample: compute1
 unread:
-  description: The parts that could not be read.
+  description: The parts of the facts that the module could not read.
   returned: when O(evidence_dir) is given
   type: list
   elements: str

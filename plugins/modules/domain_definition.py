@@ -38,8 +38,8 @@ options:
     type: path
     description:
       - Directory on the Ansible controller for the records. The directory must persist between runs. The module creates
-        this directory, and only its owner can read it. Without O(definitions_dir), the module does not compare
-        definitions, and returns the XML under RV(definitions).
+        O(definitions_dir), and only the directory's owner can read it. Without O(definitions_dir), the module does not
+        compare definitions, and returns the XML under RV(definitions).
   guests:
     type: list
     elements: str

@@ -52,7 +52,7 @@ options:
     default: ""
     description:
       - JMESPath expression that runs on the report, such as V(findings[?severity=='blocker'].object.host). The module
-        evaluates O(query) on the findings that the other options have selected. O(codes) also selects the unchecked
+        evaluates O(query) on the findings that the other options have selected. O(codes) selects findings and unchecked
         items that have one of the codes.
   format:
     type: str
@@ -69,7 +69,7 @@ options:
         O(hosts) has no finding in the report.
       - With O(fail_if=found) and any O(codes), the task also fails if the report has an unchecked item of SG114, SG311,
         SG709 or SG710, or a finding of SG114, SG311 or SG709. SG114, SG311, SG709 and SG710 report facts that could not
-        be read, and your query may need an unread fact.
+        be read, and your query might need one of these facts.
       - With O(fail_if=found) the task fails if the report is not from an audit. With O(fail_if=found) and O(codes) or
         O(hosts), the task also fails if the report contains no compute hosts.
   max_age_minutes:

@@ -48,7 +48,7 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) begins the operation, or resumes an unfinished run.
-      - V(resume) only resumes an unfinished run, and fails if no operation of this kind is open.
+      - V(resume) resumes an unfinished run, and fails if no operation of this kind is open.
       - V(status) reports the open operation and changes nothing.
       - V(rollback) undoes an unfinished run.
   options:
@@ -153,7 +153,7 @@ plan:
               description: Where the value is stored.
               type: str
             what:
-              description: The name of the value.
+              description: The name of the changed value.
               type: str
             before:
               description: The value before the step.

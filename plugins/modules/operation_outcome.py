@@ -43,7 +43,7 @@ options:
     type: list
     elements: dict
     default: []
-    description: Results of other tasks that can end the run, each with C(result) and C(host).
+    description: Results of other tasks whose failure can end the run, each with C(result) and C(host).
   known:
     type: dict
     default: {}

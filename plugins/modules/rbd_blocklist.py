@@ -18,11 +18,11 @@ description:
   - If a host also runs Ceph daemons or a gateway, these daemons share the address of the host. The blocklist cannot
     fence a host that runs Ceph daemons or a gateway.
   - Remove the addresses of a host only when no QEMU of the host runs any more.
-  - Runs on a host with access to Ceph. A Ceph user with C(profile rbd) on the monitors can add entries. To remove
-    entries, the user needs C(allow command "osd blocklist") or more. To read the addresses of managers and MDS, the
-    user needs C(allow command "mgr dump"), C(allow command "mgr metadata") and C(allow command "fs dump"). Ceph
-    releases before Pacific use the word C(blacklist) in their commands. The module detects whether the commands use
-    C(blocklist) or C(blacklist).
+  - Runs on a host with access to Ceph. A Ceph user with C(profile rbd) on the monitors can add blocklist entries. To
+    remove blocklist entries, the user needs at least the permission C(allow command "osd blocklist"). To read the
+    addresses of managers and MDS, the user needs C(allow command "mgr dump"), C(allow command "mgr metadata") and
+    C(allow command "fs dump"). Ceph releases before Pacific use the word C(blacklist) in their commands. The module
+    detects whether the commands use C(blocklist) or C(blacklist).
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -30,10 +30,10 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Returns the entries that would change.
+    description: Returns the blocklist entries that would change.
   diff_mode:
     support: none
-    description: The result contains the entries that changed.
+    description: The result contains the blocklist entries that changed.
   idempotent:
     support: full
     description: The module does not add an address that is already on the blocklist, as an entry or in a range.
@@ -53,39 +53,41 @@ options:
     elements: str
     required: true
     description:
-      - IP addresses to add or remove, at least one. A blocklist entry applies to all clients at the address. The module
-        fails on addresses of the host that it runs on, on addresses of the Ceph cluster, and on loopback and link-local
-        addresses. C(::ffff:192.0.2.1) means C(192.0.2.1).
+      - One or more IP addresses to add to the blocklist, or to remove from the blocklist. A blocklist entry applies to
+        all clients at the address. The module fails if O(addresses) contains an address of the host that the module
+        runs on, an address of the Ceph cluster, or a loopback or link-local address. C(::ffff:192.0.2.1) means
+        C(192.0.2.1).
   expire:
     type: int
     default: 157680000
     description:
-      - Number of seconds after which Ceph removes the entries. By default an entry is valid for five years. If an entry
-        expired too early, the client could write to Ceph again. The module prolongs an entry if less than nine tenths
-        of O(expire) remain.
+      - Number of seconds after which Ceph removes the blocklist entries. By default a blocklist entry is valid for five
+        years. If a blocklist entry expired too early, the client could write to Ceph again. The module prolongs a
+        blocklist entry if less than nine tenths of O(expire) remain.
   infrastructure:
     type: list
     elements: str
     default: []
     description:
-      - Addresses of the managers and MDS daemons of the Ceph cluster. Set O(infrastructure) if the Ceph user may not
-        read the addresses of managers and MDS daemons. The module never adds the addresses in O(infrastructure) to the
-        blocklist. With O(infrastructure) you confirm that the Ceph cluster has no other managers and MDS daemons.
+      - Addresses of the managers and MDS daemons of the Ceph cluster. Set O(infrastructure) if the Ceph user has no
+        permission to read the addresses of managers and MDS daemons. The module never adds the addresses in
+        O(infrastructure) to the blocklist. With O(infrastructure) you confirm that the Ceph cluster has no other
+        managers and MDS daemons.
   never:
     type: list
     elements: str
     default: []
     description:
       - Other addresses that O(addresses) must not contain, such as addresses of the Ansible controller, of gateways and
-        of backup hosts. O(never) does not replace O(infrastructure).
+        of backup hosts. The addresses of managers and MDS daemons belong in O(infrastructure), not in O(never).
   host_addresses:
     type: list
     elements: str
     default: []
     description:
-      - The entries of O(addresses) that certainly belong to the fenced host. A manager or MDS daemon at one of the
-        host's addresses runs on the fenced host. If O(host_addresses) contains all of O(addresses), the module does not
-        need the addresses of managers and MDS daemons.
+      - The entries of O(addresses) that certainly belong to the fenced host. If a manager or MDS daemon has one of
+        these addresses, the daemon runs on the fenced host. If O(host_addresses) contains all of O(addresses), the
+        module does not need the addresses of managers and MDS daemons.
   fsid:
     type: str
     description:
@@ -93,7 +95,7 @@ options:
   pool:
     type: str
     description:
-      - Name of a pool that the Ceph user may open. The default is the pool in nova.conf.
+      - Name of a pool that the Ceph user has permission to open. The default is the pool in nova.conf.
   rbd_user:
     type: str
     description:
@@ -140,8 +142,8 @@ EXAMPLES = r"""
 RETURN = r"""
 entries:
   description:
-    - The blocklist entry of each address. An entry is C(IP:0/0) or a range. After a removal, RV(entries) contains the
-      removed entries.
+    - The blocklist entry of each address. A blocklist entry is C(IP:0/0) or a range. After a removal, RV(entries)
+      contains the removed blocklist entries.
   returned: success
   type: list
   elements: dict
@@ -153,10 +155,10 @@ entries:
       description: The blocklist entry that covers the address.
       type: str
     until:
-      description: Time at which Ceph removes the entry.
+      description: Time at which Ceph removes the blocklist entry.
       type: str
     changed:
-      description: Whether this task added or removed the entry.
+      description: Whether this task added or removed the blocklist entry.
       type: bool
   sample: [{address: 192.0.2.11, entry: "192.0.2.11:0/0", until: "2031-11-21T14:37:15.000000+0000", changed: true}]
 listed:
@@ -167,9 +169,9 @@ listed:
   sample: [192.0.2.11]
 covered:
   description:
-    - With O(state=absent), entries that still cover an address. The remaining entries are ranges of more than one
-      address. The module does not remove ranges, because the operation did not add them. A warning lists the remaining
-      entries.
+    - With O(state=absent), the blocklist entries that still cover one of O(addresses). The entries that remain on the
+      blocklist are ranges of more than one address. The module does not remove ranges, because the operation did not
+      add them. A warning lists the entries that remain on the blocklist.
   returned: success
   type: list
   elements: dict
@@ -181,14 +183,14 @@ covered:
       description: The blocklist entry that covers the address.
       type: str
     until:
-      description: Time at which Ceph removes the entry.
+      description: Time at which Ceph removes the blocklist entry.
       type: str
     changed:
-      description: Whether this task added or removed the entry.
+      description: Whether this task added or removed the blocklist entry.
       type: bool
   sample: []
 changed_entries:
-  description: The entries that this task added or removed.
+  description: The blocklist entries that this task added or removed.
   returned: success
   type: list
   elements: str

@@ -145,14 +145,14 @@ images:
   sample: [{image: 8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk, id: 10e6a8d1c2, changed: true, guarded: true}]
 without:
   description:
-    - The servers of O(servers) that have no image in the pool. A server without an image in the pool may boot from a
-      volume, or have its images in another pool. With O(state=absent) a warning lists the servers without an image.
+    - The servers of O(servers) that have no image in the pool. If a server has no image in the pool, it might boot from
+      a volume, or have its images in another pool. With O(state=absent) a warning lists the servers without an image.
   returned: success
   type: list
   elements: str
   sample: []
 gone:
-  description: With O(state=absent), images of O(images) that are not in the pool.
+  description: With O(state=absent), the images of O(images) that the module did not find in the pool.
   returned: success
   type: list
   elements: str

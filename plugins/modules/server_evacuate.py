@@ -12,9 +12,9 @@ version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.evacuate_host#role).
   - Evacuates one dead compute host. An evacuation takes several calls of the module. Each call continues the operation
-    as far as the facts of the hosts allow. After each call, RV(needs) lists the facts and actions that only a playbook
-    can provide. The role P(stackguard.nova.evacuate_host#role) collects the requested facts, executes the requested
-    actions, and calls the module again until RV(needs) is empty.
+    as far as the facts of the hosts allow. After each call, RV(needs) lists the facts that only a playbook can collect,
+    and the actions that only a playbook can execute. The role P(stackguard.nova.evacuate_host#role) collects the
+    requested facts, executes the requested actions, and calls the module again until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and calls the APIs from the
     Ansible controller.
   - The module evacuates a server only if it has valid proof that the host is fenced, and if each image of the server
@@ -131,8 +131,8 @@ options:
       - Whether to remove the OVN chassis of the host after all servers have left the host. Requires O(fence=power),
         O(ovn_nb_connection) and O(ovn_sb_connection).
       - The module removes the chassis only if the power state, OVN's databases, neutron and Nova all show that the
-        chassis is unused. If the chassis may still be in use, the module keeps the chassis, and the report shows the
-        reason (SG328).
+        chassis is unused. If the module cannot prove that the chassis is unused, it keeps the chassis, and the report
+        shows the reason (SG328).
   attested_by:
     type: str
     description:
@@ -155,10 +155,10 @@ options:
     elements: str
     default: []
     description:
-      - Addresses of Ceph's managers and MDS daemons. Set O(ceph_infrastructure) if the Ceph user may not read the
-        addresses of managers and MDS daemons. The run never puts the addresses of managers and MDS daemons on the
-        blocklist. The run needs O(ceph_infrastructure) only if it must blocklist an address that is missing from both
-        Nova's record of the host and the host's collected facts.
+      - Addresses of Ceph's managers and MDS daemons. Set O(ceph_infrastructure) if the Ceph user has no permission to
+        read the addresses of managers and MDS daemons. The run never puts the addresses of managers and MDS daemons on
+        the blocklist. The run needs O(ceph_infrastructure) only if it must blocklist an address that is missing from
+        both Nova's record of the host and the host's collected facts.
   never_blocklist:
     type: list
     elements: str
@@ -215,12 +215,12 @@ options:
   max_hosts:
     type: int
     default: 1
-    description: Maximum number of hosts of the zone that may be down.
+    description: Maximum number of hosts in the dead host's availability zone that may be down.
   max_share:
     type: float
     default: 0.1
-    description: Share of the zone's hosts that may be down. If O(max_hosts) and O(max_share) allow different numbers of
-      hosts, the larger number applies.
+    description: Maximum share of the hosts in the dead host's availability zone that may be down. If O(max_hosts) and
+      O(max_share) allow different numbers of hosts, the larger number applies.
   reset_states:
     type: list
     elements: str
@@ -229,8 +229,8 @@ options:
     description:
       - Server states that the run resets after it has proven that the host is dead. Nova refuses to evacuate a paused,
         suspended or rescued server. Without V(task), the run refuses to evacuate a server that has a task in progress.
-        V(task) means that the server has a task that the dead host left unfinished. The report shows what each server
-        loses when the run resets its state (SG519).
+        V(task) means that the server has a task that the dead host did not finish. The report shows what each server
+        loses when the run resets the server's state (SG519).
   max_rounds:
     type: int
     default: 200
@@ -266,8 +266,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 needs:
-  description: Facts and actions that the playbook must provide before the next call. RV(needs) is empty if the run has
-    ended.
+  description: Facts that the playbook must collect, and actions that the playbook must execute, before the next call.
+    RV(needs) is empty if the run has ended.
   returned: always
   type: list
   elements: dict
@@ -407,7 +407,7 @@ plan:
               description: Where the value is stored.
               type: str
             what:
-              description: The name of the value.
+              description: The name of the changed value.
               type: str
             before:
               description: The value before the step.

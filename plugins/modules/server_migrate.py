@@ -19,11 +19,11 @@ description:
     another zone, the module reverts the migration, or reports the server if a revert is not possible.
   - If the module refuses to start, it reports every reason at once and changes nothing. If the move of a server fails,
     the module tries other hosts. The run fails if a server does not arrive.
-  - With O(drain_host) the module disables the host in Nova, with the operation's id as the disabled reason. The host
-    stays disabled, unless O(enable_after=true).
-  - Run the same task again to resume a run that was killed. Use O(action=rollback) to end the run. The journal is on
-    the host that the task runs on (or is delegated to). The host with the journal receives no credentials. Only one
-    move can be open at a time, because two moves would plan with the same free memory.
+  - With O(drain_host) the module disables the host in Nova, with the operation's id as the disabled reason. With
+    O(enable_after=false), the host stays disabled.
+  - Run the same task again to resume a run that was killed. Use O(action=rollback) to close an unfinished run. The
+    journal is on the host that the task runs on (or is delegated to). The host with the journal receives no
+    credentials. Only one move can be open at a time, because two moves would plan with the same free memory.
   - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -52,9 +52,9 @@ options:
     default: apply
     choices: [apply, resume, status, rollback]
     description:
-      - V(apply) moves the servers, or resumes an unfinished run. V(resume) only resumes an unfinished run. Without
-        O(servers), V(resume) uses the servers of the open operation. V(status) reports the open operation and the
-        current hosts of its servers, and changes nothing.
+      - V(apply) moves the servers, or resumes an unfinished run. V(resume) resumes an unfinished run, and never begins
+        a new run. Without O(servers), V(resume) uses the servers of the open operation. V(status) reports the open
+        operation and the current hosts of its servers, and changes nothing.
       - V(rollback) closes an unfinished run, ends its unfinished moves, and restores the status that a drained host had
         before the run. Servers that have already moved stay on their new hosts.
   servers:
@@ -81,14 +81,14 @@ options:
     default: stopped
     choices: [never, stopped, fallback]
     description:
-      - Which servers the module may cold-migrate with O(live=true). With O(cold=stopped) the module cold-migrates only
-        stopped servers. With O(cold=fallback) the module also cold-migrates running servers whose live migration
-        failed. The module stops a running server before the cold migration.
+      - Which servers the module is allowed to cold-migrate with O(live=true). With O(cold=stopped) the module
+        cold-migrates only stopped servers. With O(cold=fallback) the module also cold-migrates running servers whose
+        live migration failed. The module stops a running server before the cold migration.
   partial:
     type: bool
     default: false
-    description: Whether to move some servers even if other servers cannot be moved. The run still fails if any server
-      cannot be moved.
+    description: Whether to move some servers even if other servers cannot be moved. Even with O(partial=true), the run
+      fails if any server cannot be moved.
   enable_after:
     type: bool
     default: false
@@ -135,23 +135,25 @@ options:
     type: bool
     default: true
     description:
-      - Whether to set a server from ERROR to ACTIVE after a failed move. The module sets the state only if the QEMU of
-        the server runs on the host that Nova records, and on no other host. If the module does not set the state, it
-        reports the command that sets the state (SG711).
+      - Whether to reset a server's status from ERROR to ACTIVE after a failed move. The module resets the status only
+        if the server's QEMU process runs on the host that Nova records for the server, and on no other host. If the
+        module does not reset the status, it reports the command that resets the status (SG711).
   probe:
     type: bool
     default: false
     description:
       - Whether the playbook can test connections for this task. Before the first live migration, RV(probe) lists the
         connections to test with C(probe_tcp) of M(stackguard.nova.compute_host_step), by inventory host. After the
-        tests, repeat the task with O(probes). With O(probe=false) the module moves only one server at a time to a
-        destination, until the first server has arrived at this destination.
+        tests, set O(probes) to the results of the tests, and repeat the task. With O(probe=false) the module first
+        moves one server to each destination, and moves further servers to a destination only after the first server has
+        arrived there.
   probes:
     type: list
     elements: dict
     default: []
-    description: Results of the connection tests. Each result is an entry of RV(probe) plus C(error), the outcome of the
-      test. If the connection was not tested, the entry contains C(untried) with the reason, instead of C(error).
+    description: Results of the connection tests. Each result contains the keys of an entry of RV(probe), and the
+      outcome of the test in C(error). If the connection was not tested, the entry contains C(untried) with the reason,
+      instead of C(error).
   prefix:
     type: str
     default: ""
@@ -166,11 +168,12 @@ options:
   nova_api_db_url:
     type: str
     description: URL of Nova's API database. The module needs the URL to read the availability zone pins of servers
-      before Nova release 29. Without the URL, the module does not check the pins.
+      before Nova release 29. Before Nova release 29, the module does not check the pins if O(nova_api_db_url) is not
+      set.
   report_dir:
     type: path
-    description: Directory on the Ansible controller. With O(prefix) the module writes C(report.html) into
-      O(report_dir). In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
+    description: Directory on the Ansible controller for the report. With O(prefix) the module writes C(report.html)
+      into O(report_dir). In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.server_evacuate
@@ -311,7 +314,7 @@ plan:
               description: Where the value is stored.
               type: str
             what:
-              description: The name of the value.
+              description: The name of the changed value.
               type: str
             before:
               description: The value before the step.

@@ -10,7 +10,7 @@ module: server_resize
 short_description: Resize a server within its availability zone
 version_added: 0.1.0
 description:
-  - Nova schedules a resized server like a new server. A server without an availability zone pin may move to a zone that
+  - Nova schedules a resized server like a new server. A server without an availability zone pin can move to a zone that
     differs from the zone of its volumes. This module keeps the server in the zone of its host.
   - O(strategy=auto) does not change the availability zone pin of a server that is already pinned to its zone. If a
     server is not pinned to its zone, O(strategy=auto) pins the server through the API (microversion 2.104, release 34),
@@ -52,7 +52,7 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) resizes the server, or resumes an unfinished run.
-      - V(resume) only resumes an unfinished run, and fails if no resize of the server is open.
+      - V(resume) resumes an unfinished run, and fails if no resize of the server is open.
       - V(status) reports the open operation and the server, and changes nothing.
       - V(rollback) undoes an unfinished run. V(rollback) does not undo a confirmed resize.
   server:
@@ -85,8 +85,8 @@ options:
   server_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait until the resize ends. The module waits at most the same number of seconds
-      for the confirmation of the resize, or for a revert of the resize.
+    description: Number of seconds to wait until the resize ends. For the confirmation or the revert of the resize, the
+      module again waits up to O(server_timeout) seconds.
   nova_api_db_url:
     type: str
     description:
@@ -221,7 +221,7 @@ plan:
               description: Where the value is stored.
               type: str
             what:
-              description: The name of the value.
+              description: The name of the changed value.
               type: str
             before:
               description: The value before the step.

@@ -11,13 +11,13 @@ short_description: Pin servers to their current availability zones
 version_added: 0.1.0
 description:
   - Nova keeps a server in its zone only if the request spec of the server contains the zone. The zone in the request
-    spec is the availability zone pin of the server. A server without an availability zone pin may move to another zone
+    spec is the availability zone pin of the server. A server without an availability zone pin can move to another zone
     at its next resize, migration or evacuation. This module pins each server to its current zone.
-  - The module treats an availability zone pin to a zone without an aggregate as a missing pin, and replaces this pin if
+  - If a server is pinned to a zone without an aggregate, the module treats the pin as missing, and replaces the pin if
     O(nova_api_db_url) is set.
-  - If one server cannot be pinned, the module changes nothing, unless O(partial) is V(true).
-  - In the database the module changes only the zone in the stored request spec, and no other character, by compare and
-    swap on the row. The module writes only while no task of the server is in progress.
+  - If one server cannot be pinned and O(partial) is V(false), the module changes nothing.
+  - In the database the module changes nothing except the zone in the stored request spec, and uses compare and swap on
+    the row. The module writes only while no task of the server is in progress.
   - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -40,8 +40,8 @@ options:
     default: apply
     choices: [apply, resume, status, rollback]
     description:
-      - V(apply) changes availability zone pins, or resumes a killed run of the same task. V(resume) only resumes a
-        killed run, for the servers of the open operation. V(status) reports the open operation, and changes nothing.
+      - V(apply) changes availability zone pins, or resumes a killed run of the same task. V(resume) resumes a killed
+        run, and uses the servers of the open operation. V(status) reports the open operation, and changes nothing.
         V(rollback) restores every availability zone pin that the open operation changed, except pins that another
         process has changed again.
   state:
