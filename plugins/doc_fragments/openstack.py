@@ -52,14 +52,14 @@ options:
     description:
       - The option O(wait) has no effect. The module accepts O(wait) so that you can share one set of defaults
         with C(openstack.cloud).
-      - A task that sets O(wait) gets a warning.
+      - The module prints a warning if a task sets O(wait).
   timeout:
     type: int
     default: 180
     description:
       - The option O(timeout) has no effect. The module accepts O(timeout) so that you can share one set of defaults
         with C(openstack.cloud).
-      - A task that sets O(timeout) gets a warning.
+      - The module prints a warning if a task sets O(timeout).
   api_timeout:
     type: int
     description: Number of seconds to wait for the answer to one API request. Without O(api_timeout), openstacksdk uses

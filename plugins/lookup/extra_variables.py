@@ -26,7 +26,7 @@ options:
     description:
       - Whether to return only the extra variables that have the name of an internal variable. Only the roles of this
         collection set internal variables. The name of an internal variable begins with C(stackguard_) and the first
-        word of a role's name, or is one of the few names that all roles set.
+        word of a role's name, or the variable is one of the few variables that all roles set.
     type: bool
     default: false
 """

@@ -226,7 +226,7 @@ cloud:
       type: list
       elements: str
     routed_subnets:
-      description: With O(hosts), the ports' subnets, but only subnets that belong to a network segment.
+      description: With O(hosts), the subnets of the ports, without subnets that belong to no network segment.
       type: list
       elements: str
     ha_hosts:

@@ -109,8 +109,9 @@ options:
     elements: str
     default: []
     description:
-      - Uuids of the servers whose images the module reads, with watchers and locks. An empty list means all images of
-        the pool. If the list is empty and C(python3-rbd) is missing, the module does not read watchers and locks.
+      - Uuids of servers. The module reads the images of these servers, and the watchers and locks of the images. An
+        empty list means all images of the pool. If the list is empty and C(python3-rbd) is missing, the module does not
+        read watchers and locks.
   rbd_blocklist:
     type: bool
     default: false
@@ -173,8 +174,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether to look for uses of the host's name that a rename does not change. A rename does not change the name in
-        other services (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), in options of nova-compute, in
+      - Whether to look for uses of the host's name that a rename does not change. A rename does not change the host's
+        name in other services (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), in options of nova-compute, in
         cloud-init, and in the certificates of libvirt, QEMU and nova-compute. The module returns the names of options
         but not their values, and only the first certificate of each certificate file.
 seealso:

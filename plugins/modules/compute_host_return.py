@@ -186,8 +186,8 @@ state:
   description:
     - C(planned) in check mode, or C(resumed) in check mode if a run would resume an open operation.
     - C(clear) if the host has no leftovers of an evacuation. C(disks-not-open) if the host has no leftovers, but
-      running domains have disks that this host does not have open (SG517) or that no host could read (SG709). With
-      C(disks-not-open) the run fails.
+      running domains have disks that this host does not have open (SG517) or that no host could read (SG709). The run
+      fails if the state is C(disks-not-open).
     - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
       if the run refused to start, or C(failed) if the run ended before it made a decision.
   returned: always

@@ -62,7 +62,7 @@ options:
     type: path
     default: /var/lib/stackguard
     description:
-      - Directory for journals and for the markers of blocked units.
+      - Directory for journals and for the markers of blocked systemd units.
 seealso:
   - module: stackguard.nova.compute_host_rename
 """

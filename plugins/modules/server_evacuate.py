@@ -199,7 +199,7 @@ options:
   overcommit:
     type: float
     default: 1.0
-    description: Ratio of guest memory to measured memory that the run allows on a destination.
+    description: Maximum ratio of guest memory to measured free memory on a destination.
   target_state:
     type: str
     default: keep

@@ -13,8 +13,8 @@ description:
   - Moves the selected servers, or all servers of a host. The module live-migrates running servers and cold-migrates
     other servers. Each server stays in the zone of its host.
   - The module chooses each destination by the memory that was measured on the hosts. The request to Nova contains the
-    destination, and the scheduler checks the destination. The module never forces the scheduler. A host that the run
-    could not read cannot be a destination.
+    destination, and the scheduler checks the destination. The module never bypasses the checks of Nova's scheduler. A
+    host that the run could not read cannot be a destination.
   - After each move the module verifies the zone of the server, and then confirms a cold migration. If the server is in
     another zone, the module reverts the migration, or reports the server if a revert is not possible.
   - If the module refuses to start, it reports every reason at once and changes nothing. If the move of a server fails,
@@ -23,7 +23,8 @@ description:
     O(enable_after=false), the host stays disabled.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to close an unfinished run. The
     journal is on the host that the task runs on (or is delegated to). The host with the journal receives no
-    credentials. Only one move can be open at a time, because two moves would plan with the same free memory.
+    credentials. Only one move can be open at a time, because the plans of two moves would count the same free memory
+    twice.
   - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -119,7 +120,7 @@ options:
   overcommit:
     type: float
     default: 1.0
-    description: Ratio of guest memory to measured memory that the run allows on a destination.
+    description: Maximum ratio of guest memory to measured free memory on a destination.
   measured_for:
     type: int
     default: 300

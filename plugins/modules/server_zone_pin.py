@@ -155,7 +155,7 @@ changes:
       description: Zone in the request spec of the server; V(null) if the request spec has no zone.
       type: str
     after:
-      description: The zone that the module writes.
+      description: Zone that the module writes into the request spec; V(null) if the module removes the pin.
       type: str
     method:
       description: V(pin_api) or V(pin_db).
