@@ -85,7 +85,11 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         from_hosts=True,
     ),
     Code(
-        "SG103", "compute-id-conflict", BLOCKER, "Copies of the compute_id file on one host disagree.", from_hosts=True
+        "SG103",
+        "compute-id-conflict",
+        BLOCKER,
+        "Copies of the compute_id file on one host contain different uuids.",
+        from_hosts=True,
     ),
     Code(
         "SG104",
@@ -514,7 +518,12 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         from_hosts=True,
     ),
     Code("SG707", "lock-held", BLOCKER, "Another operation has locked this host."),
-    Code("SG708", "ha-automation", WARNING, "Automation could evacuate the host while its service is down."),
+    Code(
+        "SG708",
+        "ha-automation",
+        WARNING,
+        "High-availability automation could evacuate the host while its compute service is down.",
+    ),
     Code("SG709", "evidence-missing", BLOCKER, "Evidence that the operation needs is missing."),
     Code("SG710", "server-not-movable", BLOCKER, "The server's state does not allow a move.", of_server=True),
     Code("SG711", "error-after-move", BLOCKER, "Nova shows ERROR for a server whose QEMU still runs."),

@@ -18,7 +18,7 @@ class LeftAlone(NamePlace):
         "needs no option; the run looks only for services and certificates that use the host's name (SG313, SG314)",
         "the run changes none of these places",
         "nothing to undo",
-        "all places of this row",
+        "all places that this row lists",
     )
     codes = ("SG313", "SG314")
 
