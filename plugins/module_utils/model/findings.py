@@ -85,7 +85,11 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         from_hosts=True,
     ),
     Code(
-        "SG103", "compute-id-conflict", BLOCKER, "Copies of the compute_id file on one host disagree.", from_hosts=True
+        "SG103",
+        "compute-id-conflict",
+        BLOCKER,
+        "Copies of the compute_id file on one host contain different uuids.",
+        from_hosts=True,
     ),
     Code(
         "SG104",
@@ -119,7 +123,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG108",
         "foreign-domain",
         BLOCKER,
-        "A domain runs on a host, but the database shows its instance on another host.",
+        "A libvirt domain runs on a host, but the database shows its instance on another host.",
         absolute=True,
         from_hosts=True,
     ),
@@ -144,7 +148,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG113",
         "restart-would-destroy",
         BLOCKER,
-        "Starting nova-compute now would destroy domains.",
+        "At its next start, nova-compute would destroy libvirt domains.",
         absolute=True,
         from_hosts=True,
     ),
@@ -294,7 +298,9 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         repairable=True,
         since_28=True,
     ),
-    Code("SG231", "pci-device-of-deleted-node", BLOCKER, "A claimed PCI device belongs to a soft-deleted node."),
+    Code(
+        "SG231", "pci-device-of-deleted-node", BLOCKER, "A claimed PCI device belongs to a soft-deleted compute node."
+    ),
     # SG3xx names
     Code("SG301", "half-rename", BLOCKER, "Databases and APIs have different names for one host."),
     Code("SG302", "host-mapping", BLOCKER, "The host mapping of the host is missing or has a stale name."),
@@ -306,10 +312,15 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "The name of a child resource provider does not begin with its compute node's name.",
     ),
     Code("SG305", "network-agent", BLOCKER, "A neutron agent of the host blocks the rename, or has a stale name."),
-    Code("SG306", "port-binding", BLOCKER, "A port is bound to a stale name, or its binding failed."),
+    Code("SG306", "port-binding", BLOCKER, "A port is bound to a stale host name, or its binding failed."),
     Code("SG307", "message-queue", INFO, "RabbitMQ still has a message queue of the host's old name."),
     Code("SG308", "volume-attachment", WARNING, "A volume attachment records a stale host name."),
-    Code("SG309", "migration-record", BLOCKER, "An unfinished migration record has the host's name."),
+    Code(
+        "SG309",
+        "migration-record",
+        BLOCKER,
+        "An unfinished migration record contains a host name that no compute host has.",
+    ),
     Code("SG310", "name-taken", BLOCKER, "The new host name is already in use."),
     Code("SG311", "database-access", BLOCKER, "The database user lacks a grant, or the database cannot be reached."),
     Code("SG312", "shared-configuration", WARNING, "A configuration on the host keeps the old name."),
@@ -346,7 +357,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         BLOCKER,
         "At the next boot Open vSwitch would overwrite the hostname of the chassis.",
     ),
-    Code("SG321", "ovn-hostname", BLOCKER, "The hostname of the chassis differs from Nova's name of the host."),
+    Code("SG321", "ovn-hostname", BLOCKER, "The hostname of the chassis differs from the host's name in Nova."),
     Code(
         "SG322",
         "ovn-half-rename",
@@ -364,7 +375,12 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code(
         "SG326", "ovn-port-updated", WARNING, "A user updated a port during the rename, and the run corrected the port."
     ),
-    Code("SG327", "ovn-not-proven", BLOCKER, "A rename with OVN has not been tested with this kind of port."),
+    Code(
+        "SG327",
+        "ovn-not-proven",
+        BLOCKER,
+        "The host has a port or an agent for which a rename with OVN has not been tested.",
+    ),
     Code("SG328", "ovn-chassis-left-behind", WARNING, "The chassis of an evacuated host is still in OVN."),
     # SG4xx zones
     Code("SG401", "unpinned-server", WARNING, "The server is not pinned to an availability zone."),
@@ -374,7 +390,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         BLOCKER,
         "The server is pinned to a zone without an aggregate, so the pin has no effect.",
     ),
-    Code("SG403", "host-in-two-zones", BLOCKER, "A host is in aggregates of two zones."),
+    Code("SG403", "host-in-two-zones", BLOCKER, "A host is in aggregates of two availability zones."),
     Code("SG404", "server-outside-its-pin", BLOCKER, "The server is outside the zone to which it is pinned."),
     Code("SG405", "volume-zone-mismatch", WARNING, "A volume is in another zone than its server."),
     Code("SG406", "no-candidate-in-zone", BLOCKER, "No host in the server's zone can take the server."),
@@ -383,7 +399,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG408",
         "host-missing-from-placement-aggregate",
         BLOCKER,
-        "Placement and Nova have different hosts in the zone's aggregate.",
+        "Placement and Nova list different hosts in the aggregate of an availability zone.",
     ),
     # SG5xx evacuation and storage
     Code(
@@ -425,9 +441,15 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "The source and a destination use different Ceph pools or clusters.",
         of_destination=True,
     ),
-    Code("SG506", "source-not-fenced", BLOCKER, "No proof shows that the source host is fenced.", of_server=True),
+    Code("SG506", "source-not-fenced", BLOCKER, "The run has no proof that the source host is fenced.", of_server=True),
     Code("SG507", "double-writer", BLOCKER, "Two clients can write to the same disk.", absolute=True, from_hosts=True),
-    Code("SG508", "guard-snapshot-leaked", WARNING, "A guard snapshot was left behind.", from_hosts=True),
+    Code(
+        "SG508",
+        "guard-snapshot-leaked",
+        WARNING,
+        "An operation that is no longer open left a guard snapshot behind.",
+        from_hosts=True,
+    ),
     Code("SG509", "evacuation-not-reaped", BLOCKER, "The host has an evacuation record that is still open."),
     Code("SG510", "service-not-down", BLOCKER, "The compute service of the host is not down."),
     Code("SG511", "port-binding-left-behind", BLOCKER, "A port is still bound to the host that its server left."),
@@ -455,9 +477,12 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     ),
     Code("SG516", "hold-left", WARNING, "A compute service is still disabled for an operation that is no longer open."),
     Code(
-        "SG517", "disk-not-open", BLOCKER, "A domain runs, but no Ceph client on its host has the domain's disk open."
+        "SG517",
+        "disk-not-open",
+        BLOCKER,
+        "A libvirt domain runs, but no Ceph client on its host has the domain's disk open.",
     ),
-    Code("SG518", "ceph-rights", BLOCKER, "The Ceph user may not change the OSD blocklist."),
+    Code("SG518", "ceph-rights", BLOCKER, "The Ceph user has no permission to change the OSD blocklist."),
     Code("SG519", "state-lost", WARNING, "An evacuation loses some of the server's state."),
     Code(
         "SG520",
@@ -493,7 +518,12 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         from_hosts=True,
     ),
     Code("SG707", "lock-held", BLOCKER, "Another operation has locked this host."),
-    Code("SG708", "ha-automation", WARNING, "Automation could evacuate the host while its service is down."),
+    Code(
+        "SG708",
+        "ha-automation",
+        WARNING,
+        "High-availability automation could evacuate the host while its compute service is down.",
+    ),
     Code("SG709", "evidence-missing", BLOCKER, "Evidence that the operation needs is missing."),
     Code("SG710", "server-not-movable", BLOCKER, "The server's state does not allow a move.", of_server=True),
     Code("SG711", "error-after-move", BLOCKER, "Nova shows ERROR for a server whose QEMU still runs."),
@@ -501,7 +531,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG712",
         "database-lock",
         INFO,
-        "The database lock cannot prevent a second run; the lock on the compute host can.",
+        "The database lock cannot prevent two concurrent runs; the lock on the compute host can.",
     ),
 )
 

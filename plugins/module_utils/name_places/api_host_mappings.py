@@ -35,7 +35,7 @@ class HostMappings(NamePlace):
     text = Text(
         "API database, `host_mappings.host`",
         "API database",
-        "the run updates one row, in one transaction with the rows of `aggregate_hosts`",
+        "the run updates one row, in the same transaction as the rows of `aggregate_hosts`",
         "the run restores the old name in the row that the rename changed",
     )
     codes = ("SG302", "SG310")

@@ -37,7 +37,7 @@ class CellInstances(NamePlace):
     text = Text(
         "cell database, `instances.host`, `.node`, and `.launched_on` if it contains the old name",
         "cell database",
-        "the run updates every row of the host, in one transaction with the other tables of the cell",
+        "the run updates every row of the host, in the same transaction as the other tables of the cell",
         "the run restores the old names in the rows that the rename changed. For a guest that Nova evacuated during "
         "the operation, the run keeps the guest's row if you have overridden SG125 for the guest",
         "soft-deleted rows",

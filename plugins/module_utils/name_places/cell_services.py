@@ -29,7 +29,7 @@ class CellServices(NamePlace):
     text = Text(
         "cell database, `services.host` of nova-compute",
         "cell database",
-        "the run updates one row, in one transaction with the other tables of the cell",
+        "the run updates one row, in the same transaction as the other tables of the cell",
         "the run restores the old name in the row that the rename changed",
         "soft-deleted rows, which do not conflict with the new name, because the table's unique keys include `deleted`",
     )

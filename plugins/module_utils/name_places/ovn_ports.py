@@ -26,7 +26,7 @@ class OvnPorts(NamePlace):
         "OVN's northbound and southbound database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
         "in three changes, the run makes the ports request the chassis by its system-id, changes the hostname of the "
         "chassis, and sets the ports and their labels to the new hostname",
-        "the run undoes the three changes in reverse order",
+        "the run undoes the three changes of the rename in reverse order",
         "the name of the chassis (its system-id), which no rename changes",
     )
     codes = ("SG310", "SG318", "SG322")
