@@ -315,7 +315,7 @@ def test_a_repair_says_what_remains(mixed: World, state: State, tmp_path: pathli
     seen = repair_links.apply(run(mixed.options(), State(tmp_path / "other", check_mode=True)), request())
     assert "2 rows would be repaired; 1 wrong link would remain (SG214; 1 with codes" in seen["msg"]
     done = repair_links.apply(run(mixed.options(), state), request())
-    assert "2 rows repaired; 1 wrong link remains (SG214; 1 with codes that this run had to repair)" in done["msg"]
+    assert "2 rows repaired; 1 wrong link remains (SG214; 1 with a code that this run was to repair)" in done["msg"]
     assert (done["remaining"]["asked"], done["incomplete"]) == (1, True)
     again = repair_links.apply(run(mixed.options(), state), request())
     assert (again["changed"], again["incomplete"]) == (False, True)

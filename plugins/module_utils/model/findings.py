@@ -288,7 +288,12 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "An instance without a host still has a node or compute_id.",
         repairable=True,
     ),
-    Code("SG216", "instance-without-node", BLOCKER, "No live compute node has the host and node names of an instance."),
+    Code(
+        "SG216",
+        "instance-without-node",
+        BLOCKER,
+        "No compute node in the database has the host and node names of an instance.",
+    ),
     Code("SG217", "offloaded-with-host", BLOCKER, "A shelved-offloaded instance still has a host."),
     Code(
         "SG221",

@@ -204,7 +204,7 @@ def _chassis(options: Options, host: str) -> t.Tuple[t.Optional[t.Dict[str, Evid
         return None, (Unchecked(CODE, host, f"OVN's databases were not read: {_reason(facts)}"),)
     found = {entry.name: _evidence(facts, entry) for entry in chassis_of(facts, host)}
     if facts.gateways is None:
-        said = f"the run could not read whether the chassis is a gateway of routers: {_reason(facts)}"
+        said = f"the run could not read whether the chassis is a gateway chassis of a router: {_reason(facts)}"
         return found, (Unchecked(CODE, host, said),)
     return found, ()
 

@@ -158,7 +158,7 @@ def notes(about: OvnRenaming) -> t.List[str]:
     found = [tools]
     if about.chassis.name in (about.facts.gateways or []):
         found.append(
-            "OVN: this chassis is a gateway of routers. The name of the chassis stays the same, so no gateway fails "
+            "OVN: this chassis is a gateway chassis of a router. The name of the chassis stays the same, so no gateway fails "
             "over."
         )
     return found

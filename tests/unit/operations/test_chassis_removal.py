@@ -248,7 +248,7 @@ IN_OVN = {
     "additional": ({"port_bindings": [binding("p", additional=[DEAD.uuid])]}, "bound to the chassis or request it: p"),
     "northbound": ({"switch_ports": [switch_port("p", "compute2,compute1")]}, "or request it: p"),
     "northbound by name": ({"switch_ports": [switch_port("p", DEAD.name)]}, "or request it: p"),
-    "gateway": ({"gateways": [DEAD.name]}, "is a gateway of routers"),
+    "gateway": ({"gateways": [DEAD.name]}, "is a gateway chassis of a router"),
     "chassis unread": ({"chassis": None, "unread": [UNREAD]}, "connection refused"),
     "ports unread": ({"port_bindings": None, "unread": [UNREAD]}, "connection refused"),
     "northbound unread": ({"switch_ports": None, "gateways": None, "unread": [UNREAD]}, "connection refused"),

@@ -88,7 +88,7 @@ def _in_ovn(host: str, ovn: OvnFacts) -> t.Optional[str]:
     if ports:
         return f"these ports are bound to the chassis or request it: {_some(ports)}"
     if chassis.name in (ovn.gateways or []):
-        return "the chassis is a gateway of routers"
+        return "the chassis is a gateway chassis of a router"
     return None
 
 

@@ -175,7 +175,7 @@ def last_resort(leaving: t.Sequence[Guest], assignments: Assignments, host: str)
         if guest is not None and assignment.host in guest.avoided:
             evidence = {"host": assignment.host, "the scheduler may refuse this host": guest.avoided[assignment.host]}
             remedy = (
-                "Free resources on a host whose aggregates allow the server. If the scheduler refuses the host that "
+                "Free up resources on a host whose aggregates allow the server. If the scheduler refuses the host that "
                 "the evidence shows, the server stays in ERROR until another host takes it."
             )
             yield finding("SG512", Subject("instance", guest.uuid, guest.name, host), evidence, remedy, WARNING)

@@ -818,7 +818,7 @@ def _look(
         return None, f"the image is in several Ceph clusters: {', '.join(sorted(map(str, seen)))}"
     for images in seen.values():
         return next((image for image in images if image.watchers is not None), images[0]), None
-    return None, "no host that the run has read shows the image, because the image is not in Nova's pool"
+    return None, "the image is not in Nova's pool, so the facts of the hosts do not show whether the image exists"
 
 
 def _client(facts: HostFacts, ceph: str) -> bool:

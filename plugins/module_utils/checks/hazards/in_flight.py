@@ -235,7 +235,7 @@ def _contradiction(signs: t.Sequence[t.Tuple[str, t.Optional[str], t.Optional[re
             "SG705",
             Subject("service", "control plane"),
             {place: [sign, list(found or ())] for place, sign, found in signs},
-            "Finish the upgrade of the databases and the API first, because their releases differ.",
+            "Finish the upgrade of Nova first: the schema of the databases and the API are of different releases.",
         )
 
 

@@ -273,7 +273,7 @@ def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = 
     if not left.wrong and not planned:
         said = ["no known wrong link remains" if unchecked else "no wrong link remains"]
     if left.codes:
-        said[0] += f" ({', '.join(left.codes)}; {left.asked} with codes that this run had to repair)"
+        said[0] += f" ({', '.join(left.codes)}; {left.asked} with a code that this run was to repair)"
     if left.accepted:
         said.append(f"overrides accept {left.accepted} of them")
     if left.in_flight:

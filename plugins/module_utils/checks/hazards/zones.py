@@ -273,7 +273,7 @@ def room(facts: ZoneFacts, server: ApiServer, zone: str, same_host: bool = False
         )
     elif not any(not reasons for reasons in found.values()):
         shown = dict(list(found.items())[:SHOWN])
-        remedy = "Free resources on a host of the server's zone, or add a host. Nothing was moved."
+        remedy = "Free up resources on a host of the server's zone, or add a host. Nothing was moved."
         yield finding("SG406", subject_of(server), {"zone": zone, "hosts": shown}, remedy)
 
 
