@@ -154,7 +154,7 @@ def _databases(asked: Asked, read: DatabasesState, cloud: t.Optional[CloudState]
     for database in read.databases:
         found += _database(asked, database, read.undeclared)
     if read.problem is not None and "api" in names:
-        fix = "let the user read the table cell_mappings (docs/database-grants.md), or set nova_cell_db_urls"
+        fix = "let the database user read the table cell_mappings (docs/database-grants.md), or set nova_cell_db_urls"
         found.append(Result("databases", "cells", "database", FAILED, read.problem, fix))
         found += _unreached("cells", "the cells are not known")
     elif "api" in names and not any(name.startswith("cell:") for name in names):
@@ -476,7 +476,7 @@ def _directory_problem(found: Directory, least_mb: int) -> t.Tuple[str, str]:
     if found.exists and found.uid != found.own_uid:
         return f"{place} belongs to user id {found.uid}, not {found.own_uid}", f"chown -R {found.own_uid} {place}"
     if found.exists and found.mode & 0o077:
-        return f"other users may read {place} (mode {found.mode:04o})", f"chmod 0700 {place}"
+        return f"other users can read {place} (mode {found.mode:04o})", f"chmod 0700 {place}"
     if found.free_mb < least_mb:
         return (
             f"{place} has {found.free_mb} MiB free, but {least_mb} MiB are needed",

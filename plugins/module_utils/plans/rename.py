@@ -727,8 +727,8 @@ def _notes(context: PlanContext) -> t.List[str]:
     notes = [
         *deployment_notes(context),
         (
-            "Do not let a deployment tool reconfigure this host before the tool has the new name: Nova does not "
-            "support a rename."
+            "Do not let a deployment tool reconfigure this host before the tool's variables contain the new name: "
+            "Nova does not support a rename."
         ),
     ]
     if not _looks_into_queues(context):

@@ -248,11 +248,11 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
     ]
     if COUNTED not in then.scope:
         reasons.append(
-            "another version of this collection wrote the earlier report. The earlier report does not list items "
-            "that were only counted"
+            "another version of this collection wrote the earlier report. The earlier report does not show which "
+            "findings were counted but not listed"
         )
     if now.scope["cloud"] is None and not now.scope["stores"]:
-        reasons.append("the cloud is not known: the evidence has neither its name nor its databases")
+        reasons.append("the cloud is not known: the evidence has neither the cloud's name nor the cloud's databases")
     for entry, which in ((now, "this audit"), (then, "the earlier audit")):
         if _gaps(entry):
             reasons.append(f"{which} did not read all sources")

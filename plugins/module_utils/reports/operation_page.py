@@ -395,9 +395,9 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "unguard": ("guards removed", "No image has a guard snapshot of this operation."),
     "end_domains": ("domains ended", "Neither libvirt nor the process table of the host has any of these domains."),
     "unblock": ("blocklist", "For each Ceph cluster, a host that reaches the cluster removed the blocklist entries."),
-    "release": ("service released", "The compute service was read back with the status of the plan."),
+    "release": ("service released", "The compute service was read back, and has the status that the plan sets."),
     "hold": ("host held", "The compute service is disabled with the reason of this operation."),
-    "leave": ("host released", "The compute service has the status of the plan."),
+    "leave": ("host released", "The compute service has the status that the plan sets."),
 }
 
 
@@ -585,7 +585,7 @@ def _afterwards(shown: OperationRun) -> t.Iterator[t.Dict[str, t.Any]]:
     if shown.playbook == "rename_host":
         yield _row(
             "Write the new name into the inventory and the deployment tool before you run Ansible or the deployment "
-            "tool on this host again. Then verify with an audit.",
+            "tool on this host again. Then run an audit to verify the rename.",
             audit_it,
         )
     elif shown.playbook == "evacuate_host":

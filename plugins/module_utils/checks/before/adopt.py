@@ -75,7 +75,7 @@ def _both_directions(bundle: Bundle, request: RenameRequest) -> Items:
         if open_evacuation(row) and row.source_compute in (request.rename_from, request.rename_to):
             remedy = (
                 "Run the playbook return_host for this host first: a guest was evacuated from this host, and its old "
-                "QEMU process may still run here. Start nova-compute only after that."
+                "QEMU process may still run here. Start nova-compute only after return_host has ended."
             )
             yield finding("SG509", migration_subject(row), migration_evidence(row, place), remedy, BLOCKER)
 
@@ -107,12 +107,12 @@ def _found(adoption: Adoption) -> Finding:
         "changes": [place.place for place in adoption.places if place.state != goal],
     }
     if adoption.second_service is not None:
-        evidence["second service, deleted at the end"] = adoption.second_service.uuid
+        evidence["second compute service, which the last step deletes"] = adoption.second_service.uuid
     if adoption.identity_file is not None:
         evidence["compute_id file, corrected"] = adoption.identity_file.path
     remedy = (
         f"No action is needed: this run gives the host the name {adoption.goal.host} in every place. A rollback "
-        "restores what the run found."
+        "restores the state that the run found."
     )
     subject = Subject("host", request.inventory_name, host=request.rename_from)
     return finding("SG131", subject, evidence, remedy, INFO)
@@ -145,7 +145,7 @@ def _network(adoption: Adoption) -> Items:
         remedy = (
             f"Set external_ids:hostname of Open vSwitch to {adoption.source.host}, and wait until neutron shows the "
             "OVN agents of the host under this name. Then run the same command again, because the run changes OVN "
-            "only if all of its names agree."
+            "only if all names of the host in OVN agree."
         )
         places = {place.place: list(place.names) for place in adoption.places if place.place.startswith("neutron")}
         yield finding("SG317", subject, {"part": "names", **places}, remedy)

@@ -141,8 +141,8 @@ def _losses(
         evidence["reset"] = list(reset.needed)
         remedy = (
             "Remove the server's state from evacuate_reset_states to leave the server on the dead host. If "
-            "evacuate_reset_states keeps this state, the run resets the server's state as soon as the run has proof "
-            "that the host is dead."
+            "evacuate_reset_states still contains this state, the run resets the server's state as soon as the run "
+            "has proof that the host is dead."
         )
     yield finding("SG519", Subject("instance", server.id, server.name, server.host), evidence, remedy)
 

@@ -410,6 +410,6 @@ def _not_proven(about: OvnHost, ovn: OvnFacts) -> Items:
             yield finding("SG327", Subject("port", port.id, host=about.old), {"trunk": port.device_owner}, remedy)
     for entry in ovn.switch_ports or []:
         if entry.parent_hostname == about.old:
-            evidence = {"virtual port of a guest": entry.name, "vif_details": "keeps the old host's name"}
+            evidence = {"virtual port of a guest": entry.name, "vif_details": "keeps the old name of the host"}
             text = "No action is needed: neutron writes the port's label again when the port moves to another guest."
             yield finding("SG327", Subject("port", entry.name, host=about.old), evidence, text, WARNING)

@@ -952,7 +952,7 @@ def _grants(case: Case) -> Items:
             yield missing(
                 case,
                 f"grants.{database}.{table}",
-                "the run did not test whether the database user may update these columns",
+                "the run did not test whether the database user has the privilege to update these columns",
             )
 
 

@@ -275,13 +275,13 @@ def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = 
     if left.codes:
         said[0] += f" ({', '.join(left.codes)}; {left.asked} with codes that this run had to repair)"
     if left.accepted:
-        said.append(f"overrides accept {left.accepted} of them")
+        said.append(f"overrides accept {left.accepted} of the wrong links")
     if left.in_flight:
-        said.append(f"{count(left.in_flight, 'instance')} not judged: a task or migration is in progress")
+        said.append(f"{count(left.in_flight, 'instance')} not checked: a task or migration is in progress")
     if left.unread:
         said.append(f"not read: {', '.join(left.unread)}")
     if unchecked:
-        said.append(f"not decided everywhere (see report.json): {', '.join(unchecked)}")
+        said.append(f"checks that the run did not decide for every object (see report.json): {', '.join(unchecked)}")
     return "; ".join(said)
 
 
