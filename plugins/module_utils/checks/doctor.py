@@ -344,7 +344,7 @@ def _version(text: str) -> t.Tuple[int, ...]:
 def _root(result: t.Callable[..., Result], state: HostState) -> Result:
     if state.own_uid == 0:
         return result("root", OK, "the modules run as root")
-    fix = "set ansible_become: true for the group compute, and log in as a user that may become root"
+    fix = "set ansible_become: true for the group compute, and log in as a user that is allowed to become root"
     return result("root", FAILED, f"the modules run as user id {state.own_uid}", fix)
 
 
@@ -407,8 +407,8 @@ def _caps(result: t.Callable[..., Result], asked: Asked, state: HostState) -> Re
         why = "nova.conf was not read" if state.images_type is None else state.why("ceph_caps")
         user = f"client.{state.ceph_user}" if state.ceph_user else "client.USER"
         fix = (
-            "set doctor_ceph_reader to a Ceph user that may read caps, or read the caps on a Ceph node: ceph auth get "
-            f"{user}"
+            "set doctor_ceph_reader to a Ceph user that is allowed to read caps, or read the caps on a Ceph node: "
+            f"ceph auth get {user}"
         )
         return result("ceph_caps", NOT_CHECKED, why, fix)
     may = ceph_caps.blocklisting(state.caps.mon)._asdict()
@@ -472,7 +472,7 @@ def _directory_problem(found: Directory, least_mb: int) -> t.Tuple[str, str]:
     if found.read_only:
         return f"the file system of {place} is read-only", f"mount -o remount,rw {place}, or set another directory"
     if not found.writable:
-        return f"user id {found.own_uid} may not write into {place}", f"as root: {make}"
+        return f"user id {found.own_uid} is not allowed to write into {place}", f"as root: {make}"
     if found.exists and found.uid != found.own_uid:
         return f"{place} belongs to user id {found.uid}, not {found.own_uid}", f"chown -R {found.own_uid} {place}"
     if found.exists and found.mode & 0o077:

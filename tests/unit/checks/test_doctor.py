@@ -373,7 +373,7 @@ def test_caps_are_asked_for_only_by_operations_that_fence_by_the_blocklist():
     [
         ({"is_directory": False}, "is not a directory", "install -d -m 0700"),
         ({"read_only": True, "writable": False}, "is read-only", "remount,rw"),
-        ({"writable": False, "own_uid": 1000}, "may not write", "as root: install -d -m 0700 -o 1000"),
+        ({"writable": False, "own_uid": 1000}, "is not allowed to write", "as root: install -d -m 0700 -o 1000"),
         ({"uid": 1000}, "belongs to user id 1000", "chown"),
         ({"mode": 0o755}, "other users can read", "chmod 0700"),
         ({"free_mb": 99}, "99 MiB free", "df -h"),

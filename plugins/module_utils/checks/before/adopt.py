@@ -151,8 +151,8 @@ def _network(adoption: Adoption) -> Items:
         yield finding("SG317", subject, {"part": "names", **places}, remedy)
     elif adopted_names.needs_neutron_database(adoption):
         remedy = (
-            "Set neutron_db_url: neutron has agents or ports under both names, and only with its database the run can "
-            "give them one name."
+            "Set neutron_db_url: neutron has agents or ports under both names, and the run needs neutron's database "
+            "to give them one name."
         )
         yield finding("SG305", subject, {"goal": adoption.goal.host, "neutron_db_url": "not set"}, remedy)
 

@@ -359,7 +359,7 @@ class _Looking:
                 "SG118",
                 Subject("host", after, host=before),
                 {"name": after, "wrong": ["both names are the same"]},
-                "Set rename_hypervisor_hostname to the name that libvirt reports now, if only libvirt's name changed.",
+                "If only libvirt's name changed, set rename_hypervisor_hostname to the name that libvirt reports now.",
             )
         return Names(before, str(old_node), old_os), Names(after, str(new_node), new_os)
 

@@ -122,7 +122,6 @@ def reach(
             closed.setdefault(dest, told)
         else:
             unknown[source, dest] = (
-                f"{where.address} port {where.port} does not answer, but ssh may be configured to use another port: "
-                f"{entry['error']}"
+                f"{where.address} port {where.port} does not answer, but ssh may use another port: {entry['error']}"
             )
     return Reach(tuple(missing), closed, frozenset(proven), unknown)

@@ -572,7 +572,7 @@ def _other_services(case: Case) -> Items:
         seen.add(uuid)
         evidence = {"read from": place, "binary": binary, "host": host}
         remedy = (
-            f"Move {binary} to another host, because a rename covers nova-compute only. Then delete the {binary} "
+            f"Move {binary} to another host, because a rename covers only nova-compute. Then delete the {binary} "
             f"service of this host: openstack compute service delete {uuid}"
         )
         yield finding("SG301", Subject("service", str(uuid), binary, host), evidence, remedy)
@@ -615,7 +615,7 @@ def _release(case: Case) -> Items:
     elif case.in_place and not set(known) & set(releases.RENAME_IN_PLACE):
         evidence = {"release": list(known), "in place from": min(releases.RENAME_IN_PLACE)}
         remedy = (
-            "Use rename_strategy=drain: this release finds its compute node by name only, so a rename in place "
+            "Use rename_strategy=drain: this Nova release finds a compute node only by its name, so a rename in place "
             "would lose the node."
         )
         yield finding("SG705", case.subject, evidence, remedy)

@@ -199,8 +199,8 @@ class Links:
         """Say why nothing may be written in a cell; None: it may."""
         if self.release(cell) is None:
             return (
-                f"the schema revision {cell.revision} of cell {cell.name} is unknown, so the collection only reads "
-                "this cell (SG705)"
+                f"the schema revision {cell.revision} of cell {cell.name} is unknown, so the collection reads this "
+                "cell, but changes nothing in it (SG705)"
             )
         if cell.services is None or cell.compute_nodes is None:
             return f"services and compute nodes of cell {cell.name} were not read"

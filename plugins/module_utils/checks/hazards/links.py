@@ -50,11 +50,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.wording impo
 #: Whether Nova mends it by itself (compute/resource_tracker.py, 28 to 34: _init_compute_node for service_id,
 #: _ensure_compute_id_for_instances for compute_id).
 _SERVICE_HEALS = (
-    "nova-compute 28 or later on this host repairs the link at its second periodic pass; an older release never does"
+    "nova-compute 28 or later on this host repairs the link at its second periodic pass; earlier releases never "
+    "repair the link"
 )
 _ID_HEALS = (
-    "nova-compute 28 or later on the instance's host repairs the link at its next periodic pass; an older release "
-    "never does"
+    "nova-compute 28 or later on the instance's host repairs the link at its next periodic pass; earlier releases "
+    "never repair the link"
 )
 HEALS: t.Mapping[str, str] = {
     "SG201": _SERVICE_HEALS,

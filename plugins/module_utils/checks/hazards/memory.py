@@ -164,8 +164,8 @@ def _overcommitted(
     if running + coming + request.headroom_mib <= facts.memory.total_mib and request.overcommit <= 1.0:
         return None
     remedy = (
-        "Move some guests of this host to other hosts after the operation: the host may swap, or the OOM killer may "
-        "end guests, once the guests use their full memory."
+        "Move some guests of this host to other hosts after the operation: as soon as the guests use their full "
+        "memory, the host may swap, or the OOM killer may end guests."
     )
     return finding("SG502", Subject("host", host), evidence, remedy)
 
@@ -190,8 +190,8 @@ def crowded(name: str, facts: HostFacts) -> Items:
     }
     if promised > facts.memory.total_mib - pages:
         remedy = (
-            "Move guests away (openstack server migrate --live-migration): the host may swap, or the OOM killer may "
-            "end guests, once the guests use their full memory."
+            "Move guests away (openstack server migrate --live-migration): as soon as the guests use their full "
+            "memory, the host may swap, or the OOM killer may end guests."
         )
         yield finding(
             "SG502",

@@ -467,7 +467,7 @@ def _unguarded(places: t.Sequence[SeenImage], identity: str, home: t.Optional[Ho
     if home is None:
         return "the cluster and the pool of the image are not known"
     if len([entry for entry in places if entry.home is not None]) > 1:
-        return "the image was found in two places"
+        return "the image was found in more than one Ceph pool"
     image = next((entry.image for entry in places if entry.home == home), None)
     if image is None:
         return f"the image was not found in pool {home[1]} of cluster {home[0]}"

@@ -508,7 +508,7 @@ def _ends_too_soon(entries: t.Sequence[BlocklistEntry], host: str, seconds: int,
 
 def _until(entries: t.Sequence[BlocklistEntry], host: str) -> str:
     best = _best(entries, host)
-    return f"{best.address} until {best.until}" if best else "the entry does not exist"
+    return f"{best.address} until {best.until}" if best else "the blocklist entry does not exist"
 
 
 def _moment(until: t.Optional[str]) -> t.Optional[float]:
