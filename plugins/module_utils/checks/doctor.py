@@ -258,7 +258,7 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
     if read.lock is None:
         return result(NOT_CHECKED, read.lock_reason or "the lock was not tested")
     if read.lock.scope == facts.LOCK_EXCLUSIVE:
-        return result(OK, "the lock prevents a second run")
+        return result(OK, "the lock keeps two runs from working at the same time")
     if read.lock.scope == facts.LOCK_LOCAL:
         return result(
             OK, "the lock excludes only runs that use this Galera node (SG712): give every run the URL of the same node"
@@ -415,7 +415,9 @@ def _caps(result: t.Callable[..., Result], asked: Asked, state: HostState) -> Re
     seen = f"{state.caps.entity}: mon '{state.caps.mon}'"
     if any(may[action] is False for action in wanted):
         lacking = " and ".join(action for action in wanted if may[action] is False)
-        return result("ceph_caps", FAILED, f"{seen} may not {lacking} OSD blocklist entries", _caps_fix(state))
+        return result(
+            "ceph_caps", FAILED, f"{seen} is not allowed to {lacking} OSD blocklist entries", _caps_fix(state)
+        )
     if any(may[action] is None for action in wanted):
         return result("ceph_caps", NOT_CHECKED, f"{seen} cannot be parsed, so the user's permissions are not known")
     return result("ceph_caps", OK, f"{seen} may {' and '.join(wanted)} OSD blocklist entries")

@@ -90,7 +90,11 @@ def history(kept: t.Iterable[Kept]) -> History:
             continue
         # The newest counts; of one without a moment it is not known when it was.
         unknown = damaged is not None and damaged_at is None
-        damaged = damaged if unknown else f"the history is damaged: {entry.reason or 'a report has an unknown format'}"
+        damaged = (
+            damaged
+            if unknown
+            else f"the history of audit reports is damaged: {entry.reason or 'a report has an unknown format'}"
+        )
         damaged_at = None if unknown else entry.moment
     return History(tuple(sorted(reports, key=lambda one: one.generated_at)), damaged, damaged_at)
 

@@ -380,7 +380,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
         "The chassis was read back with the new hostname, and no port requests the old hostname.",
     ),
     "host_names": ("canonical name", "The host's names and files were read back, and libvirt reports the new name."),
-    "guests": ("guests unharmed", "The QEMU process, uuid and definition of each guest are as in the plan."),
+    "guests": ("guests unharmed", "The QEMU process, uuid and definition of each guest match the plan."),
     "compute_up": ("service up", "nova-compute started under the new name, with the same node and ids."),
     "agents_alive": ("network agents", "Neutron reports the agents alive under the new name."),
     "no_evacuation": ("no evacuation", "No guest of the host was evacuated during the operation."),

@@ -969,8 +969,9 @@ def _lock(case: Case) -> Items:
     elif databases.lock.scope != LOCK_EXCLUSIVE:
         evidence = {"scope": databases.lock.scope, "reason": databases.lock.reason}
         remedy = (
-            "No action is needed if every run uses this version of the collection: the journal on the host prevents a "
-            "second run. The journal on the host does not stop a run of version 0.1 of the collection."
+            "No action is needed if every run uses this version of the collection: the journal on the host keeps two "
+            "runs from working on the host at the same time. The journal on the host does not stop a run of version "
+            "0.1 of the collection."
         )
         yield finding("SG712", Subject("service", "nova_api", "API database", case.old), evidence, remedy)
 

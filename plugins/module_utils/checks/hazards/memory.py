@@ -49,8 +49,8 @@ _REMEDIES = {
     "SG505": "Give the destination host the same pool and Ceph configuration as the source host.",
     "SG512": "Start and enable another compute host of the server's zone, or free resources on such a host.",
     "SG513": (
-        "Start the dead host again, because the server's disk is on that host, or was lost with it. With an override "
-        "Nova rebuilds the server from its image, and all its data is lost."
+        "Start the dead host again, because the server's disk is on that host, or was lost with it. With an override, "
+        "Nova rebuilds the server from its image, and all data of the server is lost."
     ),
     "SG701": (
         "Set evacuate_reset_states=[task]: the run then resets the tasks of simple requests (such as a reboot or a "
