@@ -296,7 +296,7 @@ def message(found: Answer, report: Json) -> str:
     if found.undecided:
         number = count(len(found.undecided), "unchecked item")
         parts.append(
-            f"The report has {number}, because the audit could not decide every check: {_listed(found.undecided)}."
+            f"The report has {number} ({_listed(found.undecided)}), because the audit could not decide every check."
         )
     if found.unread:
         number = count(len(found.unread), "finding")
