@@ -103,7 +103,10 @@ _NODES = {
     (False, True): "destroyed with all its allocations",
     (False, False): "kept",
 }
-_ORPHANS = {"destroyed with all its allocations": "Deleting orphan", "left, with a warning in the log": "Found orphan"}
+_ORPHANS = {
+    "destroyed with all its allocations": "Deleting orphan",
+    "kept, with a warning in nova-compute's log": "Found orphan",
+}
 
 
 def _nodes(told, seen):
@@ -112,7 +115,7 @@ def _nodes(told, seen):
     changed = {uuid: _NODES.get(tuple(pair)) for uuid, pair in seen["nodes"].items() if pair[0] != pair[1]}
     wanted = {node["uuid"]: node["action"] for node in told["nodes"]}
     for uuid, action in wanted.items():
-        quiet = action in ("kept", "left, with a warning in the log")
+        quiet = action in ("kept", "kept, with a warning in nova-compute's log")
         found = changed.get(uuid) if not quiet else changed.get(uuid, action)
         if found != action:
             result.append(f"node {uuid}: told {action}; it was {found}")

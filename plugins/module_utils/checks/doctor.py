@@ -154,7 +154,7 @@ def _databases(asked: Asked, read: DatabasesState, cloud: t.Optional[CloudState]
     for database in read.databases:
         found += _database(asked, database, read.undeclared)
     if read.problem is not None and "api" in names:
-        fix = "let the user read the table cell_mappings (docs/database-grants.md), or set nova_cell_db_urls"
+        fix = "let the database user read the table cell_mappings (docs/database-grants.md), or set nova_cell_db_urls"
         found.append(Result("databases", "cells", "database", FAILED, read.problem, fix))
         found += _unreached("cells", "the cells are not known")
     elif "api" in names and not any(name.startswith("cell:") for name in names):
@@ -258,7 +258,7 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
     if read.lock is None:
         return result(NOT_CHECKED, read.lock_reason or "the lock was not tested")
     if read.lock.scope == facts.LOCK_EXCLUSIVE:
-        return result(OK, "the lock prevents a second run")
+        return result(OK, "the lock keeps two runs from working at the same time")
     if read.lock.scope == facts.LOCK_LOCAL:
         return result(
             OK, "the lock excludes only runs that use this Galera node (SG712): give every run the URL of the same node"
@@ -344,7 +344,7 @@ def _version(text: str) -> t.Tuple[int, ...]:
 def _root(result: t.Callable[..., Result], state: HostState) -> Result:
     if state.own_uid == 0:
         return result("root", OK, "the modules run as root")
-    fix = "set ansible_become: true for the group compute, and log in as a user that may become root"
+    fix = "set ansible_become: true for the group compute, and log in as a user that is allowed to become root"
     return result("root", FAILED, f"the modules run as user id {state.own_uid}", fix)
 
 
@@ -407,15 +407,17 @@ def _caps(result: t.Callable[..., Result], asked: Asked, state: HostState) -> Re
         why = "nova.conf was not read" if state.images_type is None else state.why("ceph_caps")
         user = f"client.{state.ceph_user}" if state.ceph_user else "client.USER"
         fix = (
-            "set doctor_ceph_reader to a Ceph user that may read caps, or read the caps on a Ceph node: ceph auth get "
-            f"{user}"
+            "set doctor_ceph_reader to a Ceph user that is allowed to read caps, or read the caps on a Ceph node: "
+            f"ceph auth get {user}"
         )
         return result("ceph_caps", NOT_CHECKED, why, fix)
     may = ceph_caps.blocklisting(state.caps.mon)._asdict()
     seen = f"{state.caps.entity}: mon '{state.caps.mon}'"
     if any(may[action] is False for action in wanted):
         lacking = " and ".join(action for action in wanted if may[action] is False)
-        return result("ceph_caps", FAILED, f"{seen} may not {lacking} OSD blocklist entries", _caps_fix(state))
+        return result(
+            "ceph_caps", FAILED, f"{seen} is not allowed to {lacking} OSD blocklist entries", _caps_fix(state)
+        )
     if any(may[action] is None for action in wanted):
         return result("ceph_caps", NOT_CHECKED, f"{seen} cannot be parsed, so the user's permissions are not known")
     return result("ceph_caps", OK, f"{seen} may {' and '.join(wanted)} OSD blocklist entries")
@@ -472,11 +474,11 @@ def _directory_problem(found: Directory, least_mb: int) -> t.Tuple[str, str]:
     if found.read_only:
         return f"the file system of {place} is read-only", f"mount -o remount,rw {place}, or set another directory"
     if not found.writable:
-        return f"user id {found.own_uid} may not write into {place}", f"as root: {make}"
+        return f"user id {found.own_uid} is not allowed to write into {place}", f"as root: {make}"
     if found.exists and found.uid != found.own_uid:
         return f"{place} belongs to user id {found.uid}, not {found.own_uid}", f"chown -R {found.own_uid} {place}"
     if found.exists and found.mode & 0o077:
-        return f"other users may read {place} (mode {found.mode:04o})", f"chmod 0700 {place}"
+        return f"other users can read {place} (mode {found.mode:04o})", f"chmod 0700 {place}"
     if found.free_mb < least_mb:
         return (
             f"{place} has {found.free_mb} MiB free, but {least_mb} MiB are needed",

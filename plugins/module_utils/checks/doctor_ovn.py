@@ -103,8 +103,8 @@ def _reached(result: t.Callable[..., Result], database: OvnDatabaseState) -> Res
     if database.silent:
         silent = "; ".join(f"{member}: {reason}" for member, reason in sorted(database.silent.items()))
         seen = (
-            "the leader answers, but some members do not. A run fails if one of these members is the leader "
-            f"at that time: {silent}"
+            "the leader answers, but some members do not. A run fails if one of these members is the leader during "
+            f"the run: {silent}"
         )
         return result(REACHED, NOT_CHECKED, seen)
     return result(REACHED, OK, database.remote)

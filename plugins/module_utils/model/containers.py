@@ -100,7 +100,10 @@ def why_not(facts: HostFacts, request: RenameRequest, entry: NameSpace) -> t.Opt
     Without a process there is no container that is certain: the engine may have several.
     """
     if request.commands.given:
-        return "Unset rename_stop_command and rename_start_command: the run stops and starts the containers by units."
+        return (
+            "Unset rename_stop_command and rename_start_command: the run stops and starts the containers through their "
+            "systemd units."
+        )
     pids = {f"process {item.pid}": item.program for item in (facts.deployment.processes if facts.deployment else ())}
     program = pids.get(entry.what)
     if program is None:

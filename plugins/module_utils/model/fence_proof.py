@@ -58,9 +58,13 @@ class FenceProof:
         if self.kind not in PROVABLE:
             raise ProofError(f"a fence of kind {self.kind!r} cannot be read back")
         if of_addresses(self.kind) != bool(self.clusters):
-            raise ProofError(f"a proof of kind {self.kind} does not match its Ceph clusters: {sorted(self.clusters)}")
+            raise ProofError(
+                f"a proof of kind {self.kind} is invalid with these Ceph clusters: {sorted(self.clusters)}"
+            )
         if not all(fsid and addresses and all(addresses) for fsid, addresses in self.clusters.items()):
-            raise ProofError("the proof has no address for a Ceph cluster, so this cluster is not fenced")
+            raise ProofError(
+                "the proof has no address for one of its Ceph clusters, so the host is not fenced in that cluster"
+            )
 
     @property
     def covers_machine(self) -> bool:

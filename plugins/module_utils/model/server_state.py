@@ -44,7 +44,8 @@ LOST_TASKS: t.Mapping[str, str] = {
     ),
     **dict.fromkeys(
         ("shelving", "shelving_image_pending_upload", "shelving_image_uploading"),
-        "the owner's shelve request is not executed, and its image is incomplete: delete this image in Glance",
+        "the owner's shelve request is not executed, and the image of this request is incomplete: delete the image in "
+        "Glance",
     ),
 }
 
@@ -179,8 +180,8 @@ def losses(server: ApiServer, about: EvacuationFacts, target_state: str = "keep"
     if encrypted:
         names = ", ".join(sorted(encrypted))
         found.append(
-            "the server starts only if the user of this run may read the keys of the server's encrypted volumes: "
-            f"{names}"
+            "the server starts only if the user of this run is allowed to read the keys of the server's encrypted "
+            f"volumes: {names}"
         )
     return found
 

@@ -15,10 +15,11 @@ class LeftAlone(NamePlace):
     text = Text(
         "`instance_faults`, `instance_actions_events`, `task_log`, stored `request_specs`, connectors of volume "
         "attachments; DNS, certificates, ssh's `known_hosts`, monitoring, `/etc/hosts` of other hosts",
-        "needs no option; the run looks only for services and certificates that use the host's name (SG313, SG314)",
+        "no option changes these places; the run reports only services and certificates that use the host's name "
+        "(SG313, SG314)",
         "the run changes none of these places",
         "nothing to undo",
-        "all places that this row lists",
+        "all of these places keep the old name",
     )
     codes = ("SG313", "SG314")
 

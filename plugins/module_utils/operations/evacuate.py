@@ -717,8 +717,8 @@ class Evacuation:
         )
         if self.scratch.none_left:
             remedy = (
-                f"No server is left on {self.host}, so the run has only read the fence back. End the operation with "
-                f"{self.run.variable('action')}=abort."
+                f"No server is left on {self.host}, so the run read the fence back, and did nothing else. End the "
+                f"operation with {self.run.variable('action')}=abort."
             )
         elif not self.scratch.act:
             remedy = (

@@ -230,9 +230,9 @@ def _remedy(name: str, alive: t.Optional[bool]) -> str:
     if alive:
         return (
             "Do not delete the chassis while neutron shows it as alive. Run openstack network agent list again every "
-            "minute: neutron needs about two minutes to notice a dead chassis, and only checks while a user lists the "
-            "agents. If the agent stays alive, the host is back, or another machine has its name. Find out which "
-            "machine has the host's name."
+            "minute: neutron needs about two minutes to notice a dead chassis, and checks its agents only when a user "
+            "lists them. If the agent stays alive, the host is back, or another machine uses the host's name. Find out "
+            "which machine has the host's name."
         )
     delete = (
         "If the host will not come back, verify that the machine is dead and that no port is bound to the chassis, "

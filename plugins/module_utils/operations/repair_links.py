@@ -244,8 +244,8 @@ def _not_guaranteed(run: RepairRun, plan: t.Sequence[Wrong]) -> t.List[str]:
     names = sorted({f"cell:{wrong.cell.name}" for wrong in plan})
     return [
         f"{name} is a Galera cluster, where a lock is valid on one node only. Before a repaired link is committed, "
-        "another node of the cluster can delete or rename the target of the link. For this reason the run reads each "
-        "target again after the commit."
+        "another node of the cluster can delete or rename the target of the link. After the commit, the run reads the "
+        "target of each repaired link again."
         for name in names
         if link_rows.is_cluster(nova.url_of(run.options, name))
     ]

@@ -483,7 +483,7 @@ class HostReturn:
                 continue
             if step.name == plans.RELEASE and judged.decision.clearing.held_until_start is not None:
                 raise Stopped(
-                    "the run can no longer release the compute service, because nova-compute must first start and "
+                    "the run can no longer release the compute service, because nova-compute must start first, and "
                     "complete the records of another evacuation. End this operation with "
                     f"{self.run.variable('action')}={lifecycle.ABORT}"
                 )

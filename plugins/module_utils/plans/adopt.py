@@ -117,12 +117,12 @@ def _second_aside(adoption: Adoption, name: str) -> t.List[Step]:
         label = f"second compute node {node.uuid}"
         rows.append(RowChange(where, "compute_nodes", "id", node.id, guard, after, label))
     params = {"database": where, "rows": [dataclasses.asdict(row) for row in rows]}
-    title = "put the second compute service aside"
+    title = "give a temporary name to the second compute service"
     steps = [Step("second_aside", title, CONTROLLER, "rows_aside", params, row_changes(rows))]
     providers = _second_providers(adoption, name)
     if providers:
         changes = [Change(f"resource provider {row['uuid']}", "name", row["before"], row["after"]) for row in providers]
-        title = f"put {count(len(providers), 'resource provider')} of the second compute node aside"
+        title = f"give a temporary name to {count(len(providers), 'resource provider')} of the second compute node"
         steps.append(Step("providers_aside", title, CONTROLLER, "providers_aside", {"providers": providers}, changes))
     return steps
 
@@ -263,7 +263,7 @@ def _rows(step: Step, tables: t.Mapping[str, t.Sequence[t.Any]], database: str) 
         rows.append(RowChange(**{**plain, "before": before}))
     moved = [row for row in rows if any(row.before[column] != value for column, value in row.after.items())]
     params = {**step.params, "rows": [dataclasses.asdict(row) for row in rows]}
-    title = f"update {database}: {count(len(moved), 'row')} with another name than the goal, of {len(rows)}"
+    title = f"update {database}: {count(len(moved), 'row')} to change, {len(rows) - len(moved)} already correct"
     return dataclasses.replace(step, title=title, params=params, changes=row_changes(moved))
 
 
@@ -379,14 +379,14 @@ def _notes(adoption: Adoption) -> t.List[str]:
     states = "; ".join(f"{place.place}: {place.state}" for place in adoption.places)
     notes = [
         (
-            f"The host was already renamed, in part or everywhere. The run gives it the name {adoption.goal.host} in "
+            f"The host was already renamed in some or all places. The run writes the name {adoption.goal.host} in "
             f"every place. A rollback restores the state that the run found: {states}."
         )
     ]
     if adoption.second_service is not None:
         notes.append(
-            f"The last step deletes compute service {adoption.second_service.uuid}, which a start of nova-compute "
-            "under another name made. A rollback after this step does not restore this service."
+            f"The last step deletes compute service {adoption.second_service.uuid}: nova-compute created this service "
+            "when it started under another name. A rollback after this step does not restore this service."
         )
     return notes
 

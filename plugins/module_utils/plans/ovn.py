@@ -158,8 +158,8 @@ def notes(about: OvnRenaming) -> t.List[str]:
     found = [tools]
     if about.chassis.name in (about.facts.gateways or []):
         found.append(
-            "OVN: this chassis is a gateway chassis of a router. The name of the chassis stays the same, so no gateway fails "
-            "over."
+            "OVN: this chassis is a gateway chassis of a router. The name of the chassis stays the same, so no gateway "
+            "fails over."
         )
     return found
 
@@ -187,7 +187,7 @@ def _ports_by_chassis(about: OvnRenaming) -> Step:
     bound = [binding.logical_port for binding in about.facts.port_bindings or [] if _is_bound(about, binding)]
     params = {**about.params, "ports": [port.name for port in about.ports], "bound": sorted(bound)}
     changes = [Change(f"OVN port {port.name}", "requested-chassis", about.old, name) for port in about.ports]
-    title = f"OVN: let {count(len(about.ports), 'port')} request the chassis by its name"
+    title = f"OVN: let {count(len(about.ports), 'port')} request the chassis by its system-id"
     return Step("ovn_ports_by_chassis", title, CONTROLLER, "ovn_ports_by_chassis", params, changes)
 
 

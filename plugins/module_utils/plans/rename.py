@@ -520,8 +520,8 @@ def _ports_can_follow(context: PlanContext) -> None:
     if found and context.before.host != context.after.host:
         raise PlanError(
             f"use rename_strategy=drain: these ports are on routed provider networks: {', '.join(sorted(found))}. "
-            "Neutron maps the segments of such a network to a host name only after an agent with this name reports. "
-            "An override of SG306 does not help"
+            "Neutron maps the segments of a routed provider network to a host name only after an agent with this name "
+            "reports. An override of SG306 does not help"
         )
 
 
@@ -727,8 +727,8 @@ def _notes(context: PlanContext) -> t.List[str]:
     notes = [
         *deployment_notes(context),
         (
-            "Do not let a deployment tool reconfigure this host before the tool has the new name: Nova does not "
-            "support a rename."
+            "Do not let a deployment tool reconfigure this host before the tool's variables contain the new name: "
+            "Nova does not support a rename."
         ),
     ]
     if not _looks_into_queues(context):

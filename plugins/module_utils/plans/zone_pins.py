@@ -124,8 +124,8 @@ def _wanted(
     held = zones.constraint(before, known)
     if held not in (None, zone) or request.zone not in (None, zone):
         remedy = (
-            "Move the server into the zone first, or unpin the server first: an availability zone pin only keeps a "
-            "server in its current zone."
+            "Move the server into the zone first, or unpin the server first: an availability zone pin can keep a "
+            "server in its current zone, but cannot move a server into another zone."
         )
         return finding("SG404", subject, {**evidence, "wanted": request.zone or zone}, remedy)
     return zone

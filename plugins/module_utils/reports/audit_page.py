@@ -327,8 +327,8 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
         )
     else:
         words = (
-            f"If any one host of {zone.name} is lost, the other hosts have room for its guests, except for "
-            f"{named}{more}"
+            f"If any one host of {zone.name} is lost, the other hosts have room for its guests, unless the lost host "
+            f"is one of these: {named}{more}"
         )
     return (
         f"{words}. The run did not read {count(len(unread), 'host')}, so the effect of a loss of "
@@ -373,7 +373,10 @@ def room_words(host: capacity_outlook.HostOutlook) -> str:
 _FIXES: t.Sequence[t.Tuple[str, str]] = (
     (
         r"not (asked|requested)|no earlier record was asked",
-        "This run did not request these facts. To read them, set audit_sources, audit_definitions or audit_ceph.",
+        (
+            "This run did not request these facts. To request more facts, set audit_sources, audit_definitions or "
+            "audit_ceph."
+        ),
     ),
     (r"definitions", "Run with audit_definitions: true, and let Ansible become root on the hosts."),
     (
@@ -386,8 +389,8 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
     (
         r"OSD blocklist|Ceph was not read|watchers|snapshots",
         (
-            "Set audit_ceph: true, and let one host of each Ceph cluster read Ceph as a user that may list images and "
-            "the blocklist."
+            "Set audit_ceph: true, and let one host of each Ceph cluster read Ceph as a Ceph user that is allowed to "
+            "list images and the blocklist."
         ),
     ),
     (

@@ -90,7 +90,11 @@ def history(kept: t.Iterable[Kept]) -> History:
             continue
         # The newest counts; of one without a moment it is not known when it was.
         unknown = damaged is not None and damaged_at is None
-        damaged = damaged if unknown else f"the history is damaged: {entry.reason or 'a report has an unknown format'}"
+        damaged = (
+            damaged
+            if unknown
+            else f"the history of audit reports is damaged: {entry.reason or 'a report has an unknown format'}"
+        )
         damaged_at = None if unknown else entry.moment
     return History(tuple(sorted(reports, key=lambda one: one.generated_at)), damaged, damaged_at)
 
@@ -248,11 +252,11 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
     ]
     if COUNTED not in then.scope:
         reasons.append(
-            "another version of this collection wrote the earlier report. The earlier report does not list items "
-            "that were only counted"
+            "another version of this collection wrote the earlier report. The earlier report does not show which "
+            "findings were counted but not listed"
         )
     if now.scope["cloud"] is None and not now.scope["stores"]:
-        reasons.append("the cloud is not known: the evidence has neither its name nor its databases")
+        reasons.append("the cloud is not known: the evidence has neither the cloud's name nor the cloud's databases")
     for entry, which in ((now, "this audit"), (then, "the earlier audit")):
         if _gaps(entry):
             reasons.append(f"{which} did not read all sources")

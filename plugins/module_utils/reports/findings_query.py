@@ -295,17 +295,19 @@ def message(found: Answer, report: Json) -> str:
     parts = [f"The query selects {what} from the report of {report['generated_at']} (verdict {report['verdict']})."]
     if found.undecided:
         number = count(len(found.undecided), "unchecked item")
-        parts.append(f"The report has {number} ({_listed(found.undecided)}), which the audit did not decide.")
+        parts.append(
+            f"The report has {number} ({_listed(found.undecided)}), because the audit could not decide every check."
+        )
     if found.unread:
         number = count(len(found.unread), "finding")
         parts.append(
-            f"The report has {number} about facts that the audit could not read ({_listed(found.unread)}), so checks "
-            "may be undecided."
+            f"The report has {number} about facts that the audit could not read ({_listed(found.unread)}), so the "
+            "audit may not have decided every check."
         )
     if found.unnamed:
         parts.append(
-            f"The report has no finding about {', '.join(found.unnamed)}. A report does not list hosts without "
-            "findings, so check the names."
+            f"The report has no finding about {', '.join(found.unnamed)}. Check the names: a report lists only hosts "
+            "with findings, so the report cannot show whether a host without findings exists."
         )
     return " ".join(_printable(part) for part in parts)
 

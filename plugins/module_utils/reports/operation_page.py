@@ -380,7 +380,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
         "The chassis was read back with the new hostname, and no port requests the old hostname.",
     ),
     "host_names": ("canonical name", "The host's names and files were read back, and libvirt reports the new name."),
-    "guests": ("guests unharmed", "The QEMU process, uuid and definition of each guest are as in the plan."),
+    "guests": ("guests unharmed", "The QEMU process, uuid and definition of each guest match the plan."),
     "compute_up": ("service up", "nova-compute started under the new name, with the same node and ids."),
     "agents_alive": ("network agents", "Neutron reports the agents alive under the new name."),
     "no_evacuation": ("no evacuation", "No guest of the host was evacuated during the operation."),
@@ -395,9 +395,9 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "unguard": ("guards removed", "No image has a guard snapshot of this operation."),
     "end_domains": ("domains ended", "Neither libvirt nor the process table of the host has any of these domains."),
     "unblock": ("blocklist", "For each Ceph cluster, a host that reaches the cluster removed the blocklist entries."),
-    "release": ("service released", "The compute service was read back with the status of the plan."),
+    "release": ("service released", "The compute service was read back, and has the status that the plan sets."),
     "hold": ("host held", "The compute service is disabled with the reason of this operation."),
-    "leave": ("host released", "The compute service has the status of the plan."),
+    "leave": ("host released", "The compute service has the status that the plan sets."),
 }
 
 
@@ -585,7 +585,7 @@ def _afterwards(shown: OperationRun) -> t.Iterator[t.Dict[str, t.Any]]:
     if shown.playbook == "rename_host":
         yield _row(
             "Write the new name into the inventory and the deployment tool before you run Ansible or the deployment "
-            "tool on this host again. Then verify with an audit.",
+            "tool on this host again. Then run an audit to verify the rename.",
             audit_it,
         )
     elif shown.playbook == "evacuate_host":

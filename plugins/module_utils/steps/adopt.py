@@ -138,8 +138,8 @@ class RemoveSecond:
             strange = [uuid for number, uuid in gone if node is None or number != node["id"]]
             if strange:
                 raise StepError(
-                    f"compute service {service['uuid']} is not deleted: Nova would delete these compute nodes with "
-                    f"it: {', '.join(strange)}"
+                    f"compute service {service['uuid']} is not deleted: Nova would also delete these compute nodes: "
+                    f"{', '.join(strange)}"
                 )
             used = (
                 row_sets.instances_of_node(url, node["id"] if params["by_id"] else None, params["name"]) if node else 0

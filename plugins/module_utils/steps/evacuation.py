@@ -219,7 +219,9 @@ class Evacuator:
             self._blind += 1
             if self._blind > BLIND_LOOKS:
                 raise
-            self.remark(f"Nova does not answer ({error}). The evacuations that the run has already requested continue")
+            self.remark(
+                f"Nova does not answer ({error}). Nova continues the evacuations that the run has already requested"
+            )
             return None
         self._blind = 0
         return seen

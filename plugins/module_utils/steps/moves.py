@@ -281,7 +281,7 @@ class ZoneMover(Mover):
                 raise
             if self.blind == 1:
                 self.systems.remark(
-                    f"{guest.name}: {error}. The migration that the run has already requested continues"
+                    f"{guest.name}: {error}. Nova continues the migration that the run has already requested"
                 )
             return False
         self.blind = 0

@@ -712,7 +712,8 @@ class ComputeUp:
                 )
             self._quiet_from, self._quiet_since = now["mark"], self.systems.monotonic()
             self.systems.remark(
-                f"nova-compute logged: {self._transient}. The run waits for an update without this error"
+                f"nova-compute logged: {self._transient}. The run waits until nova-compute updates its resources "
+                "without this error"
             )
         for needle in self.REFUSALS:
             if needle in found:
@@ -720,7 +721,7 @@ class ComputeUp:
         if verified in found:
             proofs["log"] = "log: nova-compute verified its compute node"
         elif determined in found:
-            proofs["log"] = "log: nova-compute determined its compute node, no refusal"
+            proofs["log"] = "log: nova-compute determined its compute node, and logged no refusal"
 
 
 class Audit:

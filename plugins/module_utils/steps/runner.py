@@ -177,9 +177,9 @@ class Runner:
         unknown = sorted({step.action for step in plan.steps if step.where != HOST} - set(self.actions))
         if unknown:
             raise StepError(
-                f"another version of this collection began operation {plan.operation_id}. This version does not know "
-                f"these steps of the operation: {', '.join(unknown)}. Nothing was changed. Use the other version of "
-                "the collection to end the operation"
+                f"another version of this collection began operation {plan.operation_id}. This version of the "
+                f"collection does not know these steps of the operation: {', '.join(unknown)}. Nothing was changed. "
+                "Use the other version of the collection to end the operation"
             )
         return plan
 

@@ -355,7 +355,7 @@ def test_a_part_of_a_host(part, changes, state, fix):
 
 def test_caps_that_do_not_let_entries_be_removed_are_completed_and_nothing_is_lost():
     found = host_part("ceph_caps", caps=CephCaps("client.nova", "profile rbd", "profile rbd pool=vms", "profile rbd"))
-    assert found.state == FAILED and "may not remove OSD blocklist entries" in found.seen
+    assert found.state == FAILED and "is not allowed to remove OSD blocklist entries" in found.seen
     assert found.fix == (
         'on a Ceph node: ceph auth caps client.nova mon \'profile rbd, allow command "osd blocklist" with '
         "blocklistop=rm' osd 'profile rbd pool=vms' mgr 'profile rbd'"
@@ -373,9 +373,9 @@ def test_caps_are_asked_for_only_by_operations_that_fence_by_the_blocklist():
     [
         ({"is_directory": False}, "is not a directory", "install -d -m 0700"),
         ({"read_only": True, "writable": False}, "is read-only", "remount,rw"),
-        ({"writable": False, "own_uid": 1000}, "may not write", "as root: install -d -m 0700 -o 1000"),
+        ({"writable": False, "own_uid": 1000}, "is not allowed to write", "as root: install -d -m 0700 -o 1000"),
         ({"uid": 1000}, "belongs to user id 1000", "chown"),
-        ({"mode": 0o755}, "other users may read", "chmod 0700"),
+        ({"mode": 0o755}, "other users can read", "chmod 0700"),
         ({"free_mb": 99}, "99 MiB free", "df -h"),
     ],
 )

@@ -91,7 +91,7 @@ def test_no_more_unpinned_servers_than_one_can_read_are_listed_and_the_rest_is_c
     checked = audit.check(some.bundle, at_most=2)
     assert len([item for item in checked.findings if item.code == "SG401"]) == 2
     assert [item.reason for item in checked.unchecked if item.code == "SG401"] == [
-        "4 more of this kind were found, but are not listed"
+        "4 more findings of this kind exist, but are not listed"
     ]
 
 

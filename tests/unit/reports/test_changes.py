@@ -172,7 +172,7 @@ def test_what_was_only_counted_is_doubt():
 
 def test_the_words_of_a_reason_decide_nothing():
     then, now = audit.as_earlier(judged(lost(1))), audit.as_earlier(judged(lost(1), LATER))
-    entry = {"code": "SG201", "object": "all", "reason": "5 more of this kind were found, but are not listed"}
+    entry = {"code": "SG201", "object": "all", "reason": "5 more findings of this kind exist, but are not listed"}
     then, now = (
         dataclasses.replace(one, report={**one.report, "unchecked": [*one.report["unchecked"], entry]})
         for one in (then, now)
@@ -186,8 +186,8 @@ def test_a_report_that_does_not_say_what_was_only_counted_excuses_nothing():
     found = changes.changes(now, changes.History((dataclasses.replace(then, scope=older),)))
     (why,) = found.because
     assert why == (
-        "another version of this collection wrote the earlier report. The earlier report does not list items that were "
-        "only counted"
+        "another version of this collection wrote the earlier report. The earlier report does not show which findings "
+        "were counted but not listed"
     )
     assert found.new_blockers == 0
     assert audit.fails("block", "new_blocker", found)

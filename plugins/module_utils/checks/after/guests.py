@@ -70,8 +70,8 @@ def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, stri
         evidence = {"before": old["state"], "now": there.state, **since}
         why = "the host rebooted" if rebooted else "the guest shut down, or a person stopped it on the host"
         remedy = (
-            "Start the guest once nova-compute runs, unless the owner wants the guest to stay off: openstack server "
-            f"start {there.uuid}"
+            "Start the guest as soon as nova-compute runs, unless the owner wants the guest to stay off: openstack "
+            f"server start {there.uuid}"
         )
         yield _finding(subject, {**evidence, "why": why}, remedy, strict=False)
         return
@@ -113,7 +113,7 @@ def _lost(uuid: str, pid: int, there: t.Optional[Domain], facts: HostFacts) -> t
     remedy = (
         f"Find out why libvirt does not show QEMU process {pid}. The QEMU process still runs and writes the guest's "
         "disks. A start of the guest in Nova would start a second QEMU on the same disks. End the QEMU process only "
-        "if the guest may be off."
+        "if the owner accepts that the guest is off."
     )
     return finding(CODE, subject, evidence, remedy, BLOCKER)
 

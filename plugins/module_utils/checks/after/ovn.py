@@ -20,8 +20,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import N
 
 _BACK = "Do not restart anything on the host. Check the evidence, then run rename_host with rename_action=rollback."
 _UNUSED = (
-    "Nothing to do: OVN binds no port of this kind by the name. neutron writes the new name with its next update of "
-    "the port."
+    "No action is needed: OVN does not use the host name to bind a port of this kind. At its next update of the port, "
+    "neutron writes the new name."
 )
 Params = t.Mapping[str, t.Any]
 

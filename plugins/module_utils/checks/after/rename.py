@@ -111,8 +111,8 @@ def deleted_since(bundle: Bundle, expected: RenamedHost, checked: Checked) -> Ch
     }
     remedy = (
         "Run virsh list --all after running_deleted_instance_poll_interval seconds: nova-compute destroys this "
-        "domain, unless running_deleted_instance_action is noop or log. If virsh list still shows the domain after "
-        "that time, destroy and undefine it (virsh destroy, virsh undefine)."
+        "domain, unless running_deleted_instance_action is noop or log. If nova-compute does not destroy the domain, "
+        "destroy and undefine it (virsh destroy, virsh undefine)."
     )
     return Checked(
         tuple(

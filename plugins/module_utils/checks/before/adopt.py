@@ -111,12 +111,12 @@ def _found(adoption: Adoption) -> Finding:
         "changes": [place.place for place in adoption.places if place.state != goal],
     }
     if adoption.second_service is not None:
-        evidence["second service, deleted at the end"] = adoption.second_service.uuid
+        evidence["second compute service, which the last step deletes"] = adoption.second_service.uuid
     if adoption.identity_file is not None:
         evidence["compute_id file, corrected"] = adoption.identity_file.path
     remedy = (
         f"No action is needed: this run gives the host the name {adoption.goal.host} in every place. A rollback "
-        "restores what the run found."
+        "restores the state that the run found."
     )
     subject = Subject("host", request.inventory_name, host=request.rename_from)
     return finding("SG131", subject, evidence, remedy, INFO)
@@ -149,14 +149,14 @@ def _network(adoption: Adoption) -> Items:
         remedy = (
             f"Set external_ids:hostname of Open vSwitch to {adoption.source.host}, and wait until neutron shows the "
             "OVN agents of the host under this name. Then run the same command again, because the run changes OVN "
-            "only if all of its names agree."
+            "only if all names of the host in OVN agree."
         )
         places = {place.place: list(place.names) for place in adoption.places if place.place.startswith("neutron")}
         yield finding("SG317", subject, {"part": "names", **places}, remedy)
     elif adopted_names.needs_neutron_database(adoption):
         remedy = (
-            "Set neutron_db_url: neutron has agents or ports under both names, and only with its database the run can "
-            "give them one name."
+            "Set neutron_db_url: neutron has agents or ports under both names, and the run needs neutron's database "
+            "to give them one name."
         )
         yield finding("SG305", subject, {"goal": adoption.goal.host, "neutron_db_url": "not set"}, remedy)
 

@@ -151,7 +151,9 @@ class _Looking:
 
     def _unread(self, part: str) -> Item:
         subject = Subject("host", f"{self.request.inventory_name}:{part}", part, self.request.rename_from)
-        remedy = "Fix the cause that the report shows for this part, then run the same command again."
+        remedy = (
+            "Fix the reason why the run could not read this part of the host's facts, then run the same command again."
+        )
         return finding("SG709", subject, {"part": part, "reason": "not read"}, remedy)
 
     def _refuse(self, code: str, subject: Subject, evidence: t.Dict[str, t.Any], remedy: str) -> t.NoReturn:
@@ -182,7 +184,7 @@ class _Looking:
         if not found:
             remedy = (
                 "Set rename_from to the name that the host had, and rename_to to the name that it has now: no compute "
-                "node has one of these names."
+                "node has either of these names."
             )
             self._refuse("SG119", self.subject, {"searched for": list(self.names), "compute_id": uuid}, remedy)
         if len(found) == 1:
@@ -322,8 +324,8 @@ class _Looking:
             self._refuse("SG205", self.subject, evidence, remedy)
         if second_service is None or second.service_id not in (None, second_service.id):
             remedy = (
-                "Start no service. Delete the second compute node with its own service, because only Nova can delete "
-                "a compute node, and it does so with the service."
+                "Start no service. Delete the compute service of the second compute node: Nova deletes a compute node "
+                "only together with its compute service."
             )
             self._refuse("SG205", self.subject, {**evidence, "its service": second.service_id}, remedy)
 
@@ -355,14 +357,14 @@ class _Looking:
                 "SG118",
                 Subject("host", after, host=before),
                 {"name": after, "wrong": [str(error)]},
-                "Set rename_hypervisor_hostname to the name that libvirt has under the new name.",
+                "Set rename_hypervisor_hostname to the name that libvirt reports after the rename.",
             )
         if before == after and old_node == new_node:
             self._refuse(
                 "SG118",
                 Subject("host", after, host=before),
                 {"name": after, "wrong": ["both names are the same"]},
-                "Set rename_hypervisor_hostname to the name that libvirt reports now, if only libvirt's name changed.",
+                "If only libvirt's name changed, set rename_hypervisor_hostname to the name that libvirt reports now.",
             )
         return Names(before, str(old_node), old_os), Names(after, str(new_node), new_os)
 

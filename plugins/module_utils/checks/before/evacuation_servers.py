@@ -141,8 +141,8 @@ def _losses(
         evidence["reset"] = list(reset.needed)
         remedy = (
             "Remove the server's state from evacuate_reset_states to leave the server on the dead host. If "
-            "evacuate_reset_states keeps this state, the run resets the server's state as soon as the run has proof "
-            "that the host is dead."
+            "evacuate_reset_states still contains this state, the run resets the server's state as soon as the run "
+            "has proof that the host is dead."
         )
     yield finding("SG519", Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
@@ -215,8 +215,8 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
             )
             if ended:
                 remedy = (
-                    "Verify that Masakari does not start another recovery of this host: its most recent recovery has "
-                    "ended, and servers are still on the host."
+                    "Verify that Masakari starts no other recovery of this host. Masakari has ended its last recovery, but "
+                    "servers are still on the host."
                 )
             evidence = {"disabled_reason": reason}
             yield finding("SG708", subject, evidence, remedy, INFO if ended else BLOCKER)

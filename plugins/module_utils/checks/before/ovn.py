@@ -241,8 +241,8 @@ def _system_id(about: OvnHost) -> Items:
         remedy = (
             "Set the system-id in the deployment tool's variables for this host (kolla-ansible: "
             f"openvswitch_system_id: {own}, openvswitch_hostname: {about.new}), then override this finding. If the "
-            "variables lack the system-id, the next run of the tool writes another system-id, and the chassis fails "
-            "after the next restart of ovn-controller."
+            "variables lack the system-id, the next run of the deployment tool writes another system-id, and the "
+            "chassis fails after the next restart of ovn-controller."
         )
         yield finding("SG319", about.subject, evidence, remedy)
 
@@ -290,7 +290,7 @@ def _encap(about: OvnHost, chassis: t.Sequence[OvnChassis]) -> Items:
             evidence = {"chassis": other.name, "hostname": other.hostname, "address": shared}
             remedy = (
                 "Verify that the host of the other chassis no longer exists, then delete that chassis: openstack "
-                f"network agent delete {other.name}. In OVN, a tunnel address can belong to one chassis only."
+                f"network agent delete {other.name}. In OVN, a tunnel address can belong to only one chassis."
             )
             yield finding("SG323", about.subject, evidence, remedy)
 
@@ -306,8 +306,8 @@ def _rbac(about: OvnHost, ovn: OvnFacts) -> Items:
         evidence = {"ovn_sb_connection": ovn.southbound, "role": roles[shared[0]], "port": shared[0]}
         remedy = (
             "Set ovn_sb_connection to a southbound database port that has no role, or to the database's unix "
-            "socket. On a port with a role such as ovn-controller, neither ovn-controller nor the run may write the "
-            "hostname of the chassis, and every transaction of ovn-controller fails."
+            "socket. On a port with a role such as ovn-controller, neither ovn-controller nor the run is allowed to "
+            "write the hostname of the chassis, and every transaction of ovn-controller fails."
         )
         yield finding("SG325", about.subject, evidence, remedy)
 
@@ -410,6 +410,6 @@ def _not_proven(about: OvnHost, ovn: OvnFacts) -> Items:
             yield finding("SG327", Subject("port", port.id, host=about.old), {"trunk": port.device_owner}, remedy)
     for entry in ovn.switch_ports or []:
         if entry.parent_hostname == about.old:
-            evidence = {"virtual port of a guest": entry.name, "vif_details": "keeps the old host's name"}
+            evidence = {"virtual port of a guest": entry.name, "vif_details": "keeps the old name of the host"}
             text = "No action is needed: neutron writes the port's label again when the port moves to another guest."
             yield finding("SG327", Subject("port", entry.name, host=about.old), evidence, text, WARNING)

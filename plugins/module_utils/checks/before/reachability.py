@@ -66,11 +66,11 @@ def endpoint(source: t.Optional[NovaConf], dest: t.Optional[NovaConf], name: str
     C(live_migration_scheme), C(tcp) by default.
     """
     if source is None:
-        return "nova.conf of the source was not read"
+        return "nova.conf of the source host was not read"
     if dest is None:
-        return "nova.conf of the destination was not read"
+        return "nova.conf of the destination host was not read"
     if source.virt_type not in ("kvm", "qemu"):
-        return f"[libvirt] virt_type of the source is {source.virt_type or 'not read'}"
+        return f"[libvirt] virt_type of the source host is {source.virt_type or 'not read'}"
     address = dest.live_migration_inbound_addr or name
     if ":" in address:
         address = f"[{address}]"
@@ -79,7 +79,7 @@ def endpoint(source: t.Optional[NovaConf], dest: t.Optional[NovaConf], name: str
         parts = urllib.parse.urlsplit(template % address)
         host, port = parts.hostname, parts.port
     except (TypeError, ValueError):
-        return "[libvirt] live_migration_uri of the source cannot be parsed"
+        return "[libvirt] live_migration_uri of the source host cannot be parsed"
     # libvirt takes TLS where a remote URI names no transport.
     transport = parts.scheme.partition("+")[2] or "tls"
     if not host or transport not in PORTS:
@@ -122,7 +122,6 @@ def reach(
             closed.setdefault(dest, told)
         else:
             unknown[source, dest] = (
-                f"{where.address} port {where.port} does not answer, but ssh may be configured to use another port: "
-                f"{entry['error']}"
+                f"{where.address} port {where.port} does not answer, but ssh may use another port: {entry['error']}"
             )
     return Reach(tuple(missing), closed, frozenset(proven), unknown)

@@ -572,7 +572,7 @@ def _other_services(case: Case) -> Items:
         seen.add(uuid)
         evidence = {"read from": place, "binary": binary, "host": host}
         remedy = (
-            f"Move {binary} to another host, because a rename covers nova-compute only. Then delete the {binary} "
+            f"Move {binary} to another host, because a rename covers only nova-compute. Then delete the {binary} "
             f"service of this host: openstack compute service delete {uuid}"
         )
         yield finding("SG301", Subject("service", str(uuid), binary, host), evidence, remedy)
@@ -615,7 +615,7 @@ def _release(case: Case) -> Items:
     elif case.in_place and not set(known) & set(releases.RENAME_IN_PLACE):
         evidence = {"release": list(known), "in place from": min(releases.RENAME_IN_PLACE)}
         remedy = (
-            "Use rename_strategy=drain: this release finds its compute node by name only, so a rename in place "
+            "Use rename_strategy=drain: this Nova release finds a compute node only by its name, so a rename in place "
             "would lose the node."
         )
         yield finding("SG705", case.subject, evidence, remedy)
@@ -952,7 +952,7 @@ def _grants(case: Case) -> Items:
             yield missing(
                 case,
                 f"grants.{database}.{table}",
-                "the run did not test whether the database user may update these columns",
+                "the run did not test whether the database user has the privilege to update these columns",
             )
 
 
@@ -969,8 +969,9 @@ def _lock(case: Case) -> Items:
     elif databases.lock.scope != LOCK_EXCLUSIVE:
         evidence = {"scope": databases.lock.scope, "reason": databases.lock.reason}
         remedy = (
-            "No action is needed if every run uses this version of the collection: the journal on the host prevents a "
-            "second run. The journal on the host does not stop a run of version 0.1 of the collection."
+            "No action is needed if every run uses this version of the collection: the journal on the host keeps two "
+            "runs from working on the host at the same time. The journal on the host does not stop a run of version "
+            "0.1 of the collection."
         )
         yield finding("SG712", Subject("service", "nova_api", "API database", case.old), evidence, remedy)
 

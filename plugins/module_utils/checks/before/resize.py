@@ -89,7 +89,7 @@ def _not_by_api(offered: t.Optional[str], pin: t.Optional[str]) -> t.Optional[st
     if not by_api(offered):
         return f"this Nova offers microversion {offered}, but an availability zone pin through the API needs {PIN_API}"
     if pin is not None:
-        return f"the pin to {pin} has no effect, and the API could not restore this pin after the resize"
+        return f"the pin to {pin} has no effect, and the API cannot set this pin again after the resize"
     return None
 
 

@@ -252,7 +252,9 @@ def _unread_ceph(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.
         return [f"the Ceph cluster of {request.inventory_name}: {why}"]
     view = _views(bundle, request).get(place)
     if view is None:
-        return [f"Ceph cluster {place[0]}, pool {place[1]}: no other host that the run has read has access"]
+        return [
+            f"Ceph cluster {place[0]}, pool {place[1]}: the run has read no other host that has access to this pool"
+        ]
     reasons = {entry.part: entry.reason for entry in view.rbd.unread}
     return [
         f"Ceph's {part}, read through {view.name}: {reasons.get(part, 'not read')}"
@@ -763,8 +765,8 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
         if dead:
             evidence = {"domain": [domain.name, domain.state], "watchers": dead}
             remedy = (
-                "Run a hard reboot of the server once nova-compute runs on this host, because the server's disk does "
-                f"not work until then: openstack server reboot --hard {domain.uuid}"
+                "Run a hard reboot of the server as soon as nova-compute runs on this host, because the server's disk "
+                f"does not work until then: openstack server reboot --hard {domain.uuid}"
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
 

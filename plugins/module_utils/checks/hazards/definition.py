@@ -124,8 +124,8 @@ def since(before: GuestDefinition, guest: GuestDefinition, subject: Subject) -> 
         yield finding("SG604", subject, {**times, "machine type": [old.machine_type, now.machine_type]}, _KNOW)
     if old.cpu != now.cpu:
         remedy = (
-            "Set cpu_models to a CPU model that all hosts of the zone support. Software that is bound to the "
-            "processor may notice the change."
+            "Set cpu_models to a CPU model that all hosts of the zone support. Software in the guest that depends on "
+            "the processor model may notice the change."
         )
         yield finding("SG605", subject, {**times, "cpu": [old.cpu, now.cpu]}, remedy)
 

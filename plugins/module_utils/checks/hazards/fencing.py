@@ -243,7 +243,7 @@ def _none(
 ) -> t.Iterator[Finding]:
     if guests and not any(allowed.values()):
         seen = {fsid: candidates(known, fsid) for fsid in sorted(allowed)}
-        evidence = {NOTHING: [], "clusters with disks of the host's servers": sorted(allowed)}
+        evidence = {NOTHING: [], "Ceph clusters with disks of the host's servers": sorted(allowed)}
         evidence.update({f"seen in {fsid}": found for fsid, found in seen.items() if found})
         remedy = f"{_NAME_THEM} {_OTHER_FENCE}"
         yield finding("SG506", Subject("host", request.host), evidence, remedy)
@@ -292,7 +292,10 @@ def _not_covered(
         if entry.fsid is None:
             return "the id of the disk's cluster was not read"
         if not own.get(entry.fsid):
-            lacking = f"no listed address belongs to a client of this host in cluster {entry.fsid}"
+            lacking = (
+                "of the addresses for the blocklist, none belongs to a client of this host in Ceph cluster "
+                f"{entry.fsid}"
+            )
             seen = candidates(known, entry.fsid)
             return (
                 f"{lacking}; addresses seen: {', '.join(seen)}; set the address that belongs to the host"
@@ -304,7 +307,8 @@ def _not_covered(
         for client in clients.of_image(entry, guest.uuid):
             if known.is_own(client) and client.ip not in own[entry.fsid]:
                 return (
-                    f"the disk's {client.kind} at {client.address} belongs to this host, but the address is not listed"
+                    f"the disk's {client.kind} at {client.address} belongs to this host, but the address is not one "
+                    "of those that the run puts on the blocklist"
                 )
             # A running server's lock is its QEMU's: the host may reach Ceph from an address that is not known.
             writes = client.kind == clients.WATCHER or guest.status != "SHUTOFF"

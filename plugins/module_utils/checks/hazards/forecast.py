@@ -269,7 +269,7 @@ DUPLICATE = "_init_compute_node"
 CREATED = "created"
 UNDELETED = "undeleted"
 ORPHANED = "destroyed with all its allocations"
-WARNED = "left, with a warning in the log"
+WARNED = "kept, with a warning in nova-compute's log"
 KEPT = "kept"
 
 STARTS, REFUSES, UNKNOWN = "starts", "refuses", "unknown"

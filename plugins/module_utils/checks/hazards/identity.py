@@ -267,8 +267,8 @@ def duplicates(index: Index) -> Items:
                 host_subject(facts),
                 {"identity": kind, "value": value, "also on": others},
                 (
-                    f"Leave one of these hosts unchanged, and give each other host its own {kind} before "
-                    "nova-compute starts on that host."
+                    f"Leave one of these hosts unchanged, and give every other host its own {kind} before "
+                    "nova-compute starts there."
                 ),
             )
 
@@ -417,8 +417,8 @@ def service_without_node(cell: CellFacts, row: ServiceRow) -> Item:
         "SG116",
         Subject("service", row.uuid or str(row.id), host=row.host),
         {"read from": f"cell {cell.name}", "service id": row.id, "host": row.host},
-        "Check whether this host has a compute node under another name (an unfinished rename). If the host has no "
-        "other compute node, start nova-compute on the host of this service.",
+        "Check whether the host of this service has a compute node under another name (an unfinished rename). If the "
+        "host has no compute node under any name, start nova-compute on the host.",
     )
 
 

@@ -222,8 +222,8 @@ def release(index: Index) -> Items:
                 "SG705",
                 Subject("service", place),
                 {"found": sign, "releases known": list(releases.KNOWN)},
-                "Use a version of this collection that knows this release before you change anything. This version of "
-                "the collection only reads from a Nova release that it does not know.",
+                "Use a version of this collection that knows this release before you change anything. If this version "
+                "of the collection does not know a Nova release, it reads from this Nova, but changes nothing.",
             )
     yield from _contradiction(signs)
 
@@ -256,8 +256,8 @@ def host_release(index: Index, facts: HostFacts, severity: str) -> Items:
             yield _unknown(facts, seen)
         elif package is not None and package not in running:
             remedy = (
-                "Restart nova-compute first, so that nova-compute runs the installed release (or install the "
-                "release that runs)."
+                "Restart nova-compute first, so that nova-compute runs the installed release (or install the release "
+                "that nova-compute runs now)."
             )
             yield finding("SG705", host_subject(facts), seen, remedy, severity)
         if schema is not None and package is not None and package > max(schema):

@@ -200,8 +200,8 @@ def holds(index: Index) -> Items:
             "journal": "none was found" if record is None else f"closed, {record.state}",
         }
         remedy = (
-            "Run return_host for the host once the host is back. If the host never comes back, delete its compute "
-            f"service. To find the service: openstack compute service list --host {host}"
+            "Run return_host for the host as soon as the host is back. If the host never comes back, delete its "
+            f"compute service. To find the service: openstack compute service list --host {host}"
             if kind == EVACUATE
             else (
                 "Verify that no run of this operation is active on another Ansible controller, then run openstack "

@@ -199,8 +199,8 @@ class Links:
         """Say why nothing may be written in a cell; None: it may."""
         if self.release(cell) is None:
             return (
-                f"the schema revision {cell.revision} of cell {cell.name} is unknown, so the collection only reads "
-                "this cell (SG705)"
+                f"the schema revision {cell.revision} of cell {cell.name} is unknown, so the collection reads this "
+                "cell, but changes nothing in it (SG705)"
             )
         if cell.services is None or cell.compute_nodes is None:
             return f"services and compute nodes of cell {cell.name} were not read"
@@ -503,8 +503,8 @@ class Links:
             witness = self.witness(node)
             if witness is None or witness.domains is None:
                 return uncertain(
-                    f"the instance's host is not proven: the domains of {node.host} were not read, or libvirt on that "
-                    "host reports a name that is not the node's name"
+                    f"the instance's host is not proven: the domains of {node.host} were not read, or the libvirt of "
+                    "this host reports a name that differs from the compute node's name"
                 )
         places = self.running_on(row.uuid)
         if len(places) != 1:
@@ -514,15 +514,15 @@ class Links:
     def _by_place(self, row: LinkInstance, linked: ComputeNodeRow, named: ComputeNodeRow, place: HostFacts) -> Verdict:
         seen = f"the instance's domain runs on {place.inventory_name}"
         if place is self.witness(named):
-            why = f"{seen}, not on {linked.host}: the host and node names are correct, and the id is wrong"
+            why = f"{seen}, not on {linked.host}: the host and node names are correct, and compute_id is wrong"
             return Verdict({"compute_id": named.id}, why, _node_premise(named))
         if place is self.witness(linked):
-            why = f"{seen}, not on {named.host}: the id is correct, and the host and node names are wrong"
+            why = f"{seen}, not on {named.host}: compute_id is correct, and the host and node names are wrong"
             after = {"host": linked.host, "node": linked.hypervisor_hostname}
             return Verdict(after, why, _node_premise(linked))
         return uncertain(
-            f"the instance's domain runs on {place.inventory_name}, but neither the id nor the host and node names "
-            "lead to this host"
+            f"the instance's domain runs on {place.inventory_name}, but neither compute_id nor the host and node "
+            "names of the instance lead to this host"
         )
 
     def _no_host(self, wrong: Wrong) -> Verdict:

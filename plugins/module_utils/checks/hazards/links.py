@@ -50,11 +50,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.wording impo
 #: Whether Nova mends it by itself (compute/resource_tracker.py, 28 to 34: _init_compute_node for service_id,
 #: _ensure_compute_id_for_instances for compute_id).
 _SERVICE_HEALS = (
-    "nova-compute 28 or later on this host repairs the link at its second periodic pass; an older release never does"
+    "nova-compute 28 or later on this host repairs the link at its second periodic pass; earlier releases never "
+    "repair the link"
 )
 _ID_HEALS = (
-    "nova-compute 28 or later on the instance's host repairs the link at its next periodic pass; an older release "
-    "never does"
+    "nova-compute 28 or later on the instance's host repairs the link at its next periodic pass; earlier releases "
+    "never repair the link"
 )
 HEALS: t.Mapping[str, str] = {
     "SG201": _SERVICE_HEALS,
@@ -275,13 +276,13 @@ def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = 
     if left.codes:
         said[0] += f" ({', '.join(left.codes)}; {left.asked} with a code that this run was to repair)"
     if left.accepted:
-        said.append(f"overrides accept {left.accepted} of them")
+        said.append(f"overrides accept {left.accepted} of the wrong links")
     if left.in_flight:
-        said.append(f"{count(left.in_flight, 'instance')} not judged: a task or migration is in progress")
+        said.append(f"{count(left.in_flight, 'instance')} not checked: a task or migration is in progress")
     if left.unread:
         said.append(f"not read: {', '.join(left.unread)}")
     if unchecked:
-        said.append(f"not decided everywhere (see report.json): {', '.join(unchecked)}")
+        said.append(f"checks that the run did not decide for every object (see report.json): {', '.join(unchecked)}")
     return "; ".join(said)
 
 

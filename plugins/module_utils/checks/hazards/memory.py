@@ -46,16 +46,16 @@ _REMEDIES = {
         "Find the missing image first (another pool, or the trash: rbd trash ls). Without the missing image, one "
         "failed start of the server deletes all images of the server."
     ),
-    "SG505": "Give the destination the pool and the Ceph configuration that the source has.",
+    "SG505": "Give the destination host the same pool and Ceph configuration as the source host.",
     "SG512": "Start and enable another compute host of the server's zone, or free resources on such a host.",
     "SG513": (
-        "Start the dead host again, because the server's disk is on that host, or was lost with it. With an override "
-        "Nova rebuilds the server from its image, and all its data is lost."
+        "Start the dead host again, because the server's disk is on that host, or was lost with it. With an override, "
+        "Nova rebuilds the server from its image, and all data of the server is lost."
     ),
     "SG701": (
-        "Set evacuate_reset_states=[task]: the run then resets tasks of simple requests once it has proof that the "
-        "host is dead. On a dead host most tasks never end. The run never resets the task of an evacuation, migration "
-        "or deletion: see SG702."
+        "Set evacuate_reset_states=[task]: the run then resets the tasks of simple requests (such as a reboot or a "
+        "stop) as soon as it has proof that the host is dead. On a dead host most tasks never end. The run never "
+        "resets the task of an evacuation, migration or deletion: see SG702."
     ),
     "SG709": (
         "Make sure that the run can read the items that the evidence lists as not read, then run "
@@ -164,8 +164,8 @@ def _overcommitted(
     if running + coming + request.headroom_mib <= facts.memory.total_mib and request.overcommit <= 1.0:
         return None
     remedy = (
-        "Move some guests of this host to other hosts after the operation: the host may swap, or the OOM killer may "
-        "end guests, once the guests use their full memory."
+        "Move some guests of this host to other hosts after the operation: as soon as the guests use their full "
+        "memory, the host may swap, or the OOM killer may end guests."
     )
     return finding("SG502", Subject("host", host), evidence, remedy)
 
@@ -190,8 +190,8 @@ def crowded(name: str, facts: HostFacts) -> Items:
     }
     if promised > facts.memory.total_mib - pages:
         remedy = (
-            "Move guests away (openstack server migrate --live-migration): the host may swap, or the OOM killer may "
-            "end guests, once the guests use their full memory."
+            "Move guests away (openstack server migrate --live-migration): as soon as the guests use their full "
+            "memory, the host may swap, or the OOM killer may end guests."
         )
         yield finding(
             "SG502",

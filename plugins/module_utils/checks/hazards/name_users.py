@@ -41,7 +41,7 @@ CONSEQUENCES = {
     "ceph-osd": Consequence(
         BLOCKER,
         "at its next start each OSD moves to a CRUSH bucket of the new name, outside the failure domains of the "
-        "old bucket: data moves through the whole cluster. Under another name, cephadm no longer manages the host",
+        "old bucket: data moves through the whole cluster. After the rename, cephadm no longer manages the host",
         "Move the OSDs away, or set osd_crush_update_on_start=false and rename the bucket during the rename (ceph osd "
         "crush rename-bucket). If cephadm manages the host, remove the host from cephadm and add it under the new "
         "name.",
@@ -54,7 +54,7 @@ CONSEQUENCES = {
     ),
     "ceph": Consequence(
         WARNING,
-        "the names of Ceph daemons contain the host's name, and cephadm no longer manages the host under another name",
+        "the names of Ceph daemons contain the host's name, and cephadm no longer manages the host under its new name",
         "Remove the Ceph daemons before the rename, and create them again after the rename. If cephadm manages the "
         "host, add the host under the new name.",
     ),
@@ -68,8 +68,8 @@ CONSEQUENCES = {
     "galera": Consequence(
         BLOCKER,
         "a Galera member has the host's name unless wsrep_node_name is set. Galera's list of donors and the cluster's "
-        "address list use the member's name. If the cluster does not find the member's name, the next start of the "
-        "member copies the whole database or fails",
+        "address list use the member's name. If the Galera cluster does not find the member's name, the member copies "
+        "the whole database at its next start, or fails to start",
         "Set wsrep_node_name and list the members by address, or take the member out of the cluster first.",
     ),
     "pacemaker": Consequence(
@@ -106,7 +106,8 @@ CONSEQUENCES = {
             "the ceilometer agent asks Nova for the instances of its own host name: until it restarts, the agent "
             "finds no instances"
         ),
-        "Restart the service after the rename; correct host= if its configuration sets it.",
+        "Restart the service after the rename. If the configuration of the service sets host=, correct this value "
+        "first.",
     ),
     "cyborg": Consequence(
         WARNING,
@@ -173,7 +174,8 @@ def _options(subject: Subject, options: t.Sequence[str]) -> Items:
         evidence = {
             "options of nova-compute with the old name": list(options),
             "consequence": (
-                "these options keep the old name: live migrations and consoles fail once DNS no longer has that name"
+                "these options keep the old name: live migrations and consoles fail as soon as DNS no longer has the "
+                "old name"
             ),
         }
         remedy = "Set these options to an address or to the new name. A restart of nova-compute applies the change."

@@ -55,8 +55,8 @@ def _remedy(queue: Queue) -> str:
             "another name."
         )
     return (
-        f"Run rabbitmqctl delete_queue {queue.name} to delete the queue with its messages. The messages are "
-        "requests for an earlier host of that name, and nova-compute would execute them at its first start."
+        f"Run rabbitmqctl delete_queue {queue.name} to delete the queue with its messages. The messages are requests "
+        "for an earlier host with the same name, and nova-compute would execute them at its first start."
     )
 
 
@@ -99,8 +99,8 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
 def left(name: str, why: str) -> Finding:
     """SG307: a queue of a name that the host no longer bears was not removed."""
     remedy = (
-        f"Delete the queue if it has no consumers: rabbitmqctl delete_queue {name}. If the queue stays, the next "
-        "host with this name executes its messages."
+        f"Delete the queue if it has no consumers: rabbitmqctl delete_queue {name}. If the queue stays, the next host "
+        "with this name executes the messages in the queue."
     )
     return finding("SG307", Subject("host", name), {"queue": name, "why it was left": why}, remedy, WARNING)
 

@@ -38,7 +38,7 @@ STARTED_AND_OFF = "started, and powered off again"
 REBOOTED = "rebooted hard"
 REBOOTED_SOFTLY = "rebooted"
 UNPAUSED = "unpaused"
-REVERTED = "rolled back to before its unfinished resize"
+REVERTED = "rolled back to its state before the unfinished resize"
 ABORTED = "kept here, and its live migration aborted"
 LEFT = "left as it is"
 
@@ -178,7 +178,7 @@ def _carried_on(task: t.Optional[str], around: RecoveryContext) -> t.Optional[Re
     if task == "powering-on":
         return Recovery(REBOOTED if around.runs else STARTED, REDRIVEN)
     if task == "resize_migrating":
-        note = "if its migration record and the snapshot nova-resize exist (the run did not read them)"
+        note = "if the server's migration record and its snapshot nova-resize exist (the run did not read them)"
         return Recovery(REVERTED, REDRIVEN, note)
     if task == "migrating" and around.migrating:
         return Recovery(ABORTED, REDRIVEN)

@@ -148,15 +148,16 @@ def _finding(
         "domains": len(facts.domains) if facts.domains is not None else None,
     }
     remedy = (
-        f"Run rename_host with -e '{options} rename_action=adopt'. With rename_adopt=forward, every place gets the "
-        f"name {last if others else libvirt}. With rename_adopt=back, every place gets the name "
+        f"Run rename_host with -e '{options} rename_action=adopt'. With rename_adopt=forward, the run writes in every "
+        f"place the name {last if others else libvirt}. With rename_adopt=back, the run writes in every place the name "
         f"{first if others else node.hypervisor_hostname}. Until then, keep nova-compute stopped (systemctl mask "
         "nova-compute), and evacuate no guest of this host, because its guests may still run."
     )
     if len(others) > 1:
         remedy = (
-            "Correct the places with a third name first. Then run rename_host with rename_action=adopt. Until then, "
-            "keep nova-compute stopped (systemctl mask nova-compute), and evacuate no guest of this host."
+            "First correct each place that has a third name (the evidence shows all names). Then run rename_host with "
+            "rename_action=adopt. Until then, keep nova-compute stopped (systemctl mask nova-compute), and evacuate "
+            "no guest of this host."
         )
         evidence["names"] = [first, *others]
     return finding("SG131", Subject("host", facts.inventory_name, host=str(node.host)), evidence, remedy)

@@ -467,7 +467,7 @@ def _unguarded(places: t.Sequence[SeenImage], identity: str, home: t.Optional[Ho
     if home is None:
         return "the cluster and the pool of the image are not known"
     if len([entry for entry in places if entry.home is not None]) > 1:
-        return "the image was found in two places"
+        return "the image was found in more than one Ceph pool"
     image = next((entry.image for entry in places if entry.home == home), None)
     if image is None:
         return f"the image was not found in pool {home[1]} of cluster {home[0]}"
@@ -547,8 +547,8 @@ def unchanged(
                 "image": name,
             }
             remedy = (
-                "Start a host that reaches this cluster and pool, then run the same command again: until then, the "
-                "run does not evacuate the server."
+                "Start a host that reaches this Ceph cluster and this pool, then run the same command again: until "
+                "then, the run does not evacuate the server."
             )
             yield finding("SG709", Subject("instance", before.uuid), unread, remedy)
             continue
@@ -579,7 +579,7 @@ def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool) -> Ite
             "SG709",
             subject,
             {"not read": "the server's disks and domains on the destination"},
-            "Make sure that the run can read the destination, then run the same command again.",
+            "Make sure that the run can read the destination host, then run the same command again.",
         )
         return
     for name, identity in sorted(before.ids.items()):
@@ -640,7 +640,7 @@ def _elsewhere(bundle: Bundle, name: str, found: RbdImage, host: str, facts: Hos
             "SG709",
             Subject("image", name, host=host),
             evidence,
-            "Make sure that the run can read the destination, then run the same command again.",
+            "Make sure that the run can read the destination host, then run the same command again.",
         )
     elif at != host:
         hosts = [at] if at is not None else []
@@ -664,7 +664,7 @@ def _landed_image(
             "SG709",
             subject,
             {"not read": f"watchers of {name}"},
-            "Make sure that the run can read the destination, then run the same command again.",
+            "Make sure that the run can read the destination host, then run the same command again.",
         )
         return
     addresses = [watcher.address for watcher in found.watchers]

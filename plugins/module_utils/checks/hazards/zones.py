@@ -98,7 +98,7 @@ def hosts(facts: ZoneFacts, only: t.Optional[t.Container[str]] = None) -> Items:
     for host, zones in sorted(zones_by_host(facts.aggregates).items()):
         if len(zones) > 1 and (only is None or any(zone in only for zone in zones)):
             names = sorted(item.name for item in facts.aggregates if item.availability_zone and host in item.hosts)
-            remedy = "Remove the host from the aggregates of all zones but one: openstack aggregate remove host."
+            remedy = "Remove the host from the aggregates of all zones except one: openstack aggregate remove host."
             yield finding("SG403", Subject("host", host), {"zones": zones, "aggregates": names}, remedy)
     for aggregate in facts.aggregates:
         if aggregate.availability_zone and (only is None or aggregate.availability_zone in only):
@@ -220,8 +220,8 @@ def volumes(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = No
     }
     if apart and zone is not None:
         remedy = (
-            "Move the volume or the server, so that both are in one zone: with [cinder] cross_az_attach=false "
-            "Nova refuses to attach these volumes."
+            "Move the volume or the server, so that both are in one zone: with [cinder] cross_az_attach=false, Nova "
+            "refuses to attach a volume of another zone."
         )
         yield finding("SG405", subject_of(server), {"zone of its host": zone, "volumes": apart}, remedy)
 
@@ -253,7 +253,7 @@ def _reasons(
     service: ApiService, server: ApiServer, nodes: t.Sequence[str], offered: t.Container[str], same_host: bool
 ) -> t.Iterator[str]:
     if service.host == server.host and not same_host:
-        yield "the server is on this host, and Nova resizes to another host unless allow_resize_to_same_host is set"
+        yield "the server is already on this host, and a resize on the same host needs allow_resize_to_same_host"
     if service.state != "up" or service.forced_down:
         yield "the host's compute service is down"
     if service.status != "enabled":

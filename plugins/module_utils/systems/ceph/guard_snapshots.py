@@ -148,7 +148,7 @@ def guard(
     snapshot = f"{PREFIX}{operation_id}"
     named = images or {}
     if not instances and not named:
-        raise CephError("both servers and images are empty. Name the servers or images to guard")
+        raise CephError("the options servers and images are both empty. Set at least one of the two options")
     before = _images(ceph, instances, named)
     _refuse_unexpected(before, named)
     missing = [image for image in before if not _has(image, snapshot)]
@@ -188,10 +188,11 @@ def _made(
     for image in before:
         seen = after.get(image.name)
         if seen is None:
-            problems.setdefault(image.name, "the image no longer exists, so other software deletes disks")
+            problems.setdefault(image.name, "the image no longer exists, so other software must have deleted it")
         elif image.id is not None and seen.id is not None and seen.id != image.id:
             problems.setdefault(
-                image.name, "the image was replaced after the run had read it, so other software deletes disks"
+                image.name,
+                "the image was replaced after the run had read it, so other software must have deleted the old image",
             )
         elif not _has(seen, snapshot):
             problems.setdefault(image.name, "the snapshot does not exist after the run made it")
@@ -507,7 +508,7 @@ def _ends_too_soon(entries: t.Sequence[BlocklistEntry], host: str, seconds: int,
 
 def _until(entries: t.Sequence[BlocklistEntry], host: str) -> str:
     best = _best(entries, host)
-    return f"{best.address} until {best.until}" if best else "the entry does not exist"
+    return f"{best.address} until {best.until}" if best else "the blocklist entry does not exist"
 
 
 def _moment(until: t.Optional[str]) -> t.Optional[float]:
@@ -530,9 +531,10 @@ def _unblock(ceph: Ceph, entry: BlocklistEntry) -> None:
             raise
         word = "blacklist" if "blacklist" in str(error) else "blocklist"
         raise CephError(
-            f"{error}. This Ceph user may not remove addresses from the blocklist (profile rbd may only add them). Use "
-            f"a Ceph user with the mon caps 'profile rbd, allow command \"osd {word}\"', or have an administrator run "
-            f"ceph osd {word} {'range ' if entry.range else ''}rm {text}. Then run the same command again."
+            f"{error}. This Ceph user is not allowed to remove addresses from the blocklist (profile rbd only allows "
+            f"adding addresses). Use a Ceph user with the mon caps 'profile rbd, allow command \"osd {word}\"', or "
+            f"have an administrator run ceph osd {word} {'range ' if entry.range else ''}rm {text}. Then run the same "
+            "command again."
         ) from error
 
 

@@ -115,7 +115,7 @@ def engine(url: str, keep: bool = False, isolation: t.Optional[str] = None) -> s
     try:
         return _engine(normal, keep, isolation)
     except ImportError as error:
-        raise DatabaseError(f"the driver of a {normal.partition(':')[0]} URL is not installed: {error}") from None
+        raise DatabaseError(f"the Python driver for {normal.partition(':')[0]} is not installed: {error}") from None
     except (exc.SQLAlchemyError, ValueError, TypeError) as error:
         raise DatabaseError(f"the URL of a database cannot be parsed: {urls.redact(str(error), url)}") from None
 

@@ -395,7 +395,9 @@ def sees_compute_id(connection: sa.Connection, revision: t.Optional[str]) -> boo
     exists = len(found) == len(schema.OPTIONAL)
     known = releases.of_main_revision(revision)
     if known and min(known) >= 28 and not exists:
-        raise DatabaseError("the database user may not read instances.compute_id and migrations.dest_compute_id")
+        raise DatabaseError(
+            "the database user is not allowed to read instances.compute_id and migrations.dest_compute_id"
+        )
     return exists
 
 

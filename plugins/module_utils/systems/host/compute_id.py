@@ -93,7 +93,7 @@ def read_compute_id(path: str, read_by_nova: bool, reader: t.Optional[FileReader
     if read_by_nova and reader is not None:
         allowed = reader.may_read(path)
         if allowed is None:
-            known["error"] = f"it is not known whether {reader.name} may read the file"
+            known["error"] = f"it is not known whether {reader.name} is allowed to read the file"
             known["unread"] = True
         elif not allowed:
             refused = PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)

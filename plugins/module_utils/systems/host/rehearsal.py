@@ -90,7 +90,7 @@ def _of_container() -> t.Optional[bytes]:
             if not os.path.exists(NSSWITCH):
                 # A file can only be put in the place of another one.
                 if order.strip():
-                    raise ReadError(f"the host has no {NSSWITCH} in whose place that of the container could be")
+                    raise ReadError(f"the host has no {NSSWITCH} that the run could replace with the container's file")
                 return None
             return order
     return None

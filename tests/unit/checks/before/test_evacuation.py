@@ -688,7 +688,7 @@ def test_a_server_whose_images_are_all_under_guard_is_sent():
         (scene().images(dataclasses.replace(GUARDED, id=None)), "were not read"),
         (scene().images(dataclasses.replace(GUARDED, id="new")), "the guarded id was"),
         (scene().at(2, rbd=listing(DISK)).at(3, rbd=listing(DISK)), "was listed, but its id"),
-        (scene().images(GUARDED).at(2, rbd=disks(GUARDED, fsid="other")), "two places"),
+        (scene().images(GUARDED).at(2, rbd=disks(GUARDED, fsid="other")), "more than one Ceph pool"),
     ],
 )
 def test_a_server_with_an_image_that_is_not_under_guard_is_not_sent(some, reason):

@@ -792,7 +792,7 @@ def test_whether_an_unknown_user_may_read_a_closed_file_is_not_known(public):
     assert (read.unread, read.uuid, read.error) == (
         True,
         UUID,
-        "it is not known whether nova-compute may read the file",
+        "it is not known whether nova-compute is allowed to read the file",
     )
 
 
