@@ -278,7 +278,7 @@ def _providers(adoption: Adoption, step: Step) -> Step:
 
 
 def _neutron(adoption: Adoption, step: Step) -> Step:
-    """Back go the agents that were found under the source's name, and the ports if an agent went."""
+    """Back go the agents that were found under the source's name, and the ports if an agent went, or there is none."""
     cloud, source = adoption.found.cloud, adoption.source.host
     agents = {row.id for row in (cloud.agents if cloud else None) or [] if row.host == source}
     bound = {row.id for row in (cloud.ports if cloud else None) or [] if row.binding_host_id == source}
@@ -289,7 +289,7 @@ def _neutron(adoption: Adoption, step: Step) -> Step:
         for change in step.changes
         if any(key in change.where for key in [*moved, *(port["id"] for port in ports)])
     ]
-    params = {**step.params, "found_agents": moved, "found_ports": ports if moved else []}
+    params = {**step.params, "found_agents": moved, "found_ports": ports if moved or not step.params["agents"] else []}
     title = f"update {count(len(moved), 'agent')} and {count(len(ports), 'port')} in neutron"
     return Step(step.name, title, CONTROLLER, "found_neutron", params, changes)
 

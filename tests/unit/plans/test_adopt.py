@@ -336,3 +336,29 @@ def test_ovn_with_both_names_is_refused(direction):
     if adoption is not None:
         with pytest.raises(PlanError, match="both names"):
             adopt.plan(adoption)
+
+
+# --- neutron ---------------------------------------------------------------------------------------------------
+
+
+def neutron_of(cloud):
+    refused, adoption = judged(cloud.bundle, request("short", "forward"))
+    assert not refused, [(item.code, item.object, item.evidence) for item in refused]
+    (step,) = [step for step in adopt.plan(adoption).steps if step.action == "found_neutron"]
+    return step.params
+
+
+def test_ports_of_a_host_without_agents_go_back_with_it():
+    cloud = renamed_os()
+    own = builders.uid("agent", 1)
+    params = neutron_of(cloud.drop("agents", {"id": own}).drop("neutron_agents", {"id": own}))
+    assert (params["agents"], len(params["found_ports"])) == ([], 2)
+
+
+def test_ports_whose_agent_has_the_goals_name_only_stay_with_it():
+    own = builders.uid("agent", 1)
+    cloud = renamed_os().change("agents", {"id": own}, host="renamed1")
+    params = neutron_of(cloud.change("neutron_agents", {"id": own}, host="renamed1"))
+    assert (params["agents"], params["found_agents"], params["found_ports"]) == ([own], [], [])
+    params = neutron_of(renamed_os())
+    assert (params["found_agents"], len(params["found_ports"])) == ([own], 2)
