@@ -215,8 +215,8 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
             )
             if ended:
                 remedy = (
-                    "Verify that Masakari starts no other recovery of this host. Masakari has ended its last recovery, but "
-                    "servers are still on the host."
+                    "Verify that Masakari starts no other recovery of this host. Masakari has ended its last recovery, "
+                    "but servers are still on the host."
                 )
             evidence = {"disabled_reason": reason}
             yield finding("SG708", subject, evidence, remedy, INFO if ended else BLOCKER)
