@@ -496,7 +496,8 @@ class Executor:
             del world.nodes[key]
             # A node whose name was taken in placement has no provider.
             world.providers.pop(params["node"]["uuid"], None)
-        assert name not in world.mappings.values()
+        world.mappings = {key: host for key, host in world.mappings.items() if host != name}
+        world.members = {key: value for key, value in world.members.items() if value[0] != name}
 
     def _host_names(self, params, before, after):
         world, name = self.world, params["static_hostname"]

@@ -84,7 +84,8 @@ def _before_rows(adoption: Adoption) -> t.List[Step]:
         steps.append(_identity_file(adoption))
     if adoption.second_service is not None:
         steps += _second_aside(adoption, aside(adoption))
-    if adoption.surplus_mappings or adoption.surplus_members or adoption.mapping_missing:
+    surplus = adoption.second_service is None and (adoption.surplus_mappings or adoption.surplus_members)
+    if surplus or adoption.mapping_missing:
         steps.append(_api_row_set(adoption))
     if adoption.surplus_agents and not any(unit for unit in adoption.host.units or [] if _is_agent(adoption, unit)):
         steps += _agents_aside(adoption)
@@ -119,12 +120,30 @@ def _second_aside(adoption: Adoption, name: str) -> t.List[Step]:
     params = {"database": where, "rows": [dataclasses.asdict(row) for row in rows]}
     title = "give a temporary name to the second compute service"
     steps = [Step("second_aside", title, CONTROLLER, "rows_aside", params, row_changes(rows))]
+    api_rows = _second_api_rows(adoption, name)
+    if api_rows:
+        params = {"database": "api", "rows": [dataclasses.asdict(row) for row in api_rows]}
+        title = f"put {count(len(api_rows), 'row')} of the second compute service in the API database aside"
+        steps.append(Step("api_aside", title, CONTROLLER, "rows_aside", params, row_changes(api_rows)))
     providers = _second_providers(adoption, name)
     if providers:
         changes = [Change(f"resource provider {row['uuid']}", "name", row["before"], row["after"]) for row in providers]
         title = f"give a temporary name to {count(len(providers), 'resource provider')} of the second compute node"
         steps.append(Step("providers_aside", title, CONTROLLER, "providers_aside", {"providers": providers}, changes))
     return steps
+
+
+def _second_api_rows(adoption: Adoption, name: str) -> t.List[RowChange]:
+    """Its mapping and memberships: under its name, Nova deletes them with the service, and no other right is needed."""
+    rows = [
+        RowChange("api", "host_mappings", "id", row.id, {"host": row.host}, {"host": name}, f"host mapping {row.id}")
+        for row in adoption.surplus_mappings
+    ]
+    for member in adoption.surplus_members:
+        guard = {"host": member.host, "aggregate_id": member.aggregate_id}
+        label = f"member of aggregate {member.aggregate_name}"
+        rows.append(RowChange("api", "aggregate_hosts", "id", member.id, guard, {"host": name}, label))
+    return rows
 
 
 def _second_providers(adoption: Adoption, name: str) -> t.List[Json]:
@@ -163,14 +182,16 @@ def _remove_second(adoption: Adoption) -> Step:
 
 
 def _api_row_set(adoption: Adoption) -> Step:
-    removed: t.List[Json] = [
-        {"table": "host_mappings", "id": row.id, "host": row.host, "cell": row.cell_uuid}
-        for row in adoption.surplus_mappings
-    ]
-    removed += [
-        {"table": "aggregate_hosts", "id": row.id, "host": row.host, "aggregate_id": row.aggregate_id}
-        for row in adoption.surplus_members
-    ]
+    removed: t.List[Json] = []
+    if adoption.second_service is None:
+        removed += [
+            {"table": "host_mappings", "id": row.id, "host": row.host, "cell": row.cell_uuid}
+            for row in adoption.surplus_mappings
+        ]
+        removed += [
+            {"table": "aggregate_hosts", "id": row.id, "host": row.host, "aggregate_id": row.aggregate_id}
+            for row in adoption.surplus_members
+        ]
     added: t.List[Json] = []
     if adoption.mapping_missing:
         added = [{"table": "host_mappings", "host": adoption.goal.host, "cell": adoption.cell.uuid}]
