@@ -269,7 +269,9 @@ def test_the_closing_words():
         return checks.remaining_text(checks.remaining(cloud.links, REPAIRABLE), planned, unchecked)
 
     assert said(healthy()) == "no wrong link remains"
-    assert said(healthy(), unchecked=["SG206"]).startswith("no known wrong link remains; not decided")
+    assert said(healthy(), unchecked=["SG206"]).startswith(
+        "no known wrong link remains; checks that the run did not decide"
+    )
     one = healthy().wrong("SG214", compute_id=202)
     assert said(one).startswith("1 wrong link remains (SG214; 1 with codes")
     two = one.wrong("SG217", vm_state="shelved_offloaded")
