@@ -220,6 +220,15 @@ def _disabled(adoption: Adoption, step: Step) -> Step:
 
 
 def _was_up(adoption: Adoption) -> bool:
+    """Whether nova-compute ran, and a start in the state that was found would bring it up again.
+
+    One that still runs under the name that it had when it started does not: a rollback would wait for it in vain.
+    """
+    host, node = adoption.host, adoption.node
+    names = {naming.conf_host(host), node.host, adoption.service.host}
+    libvirt = host.libvirt.hostname if host.libvirt else None
+    if len(names) != 1 or libvirt != node.hypervisor_hostname or adoption.identity_file is not None:
+        return False
     services = (adoption.found.cloud.services if adoption.found.cloud else None) or []
     return any(row.id == adoption.service.uuid and row.state == "up" for row in services)
 

@@ -362,3 +362,18 @@ def test_ports_whose_agent_has_the_goals_name_only_stay_with_it():
     assert (params["agents"], params["found_agents"], params["found_ports"]) == ([own], [], [])
     params = neutron_of(renamed_os())
     assert (params["found_agents"], len(params["found_ports"])) == ([own], 2)
+
+
+def test_a_rollback_starts_only_a_nova_compute_that_can_start_again():
+    """One that runs under the name that it had when it started would refuse."""
+    cloud, before = handmade.begun("short")
+    found = before.copy()
+    found.ports = handmade.completed(before, "short").ports
+    for world, up in ((found, True), (dataclasses.replace(found, static="renamed1", kernel="renamed1"), False)):
+        bundle = handmade.bundle_of(cloud, world, ("up",))
+        refused, adoption = judged(bundle, request("short", "forward"))
+        assert not refused, [(item.code, item.object, item.evidence) for item in refused]
+        steps = {step.name: step.params for step in adopt.plan(adoption).steps}
+        assert steps["disable_service"]["was_up"] is up
+        assert [unit["active"] for unit in steps["stop_compute"]["units"]] == [up]
+        assert [unit["active"] for unit in steps["start_compute"]["units"]] == [True]
