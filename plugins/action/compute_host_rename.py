@@ -130,7 +130,7 @@ class ActionModule(JournaledRun):
     def _named_by(self, args: t.Dict[str, t.Any]) -> t.Tuple[str, t.Dict[str, t.Any]]:
         named = {name: args[name] for name in ("rename_from", "rename_to")}
         strategy = {} if args["strategy"] == "in_place" else {"rename_strategy": args["strategy"]}
-        strategy.update({"rename_action": ADOPT, "rename_adopt": args["adopt"]} if args["action"] == ADOPT else {})
+        strategy.update({"rename_action": ADOPT, "rename_adopt": args["adopt"]} if args.get("action") == ADOPT else {})
         other = {"rename_hypervisor_hostname": args["hypervisor_hostname"]} if args["hypervisor_hostname"] else {}
         return "rename_host", {**named, **strategy, **other}
 

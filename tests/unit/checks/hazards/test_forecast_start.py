@@ -667,4 +667,4 @@ def test_whatever_is_refused_or_destroyed_is_a_finding_too(some):
     found = forecast.start(Index(spoiled.bundle), spoiled.bundle.hosts[first])
     changed = [row for row in found.nodes if row.action == forecast.ORPHANED]
     assert found.outcome == forecast.REFUSES or changed
-    assert {"SG105", "SG106", "SG113"} & {item.code for item in audit.check(spoiled.bundle).findings}
+    assert {"SG105", "SG106", "SG113", "SG131"} & {item.code for item in audit.check(spoiled.bundle).findings}
