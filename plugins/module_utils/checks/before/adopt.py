@@ -36,6 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     migration_evidence,
     migration_subject,
     open_evacuation,
+    same_name,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import FORWARD, RenameRequest
 
@@ -72,7 +73,9 @@ def _both_directions(bundle: Bundle, request: RenameRequest) -> Items:
     """SG509: guests that were evacuated from either name: a start of nova-compute would destroy what runs here."""
     index = Index(bundle)
     for place, row in index.migrations:
-        if open_evacuation(row) and row.source_compute in (request.rename_from, request.rename_to):
+        # MySQL finds the source without case.
+        own = any(same_name(row.source_compute, name) for name in (request.rename_from, request.rename_to))
+        if open_evacuation(row) and own:
             remedy = (
                 f"Keep nova-compute stopped, restore the host name {row.source_compute} on the host by hand, and run "
                 "the playbook return_host for this host. A guest was evacuated from this host, and its old QEMU "
@@ -123,17 +126,30 @@ def _found(adoption: Adoption) -> Finding:
 
 
 def _in_use(adoption: Adoption) -> Items:
-    """SG107: the service reports itself though no nova-compute runs here: another machine has this name."""
+    """SG107: a service reports itself that no nova-compute of this host reports: another machine has this name.
+
+    One nova-compute reports one service: of two that are up, one is another machine's.
+    """
     cloud, host = adoption.found.cloud, adoption.host
-    up = any(row.id == adoption.service.uuid and row.state == "up" for row in (cloud.services if cloud else None) or [])
+    reporting = {row.id for row in (cloud.services if cloud else None) or [] if row.state == "up"}
+    services = [adoption.service, *([adoption.second_service] if adoption.second_service else [])]
+    up = [row for row in services if row.uuid in reporting]
     if not up or host.units is None or host.deployment is None:
         return
     units = naming.units_named(host.units, adoption.request.compute_units)
     runs = any(unit.active_state in ("active", "activating", "deactivating") for unit in units)
     runs = runs or any(entry.program == NOVA_COMPUTE for entry in host.deployment.processes)
-    if not runs:
-        subject = Subject("host", host.inventory_name, host=adoption.service.host)
-        evidence = {"compute service": adoption.service.uuid, "state": "up", "nova-compute on this host": "not running"}
+    if runs and len(up) == 1:
+        return
+    for row in up:
+        subject = Subject("host", host.inventory_name, host=row.host)
+        evidence = {
+            "compute service": row.uuid,
+            "state": "up",
+            "nova-compute on this host": "running" if runs else "not running",
+        }
+        if len(up) > 1:
+            evidence["both services are up"] = ", ".join(str(entry.host) for entry in up)
         remedy = (
             "Wait service_down_time seconds (60 by default), then run the same command again. If the service is still "
             "up, another machine runs nova-compute under this name: find that machine first."

@@ -185,7 +185,15 @@ class _Looking:
                 "node has one of these names."
             )
             self._refuse("SG119", self.subject, {"searched for": list(self.names), "compute_id": uuid}, remedy)
+        strangers = [row for _cell, row in found if self._is_another_hosts(row)]
         if len(found) == 1:
+            if strangers:
+                remedy = (
+                    "Check rename_from, rename_to and the inventory host: the compute node of this machine has another "
+                    "name, and the compute service of that name exists."
+                )
+                shown = {"searched for": list(self.names), "compute node": strangers[0].uuid, "host": strangers[0].host}
+                self._refuse("SG119", self.subject, shown, remedy)
             return (*found[0], None)
         used = [entry for entry in found if self._is_used(*entry)]
         evidence = {"compute nodes": [[cell.name, row.uuid, row.host, row.hypervisor_hostname] for cell, row in found]}
@@ -195,9 +203,19 @@ class _Looking:
         )
         if len(found) > 2 or len(used) > 1 or len({cell.name for cell, _row in found}) > 1:
             self._refuse("SG205", self.subject, evidence, remedy)
+        if strangers:
+            remedy = (
+                "Check the inventory host and the compute_id file: the file has the uuid of another host's compute "
+                "node. Write the uuid of this host's compute node into the file (module compute_id_file)."
+            )
+            self._refuse("SG102", self.subject, {"compute_id": uuid, **evidence}, remedy)
         # Of two without anything: the one that was there first.
         cell, node = used[0] if used else min(found, key=lambda entry: entry[1].id)
         return cell, node, next(row for _cell, row in found if row is not node)
+
+    def _is_another_hosts(self, row: ComputeNodeRow) -> bool:
+        """Whether only the uuid leads to a node, and a compute service has the name of this node."""
+        return row.host not in self.names and bool(self.index.services_by_host.get(row.host))
 
     def _is_used(self, cell: CellFacts, row: ComputeNodeRow) -> bool:
         """Whether anything is on a node: instances by id, or allocations."""
@@ -326,6 +344,15 @@ class _Looking:
                 "a compute node, and it does so with the service."
             )
             self._refuse("SG205", self.subject, {**evidence, "its service": second.service_id}, remedy)
+        # A start on this machine wrote this machine's address. An empty host of that name has its own.
+        own = {node.host_ip, *(self.host.addresses or [])}
+        if second.host not in self.names or (second.host_ip is not None and second.host_ip not in own):
+            remedy = (
+                "Check rename_from and rename_to: the second compute node has the address of another machine. If no "
+                "machine has this name any more, delete its compute service (openstack compute service delete)."
+            )
+            shown = {**evidence, "its address": second.host_ip, "addresses of this host": self.host.addresses}
+            self._refuse("SG205", self.subject, shown, remedy)
 
     # --- its names ------------------------------------------------------------------------------------------------
 
