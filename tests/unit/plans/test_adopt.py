@@ -361,6 +361,41 @@ def test_a_file_with_the_uuid_of_an_empty_host_does_not_make_its_node_a_second_o
     assert codes(cloud.cell(1, services=services).bundle) == {"SG205"}
 
 
+@pytest.mark.parametrize("linked", [None, handmade.SECOND_SERVICE])
+def test_two_nodes_of_the_second_service_would_both_be_deleted_with_it(linked):
+    cloud = second_service().change("compute_nodes", {"id": 201}, service_id=handmade.SECOND_SERVICE)
+    if linked is None:
+        cloud = cloud.change("compute_nodes", {"id": handmade.SECOND_NODE}, service_id=None)
+    assert codes(cloud.bundle) == codes(cloud.bundle, direction="back") == {"SG203"}
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+def test_an_agent_that_is_alive_under_both_names_is_another_machines(direction):
+    cloud = renamed_os()
+    first = next(row for row in cloud.bundle.cloud.agents if row.id == builders.uid("agent", 1))
+    for alive, refused in ((True, {"SG107"}), (False, set())):
+        second = dataclasses.replace(first, id=builders.uid("second agent"), host="renamed1", alive=alive)
+        both = cloud.cloud(agents=[*cloud.bundle.cloud.agents, second])
+        rows = both.bundle.databases.neutron.agents
+        row = next(row for row in rows if row.id == first.id)
+        both = both.neutron_db(agents=[*rows, dataclasses.replace(row, id=second.id, host="renamed1")])
+        assert codes(both.bundle, direction=direction) == refused
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+def test_a_mapping_to_another_cell_is_not_deleted(direction):
+    cloud = renamed_os()
+    rows = cloud.bundle.databases.api.host_mappings
+    own = next(row for row in rows if row.host == "compute1")
+    others = [row for row in rows if row is not own]
+    stranger = dataclasses.replace(own, id=50, cell_uuid=builders.uid("another cell"), cell_name="cell9")
+    for first, second in (("compute1", "renamed1"), ("renamed1", "compute1")):
+        here, there = dataclasses.replace(own, host=first), dataclasses.replace(stranger, host=second)
+        assert codes(cloud.api_db(host_mappings=[here, there, *others]).bundle, direction=direction) == {"SG302"}
+    repeated = dataclasses.replace(own, id=50, host="renamed1")
+    assert codes(cloud.api_db(host_mappings=[own, repeated, *others]).bundle, direction=direction) == set()
+
+
 @pytest.mark.parametrize("wrong", ["compute9", "Compute1"])
 def test_a_wrong_first_name_is_told_and_no_start_is_recommended(wrong):
     wanted = RenameRequest("compute1", wrong, "renamed1", "op1", adopt="back", has_neutron_db=True)

@@ -52,7 +52,16 @@ def preflight(bundle: Bundle, request: RenameRequest) -> t.Tuple[Checked, t.Opti
         return rename_checks.once(gather([*refused.items, *more])), None
     checked = rename_checks.preflight_rename(adoption.level, adoption.request)
     kept = tuple(item for item in checked.findings if not _explained(adoption, item))
-    own = gather([_found(adoption), *_both_directions(bundle, request), *_in_use(adoption), *_network(adoption)])
+    own = gather(
+        [
+            _found(adoption),
+            *_both_directions(bundle, request),
+            *_in_use(adoption),
+            *_agents_in_use(adoption),
+            *_mapped_elsewhere(adoption),
+            *_network(adoption),
+        ]
+    )
     return rename_checks.once(own + Checked(kept, checked.unchecked)), adoption
 
 
@@ -155,6 +164,35 @@ def _in_use(adoption: Adoption) -> Items:
             "up, another machine runs nova-compute under this name: find that machine first."
         )
         yield finding("SG107", subject, evidence, remedy)
+
+
+def _agents_in_use(adoption: Adoption) -> Items:
+    """SG107: an agent is alive under both names: one machine has one agent of a kind."""
+    cloud = adoption.found.cloud
+    names = {adoption.source.host, adoption.goal.host}
+    alive = [row for row in (cloud.agents if cloud else None) or [] if row.alive and row.host in names]
+    for agent in adoption.surplus_agents:
+        same = sorted(str(row.host) for row in alive if row.binary == agent.binary)
+        if len(same) > 1:
+            subject = Subject("host", f"{adoption.request.inventory_name}:{agent.binary}", agent.binary, agent.host)
+            remedy = (
+                "Wait agent_down_time seconds (75 by default), then run the same command again. If both agents are "
+                "still alive, another machine has one of the names: find that machine first."
+            )
+            yield finding("SG107", subject, {"agent": agent.binary, "alive under": same}, remedy)
+
+
+def _mapped_elsewhere(adoption: Adoption) -> Items:
+    """SG302: a repeated mapping to another cell may be all that leads to a host there. No run deletes it."""
+    for row in adoption.surplus_mappings:
+        if row.cell_uuid != adoption.cell.uuid:
+            subject = Subject("host", f"{adoption.request.inventory_name}:host mapping {row.id}", host=row.host)
+            evidence = {"host": row.host, "mapped to": row.cell_name or row.cell_uuid, "cell": adoption.cell.name}
+            remedy = (
+                f"Find out whether a host of cell {row.cell_name or row.cell_uuid} has the name {row.host}. If there "
+                "is no such host, delete the mapping: nova-manage cell_v2 delete_host."
+            )
+            yield finding("SG302", subject, evidence, remedy)
 
 
 def _network(adoption: Adoption) -> Items:

@@ -162,7 +162,7 @@ class _Looking:
     def adoption(self) -> Adoption:
         """Return all of it."""
         cell, node, second_node = self._nodes()
-        service, second_service = self._services(cell, node, second_node)
+        service, second_service = self._services(cell, node)
         instances = self._instances(cell, node)
         identity_file = self._identity(node, second_node, instances)
         self._second_is_empty(cell, node, second_node, second_service)
@@ -224,9 +224,7 @@ class _Looking:
         allocated = provider is not None and (provider.allocations is None or bool(provider.allocations))
         return by_id or allocated
 
-    def _services(
-        self, cell: CellFacts, node: ComputeNodeRow, second_node: t.Optional[ComputeNodeRow]
-    ) -> t.Tuple[ServiceRow, t.Optional[ServiceRow]]:
+    def _services(self, cell: CellFacts, node: ComputeNodeRow) -> t.Tuple[ServiceRow, t.Optional[ServiceRow]]:
         found = [(where, row) for where, row in self.index.services if row.host in self.names]
         mine = [row for where, row in found if where is cell]
         evidence = {
@@ -247,8 +245,7 @@ class _Looking:
             return mine[0], None
         # The first one is the host's: the second was made by a start under the other name.
         first, second = sorted(mine, key=lambda row: row.id)
-        other = second_node.service_id if second_node is not None else None
-        if linked and linked[0] is second and other != second.id:
+        if linked and linked[0] is second:
             # Deleted with a service: every node of its name and every node with its id (main/api.py, service_destroy).
             remedy = (
                 "Set compute_nodes.service_id of this compute node to the first service (playbook repair_links), "
@@ -487,7 +484,9 @@ class _Level:
         members = [row for row in self.api.aggregate_hosts or [] if row.host in self.hosts]
         # Of two that say the same, the row of the first name stays: it was there before.
         first = self.looking.names[0]
-        self.mapping, surplus_mappings = _kept(mappings, lambda _row: 0, lambda row: row.host == first)
+        self.mapping, surplus_mappings = _kept(
+            mappings, lambda _row: 0, lambda row: (row.cell_uuid == self.cell.uuid, row.host == first)
+        )
         self.members, surplus_members = _kept(members, lambda row: row.aggregate_id, lambda row: row.host == first)
         kept_agents, surplus_agents = _kept(self.agents, lambda row: row.binary, lambda row: row.host == first)
         self.kept_agents = {row.id: self._merged(row) for row in kept_agents}
@@ -817,7 +816,7 @@ def _place(place: str, said: t.Sequence[t.Optional[str]], old: t.Optional[str], 
 
 
 def _kept(
-    rows: t.Sequence[_T], key: t.Callable[[_T], t.Any], better: t.Callable[[_T], bool]
+    rows: t.Sequence[_T], key: t.Callable[[_T], t.Any], better: t.Callable[[_T], t.Any]
 ) -> t.Tuple[t.List[_T], t.List[_T]]:
     """Return of each key the row that stays, the better one first, and the rows that say the same again."""
     kept: t.Dict[t.Any, _T] = {}
