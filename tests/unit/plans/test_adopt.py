@@ -74,6 +74,8 @@ def test_any_subset_of_places(style, direction, capsys):
         executor = handmade.Executor(world)
         executor.forward(plan.steps)
         assert world == (after if direction == "forward" else before), (seed, done)
+        again = adopted_names.look(handmade.bundle_of(cloud, world, ("up",)), request(style, direction))
+        assert adopt.is_settled(again), (seed, done)
         executor.backward(plan.steps)
         kept = [step.params for step in plan.steps if step.action == "found_neutron"]
         if not (kept and not kept[0]["found_agents"] and kept[0]["ports"]):
@@ -359,6 +361,26 @@ def test_a_file_with_the_uuid_of_an_empty_host_does_not_make_its_node_a_second_o
     # Not even where its service was deleted meanwhile.
     services = [row for row in cloud.bundle.databases.cells[0].services if row.host != "compute2"]
     assert codes(cloud.cell(1, services=services).bundle) == {"SG205"}
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+def test_a_second_node_with_allocations_below_it_is_nobodys_to_remove(direction):
+    cloud, uuid, child = second_service(), builders.uid("second node"), builders.uid("second child")
+    template = next(row for row in cloud.bundle.cloud.providers if row.uuid == builders.node(1))
+    for allocations, refused in ((template.allocations, {"SG205"}), ({}, set())):
+        rows = [
+            dataclasses.replace(template, uuid=uuid, name="renamed1", root_provider_uuid=uuid, allocations={}),
+            dataclasses.replace(
+                template,
+                uuid=child,
+                name="renamed1_0000:81:00.0",
+                root_provider_uuid=uuid,
+                parent_provider_uuid=uuid,
+                allocations=allocations,
+            ),
+        ]
+        made = cloud.cloud(providers=[*cloud.bundle.cloud.providers, *rows])
+        assert codes(made.bundle, direction=direction) - {"SG310", "SG112"} == refused
 
 
 @pytest.mark.parametrize("linked", [None, handmade.SECOND_SERVICE])

@@ -222,7 +222,8 @@ class _Looking:
         by_id = any(entry.compute_id == row.id and not entry.deleted for entry in cell.instances or [])
         provider = self.index.providers_by_uuid.get(uuid_key(row.uuid or ""))
         allocated = provider is not None and (provider.allocations is None or bool(provider.allocations))
-        return by_id or allocated
+        below = any(child.allocations for child in self.index.children.get(uuid_key(row.uuid or ""), []))
+        return by_id or allocated or below
 
     def _services(self, cell: CellFacts, node: ComputeNodeRow) -> t.Tuple[ServiceRow, t.Optional[ServiceRow]]:
         found = [(where, row) for where, row in self.index.services if row.host in self.names]
