@@ -521,3 +521,10 @@ def test_ovn_with_both_names_is_refused(direction):
     if adoption is not None:
         with pytest.raises(PlanError, match="both names"):
             adopt.plan(adoption)
+
+
+def test_a_host_with_ovn_and_one_name_in_every_place_is_settled():
+    some = ovn_fleet()
+    cloud = some.cloud.host(rehearsal=None)
+    assert adopt.is_settled(adopted_names.look(cloud.bundle, ovn_request(some, "back")))
+    assert not adopt.is_settled(adopted_names.look(cloud.bundle, ovn_request(some, "forward")))
