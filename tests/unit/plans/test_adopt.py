@@ -383,6 +383,13 @@ def test_a_second_node_with_allocations_below_it_is_nobodys_to_remove(direction)
         assert codes(made.bundle, direction=direction) - {"SG310", "SG112"} == refused
 
 
+def test_a_second_service_that_the_api_does_not_show_could_not_be_deleted():
+    cloud = second_service()
+    shown = [row for row in cloud.bundle.cloud.services if row.id != builders.uid("second service")]
+    assert codes(cloud.bundle) == set()
+    assert codes(cloud.cloud(services=shown).bundle) == {"SG301"}
+
+
 @pytest.mark.parametrize("linked", [None, handmade.SECOND_SERVICE])
 def test_two_nodes_of_the_second_service_would_both_be_deleted_with_it(linked):
     cloud = second_service().change("compute_nodes", {"id": 201}, service_id=handmade.SECOND_SERVICE)

@@ -58,6 +58,7 @@ def preflight(bundle: Bundle, request: RenameRequest) -> t.Tuple[Checked, t.Opti
             *_both_directions(bundle, request),
             *_in_use(adoption),
             *_agents_in_use(adoption),
+            *_second_not_shown(adoption),
             *_mapped_elsewhere(adoption),
             *_network(adoption),
         ]
@@ -164,6 +165,19 @@ def _in_use(adoption: Adoption) -> Items:
             "up, another machine runs nova-compute under this name: find that machine first."
         )
         yield finding("SG107", subject, evidence, remedy)
+
+
+def _second_not_shown(adoption: Adoption) -> Items:
+    """SG301: the last step deletes the second service through the API, which must know the service."""
+    cloud, second = adoption.found.cloud, adoption.second_service
+    if second is None or any(row.id == second.uuid for row in (cloud.services if cloud else None) or []):
+        return
+    evidence = {"second compute service": second.uuid, "compute API": "does not show this service"}
+    remedy = (
+        "Check that the database and the API belong to the same cloud, and that the cell is mapped, because the API "
+        "does not show this service."
+    )
+    yield finding("SG301", Subject("service", str(second.uuid), host=second.host), evidence, remedy)
 
 
 def _agents_in_use(adoption: Adoption) -> Items:
