@@ -253,7 +253,7 @@ class Rename(planned.Planned):
             report = self._report_of(bundle, checked, self.run.overrides, request)
             self._refuse(findings.refused(report), checked)
             raise Refused("refused, nothing was changed", report=findings.refused(report))
-        if adopted_names.is_settled(adoption):
+        if adopt_plan.is_settled(adoption):
             return self._settled(adoption, request)
         checked += rehearsal.check(adoption.level, adoption.request)
         plan = self._planned(bundle, request, checked, lambda: adopt_plan.plan(adoption))

@@ -56,6 +56,21 @@ def plan(adoption: Adoption) -> Plan:
     return dataclasses.replace(made, steps=[*steps, *removal], notes=[*_notes(adoption), *made.notes])
 
 
+#: Steps of every rename that change nothing of a name.
+_AROUND = ("service_status", "found_service_status", "lock_guests", "stop_units", "start_units", "unlock_guests")
+
+
+def is_settled(adoption: Adoption) -> bool:
+    """Whether nova-compute runs under the goal's name, and the plan has no name to change: in files, too."""
+    if not adopted_names.is_settled(adoption):
+        return False
+    try:
+        made = plan(adoption)
+    except (PlanError, naming.NamesError):
+        return False
+    return not any(step.changes for step in made.steps if step.action not in _AROUND)
+
+
 def rehearsal(adoption: Adoption) -> Json:
     """Return what to try beforehand of the host's own names."""
     edits = [edit for edit in _line_edits(adoption) if edit["path"] == host_itself.ETC_HOSTS]
@@ -244,6 +259,10 @@ def _units(adoption: Adoption, step: Step, starts: bool) -> Step:
         {**unit, "active": starts or (ran.get(unit["name"], False) and (not compute or _was_up(adoption)))}
         for unit in step.params["units"]
     ]
+    if not starts:
+        # A mask that was found is the operator's: a rollback leaves it, or the next boot starts nova-compute.
+        masked = {unit.name for unit in adoption.host.units or [] if unit.load_state == "masked"}
+        units = [{**unit, "masked": unit["name"] in masked} for unit in units]
     changes = step.changes if starts else _stopped(step, units)
     return dataclasses.replace(step, params={**step.params, "units": units}, changes=changes)
 

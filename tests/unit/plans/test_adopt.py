@@ -74,6 +74,8 @@ def test_any_subset_of_places(style, direction, capsys):
         executor = handmade.Executor(world)
         executor.forward(plan.steps)
         assert world == (after if direction == "forward" else before), (seed, done)
+        again = adopted_names.look(handmade.bundle_of(cloud, world, ("up",)), request(style, direction))
+        assert adopt.is_settled(again), (seed, done)
         executor.backward(plan.steps)
         kept = [step.params for step in plan.steps if step.action == "found_neutron"]
         if not (kept and not kept[0]["found_agents"] and kept[0]["ports"]):
@@ -251,10 +253,200 @@ def test_both_names_in_neutron_need_its_database():
 def test_a_host_with_one_name_in_every_place_has_nothing_to_adopt():
     cloud, before = handmade.begun("short")
     bundle = handmade.bundle_of(cloud, before, ("up",))
-    assert adopted_names.is_settled(adopted_names.look(bundle, request("short", "back")))
-    assert not adopted_names.is_settled(adopted_names.look(bundle, request("short", "forward")))
+    assert adopt.is_settled(adopted_names.look(bundle, request("short", "back")))
+    assert not adopt.is_settled(adopted_names.look(bundle, request("short", "forward")))
     stopped = handmade.bundle_of(cloud, before)
-    assert not adopted_names.is_settled(adopted_names.look(stopped, request("short", "back")))
+    assert not adopt.is_settled(adopted_names.look(stopped, request("short", "back")))
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+@pytest.mark.parametrize("style", sorted(handmade.GOALS))
+def test_a_host_that_is_settled_has_nothing_to_change_in_either_style(style, direction):
+    cloud, before = handmade.begun(style)
+    world = before if direction == "back" else handmade.completed(before, style)
+    bundle = handmade.bundle_of(cloud, world, ("up",))
+    assert adopt.is_settled(adopted_names.look(bundle, request(style, direction)))
+
+
+@pytest.mark.parametrize("place", ["neutron_conf", "hosts", "ovs", "a child's provider", "launched_on"])
+def test_one_place_with_the_other_name_is_not_settled_though_nova_compute_is_up(place):
+    """The next start of an agent, of libvirt or of nova-compute reads it."""
+    cloud, before = handmade.begun("configured")
+    after, found = handmade.completed(before, "configured"), before.copy()
+    if place == "a child's provider":
+        (child,) = set(found.providers) - {builders.node(1)}
+        found.providers[child] = after.providers[child]
+    elif place == "launched_on":
+        found.instances[1001] = (*before.instances[1001][:2], after.instances[1001][2])
+    else:
+        setattr(found, place, getattr(after, place))
+    wanted = request("configured", "back")
+    adoption = adopted_names.look(handmade.bundle_of(cloud, found, ("up",)), wanted)
+    assert not adopt.is_settled(adoption)
+    handmade.Executor(found).forward(adopt.plan(adoption).steps)
+    assert found == before
+
+
+def test_libvirts_new_name_under_a_nova_compute_that_still_runs_is_not_settled():
+    cloud, found = handmade.begun("short")
+    address, name = found.hosts.split()
+    found.hosts = f"{address} {name}.example.org {name}"
+    wanted = dataclasses.replace(request("short", "forward"), rename_to=name, hypervisor_hostname=f"{name}.example.org")
+    assert not adopt.is_settled(adopted_names.look(handmade.bundle_of(cloud, found, ("up",)), wanted))
+
+
+# --- strangers of either name ------------------------------------------------------------------------------------
+
+
+def without_guests(cloud, number):
+    """Another compute host that nobody uses; its node has no link to its service, as of many releases."""
+    name, cell = f"compute{number}", cloud.bundle.databases.cells[0]
+    api = cloud.bundle.cloud
+    return (
+        cloud.cell(
+            1,
+            instances=[row for row in cell.instances if row.host != name],
+            compute_nodes=[dataclasses.replace(row, service_id=None) for row in cell.compute_nodes],
+        )
+        .change("providers", {"uuid": builders.node(number)}, allocations={})
+        .cloud(
+            servers=[row for row in api.servers if row.host != name],
+            ports=[row for row in api.ports if row.binding_host_id != name],
+        )
+        .host(name, domains=[])
+    )
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+@pytest.mark.parametrize("state", ["up", "down"])
+def test_an_empty_host_that_has_the_other_name_is_not_removed(direction, state):
+    """A typing error in rename_to, and the host of this name does not answer: its rows look like a second service."""
+    cloud = without_guests(renamed_os(), 2)
+    if state == "down":
+        cloud = cloud.change("api_services", {"id": builders.service(2)}, state=state)
+    wanted = RenameRequest("compute1", "compute1", "compute2", "op1", adopt=direction, has_neutron_db=True)
+    assert "SG205" in codes(cloud.unreachable("compute2").bundle, wanted)
+
+
+def second_service(node=True):
+    cloud, before = handmade.begun("short")
+    after, found = handmade.completed(before, "short"), before.copy()
+    found.services[handmade.SECOND_SERVICE] = after.services[101]
+    if node:
+        found.nodes[handmade.SECOND_NODE] = after.nodes[201]
+    return builders.Cloud(handmade.bundle_of(cloud, found))
+
+
+@pytest.mark.parametrize("node", [True, False])
+def test_a_second_service_that_reports_itself_without_this_host_is_another_machines(node):
+    cloud = second_service(node)
+    assert codes(cloud.bundle) == set()
+    cloud = cloud.change("api_services", {"id": builders.uid("second service")}, state="up")
+    deployment = dataclasses.replace(cloud.bundle.hosts["compute1"].deployment, processes=[])
+    stopped = cloud.host("compute1", deployment=deployment)
+    assert "SG107" in codes(stopped.bundle) & codes(stopped.bundle, direction="back")
+    # This host's own nova-compute may be the one that reports it, but reports no other.
+    assert codes(cloud.bundle) == set()
+    both = cloud.change("api_services", {"id": builders.service(1)}, state="up")
+    assert "SG107" in codes(both.bundle)
+
+
+def test_a_file_with_the_uuid_of_an_empty_host_does_not_make_its_node_a_second_one():
+    cloud, before = handmade.begun("short")
+    found = before.copy()
+    found.services[handmade.SECOND_SERVICE] = "renamed1"
+    found.compute_id = builders.node(2)
+    cloud = without_guests(builders.Cloud(handmade.bundle_of(cloud, found)), 2)
+    assert codes(cloud.bundle) == {"SG102"}
+    # Not even where its service was deleted meanwhile.
+    services = [row for row in cloud.bundle.databases.cells[0].services if row.host != "compute2"]
+    assert codes(cloud.cell(1, services=services).bundle) == {"SG205"}
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+def test_a_second_node_with_allocations_below_it_is_nobodys_to_remove(direction):
+    cloud, uuid, child = second_service(), builders.uid("second node"), builders.uid("second child")
+    template = next(row for row in cloud.bundle.cloud.providers if row.uuid == builders.node(1))
+    for allocations, refused in ((template.allocations, {"SG205"}), ({}, set())):
+        rows = [
+            dataclasses.replace(template, uuid=uuid, name="renamed1", root_provider_uuid=uuid, allocations={}),
+            dataclasses.replace(
+                template,
+                uuid=child,
+                name="renamed1_0000:81:00.0",
+                root_provider_uuid=uuid,
+                parent_provider_uuid=uuid,
+                allocations=allocations,
+            ),
+        ]
+        made = cloud.cloud(providers=[*cloud.bundle.cloud.providers, *rows])
+        assert codes(made.bundle, direction=direction) - {"SG310", "SG112"} == refused
+
+
+def test_a_second_service_that_the_api_does_not_show_could_not_be_deleted():
+    cloud = second_service()
+    shown = [row for row in cloud.bundle.cloud.services if row.id != builders.uid("second service")]
+    assert codes(cloud.bundle) == set()
+    assert codes(cloud.cloud(services=shown).bundle) == {"SG301"}
+
+
+@pytest.mark.parametrize("linked", [None, handmade.SECOND_SERVICE])
+def test_two_nodes_of_the_second_service_would_both_be_deleted_with_it(linked):
+    cloud = second_service().change("compute_nodes", {"id": 201}, service_id=handmade.SECOND_SERVICE)
+    if linked is None:
+        cloud = cloud.change("compute_nodes", {"id": handmade.SECOND_NODE}, service_id=None)
+    assert codes(cloud.bundle) == codes(cloud.bundle, direction="back") == {"SG203"}
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+def test_an_agent_that_is_alive_under_both_names_is_another_machines(direction):
+    cloud = renamed_os()
+    first = next(row for row in cloud.bundle.cloud.agents if row.id == builders.uid("agent", 1))
+    for alive, refused in ((True, {"SG107"}), (False, set())):
+        second = dataclasses.replace(first, id=builders.uid("second agent"), host="renamed1", alive=alive)
+        both = cloud.cloud(agents=[*cloud.bundle.cloud.agents, second])
+        rows = both.bundle.databases.neutron.agents
+        row = next(row for row in rows if row.id == first.id)
+        both = both.neutron_db(agents=[*rows, dataclasses.replace(row, id=second.id, host="renamed1")])
+        assert codes(both.bundle, direction=direction) == refused
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+def test_a_mapping_to_another_cell_is_not_deleted(direction):
+    cloud = renamed_os()
+    rows = cloud.bundle.databases.api.host_mappings
+    own = next(row for row in rows if row.host == "compute1")
+    others = [row for row in rows if row is not own]
+    stranger = dataclasses.replace(own, id=50, cell_uuid=builders.uid("another cell"), cell_name="cell9")
+    for first, second in (("compute1", "renamed1"), ("renamed1", "compute1")):
+        here, there = dataclasses.replace(own, host=first), dataclasses.replace(stranger, host=second)
+        assert codes(cloud.api_db(host_mappings=[here, there, *others]).bundle, direction=direction) == {"SG302"}
+    repeated = dataclasses.replace(own, id=50, host="renamed1")
+    assert codes(cloud.api_db(host_mappings=[own, repeated, *others]).bundle, direction=direction) == set()
+
+
+@pytest.mark.parametrize("wrong", ["compute9", "Compute1"])
+def test_a_wrong_first_name_is_told_and_no_start_is_recommended(wrong):
+    wanted = RenameRequest("compute1", wrong, "renamed1", "op1", adopt="back", has_neutron_db=True)
+    assert codes(renamed_os().bundle, wanted) == {"SG119"}
+
+
+@pytest.mark.parametrize("source", ["Compute1", "RENAMED1"])
+@pytest.mark.parametrize("direction", ["forward", "back"])
+def test_nova_finds_an_evacuation_without_case(source, direction):
+    cloud = renamed_os().migrate(builders.guest(1, 1), source, "compute2", "done", kind="evacuation")
+    assert "SG509" in codes(cloud.bundle, direction=direction)
+
+
+def test_a_mask_that_was_found_is_noted_for_the_rollback_only():
+    cloud, before = handmade.begun("short")
+    for states, masked in (((), False), (("masked",), True)):
+        found = before.copy()
+        found.static = found.kernel = "renamed1"
+        _refused, adoption = judged(handmade.bundle_of(cloud, found, states), request("short", "back"))
+        steps = {step.name: step.params for step in adopt.plan(adoption).steps}
+        assert [unit["masked"] for unit in steps["stop_compute"]["units"]] == [masked]
+        assert not any(unit.get("masked") for unit in steps["start_compute"]["units"])
 
 
 def test_only_libvirts_name_changed():
@@ -377,3 +569,10 @@ def test_a_rollback_starts_only_a_nova_compute_that_can_start_again():
         assert steps["disable_service"]["was_up"] is up
         assert [unit["active"] for unit in steps["stop_compute"]["units"]] == [up]
         assert [unit["active"] for unit in steps["start_compute"]["units"]] == [True]
+
+
+def test_a_host_with_ovn_and_one_name_in_every_place_is_settled():
+    some = ovn_fleet()
+    cloud = some.cloud.host(rehearsal=None)
+    assert adopt.is_settled(adopted_names.look(cloud.bundle, ovn_request(some, "back")))
+    assert not adopt.is_settled(adopted_names.look(cloud.bundle, ovn_request(some, "forward")))

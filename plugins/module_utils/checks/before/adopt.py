@@ -36,6 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     migration_evidence,
     migration_subject,
     open_evacuation,
+    same_name,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import FORWARD, RenameRequest
 
@@ -51,7 +52,17 @@ def preflight(bundle: Bundle, request: RenameRequest) -> t.Tuple[Checked, t.Opti
         return rename_checks.once(gather([*refused.items, *more])), None
     checked = rename_checks.preflight_rename(adoption.level, adoption.request)
     kept = tuple(item for item in checked.findings if not _explained(adoption, item))
-    own = gather([_found(adoption), *_both_directions(bundle, request), *_in_use(adoption), *_network(adoption)])
+    own = gather(
+        [
+            _found(adoption),
+            *_both_directions(bundle, request),
+            *_in_use(adoption),
+            *_agents_in_use(adoption),
+            *_second_not_shown(adoption),
+            *_mapped_elsewhere(adoption),
+            *_network(adoption),
+        ]
+    )
     return rename_checks.once(own + Checked(kept, checked.unchecked)), adoption
 
 
@@ -72,7 +83,9 @@ def _both_directions(bundle: Bundle, request: RenameRequest) -> Items:
     """SG509: guests that were evacuated from either name: a start of nova-compute would destroy what runs here."""
     index = Index(bundle)
     for place, row in index.migrations:
-        if open_evacuation(row) and row.source_compute in (request.rename_from, request.rename_to):
+        # MySQL finds the source without case.
+        own = any(same_name(row.source_compute, name) for name in (request.rename_from, request.rename_to))
+        if open_evacuation(row) and own:
             remedy = (
                 f"Keep nova-compute stopped, restore the host name {row.source_compute} on the host by hand, and run "
                 "the playbook return_host for this host. A guest was evacuated from this host, and its old QEMU "
@@ -123,22 +136,77 @@ def _found(adoption: Adoption) -> Finding:
 
 
 def _in_use(adoption: Adoption) -> Items:
-    """SG107: the service reports itself though no nova-compute runs here: another machine has this name."""
+    """SG107: a service reports itself that no nova-compute of this host reports: another machine has this name.
+
+    One nova-compute reports one service: of two that are up, one is another machine's.
+    """
     cloud, host = adoption.found.cloud, adoption.host
-    up = any(row.id == adoption.service.uuid and row.state == "up" for row in (cloud.services if cloud else None) or [])
+    reporting = {row.id for row in (cloud.services if cloud else None) or [] if row.state == "up"}
+    services = [adoption.service, *([adoption.second_service] if adoption.second_service else [])]
+    up = [row for row in services if row.uuid in reporting]
     if not up or host.units is None or host.deployment is None:
         return
     units = naming.units_named(host.units, adoption.request.compute_units)
     runs = any(unit.active_state in ("active", "activating", "deactivating") for unit in units)
     runs = runs or any(entry.program == NOVA_COMPUTE for entry in host.deployment.processes)
-    if not runs:
-        subject = Subject("host", host.inventory_name, host=adoption.service.host)
-        evidence = {"compute service": adoption.service.uuid, "state": "up", "nova-compute on this host": "not running"}
+    if runs and len(up) == 1:
+        return
+    for row in up:
+        subject = Subject("host", host.inventory_name, host=row.host)
+        evidence = {
+            "compute service": row.uuid,
+            "state": "up",
+            "nova-compute on this host": "running" if runs else "not running",
+        }
+        if len(up) > 1:
+            evidence["both services are up"] = ", ".join(str(entry.host) for entry in up)
         remedy = (
             "Wait service_down_time seconds (60 by default), then run the same command again. If the service is still "
             "up, another machine runs nova-compute under this name: find that machine first."
         )
         yield finding("SG107", subject, evidence, remedy)
+
+
+def _second_not_shown(adoption: Adoption) -> Items:
+    """SG301: the last step deletes the second service through the API, which must know the service."""
+    cloud, second = adoption.found.cloud, adoption.second_service
+    if second is None or any(row.id == second.uuid for row in (cloud.services if cloud else None) or []):
+        return
+    evidence = {"second compute service": second.uuid, "compute API": "does not show this service"}
+    remedy = (
+        "Check that the database and the API belong to the same cloud, and that the cell is mapped, because the API "
+        "does not show this service."
+    )
+    yield finding("SG301", Subject("service", str(second.uuid), host=second.host), evidence, remedy)
+
+
+def _agents_in_use(adoption: Adoption) -> Items:
+    """SG107: an agent is alive under both names: one machine has one agent of a kind."""
+    cloud = adoption.found.cloud
+    names = {adoption.source.host, adoption.goal.host}
+    alive = [row for row in (cloud.agents if cloud else None) or [] if row.alive and row.host in names]
+    for agent in adoption.surplus_agents:
+        same = sorted(str(row.host) for row in alive if row.binary == agent.binary)
+        if len(same) > 1:
+            subject = Subject("host", f"{adoption.request.inventory_name}:{agent.binary}", agent.binary, agent.host)
+            remedy = (
+                "Wait agent_down_time seconds (75 by default), then run the same command again. If both agents are "
+                "still alive, another machine has one of the names: find that machine first."
+            )
+            yield finding("SG107", subject, {"agent": agent.binary, "alive under": same}, remedy)
+
+
+def _mapped_elsewhere(adoption: Adoption) -> Items:
+    """SG302: a repeated mapping to another cell may be all that leads to a host there. No run deletes it."""
+    for row in adoption.surplus_mappings:
+        if row.cell_uuid != adoption.cell.uuid:
+            subject = Subject("host", f"{adoption.request.inventory_name}:host mapping {row.id}", host=row.host)
+            evidence = {"host": row.host, "mapped to": row.cell_name or row.cell_uuid, "cell": adoption.cell.name}
+            remedy = (
+                f"Find out whether a host of cell {row.cell_name or row.cell_uuid} has the name {row.host}. If there "
+                "is no such host, delete the mapping: nova-manage cell_v2 delete_host."
+            )
+            yield finding("SG302", subject, evidence, remedy)
 
 
 def _network(adoption: Adoption) -> Items:

@@ -164,7 +164,7 @@ class _Looking:
     def adoption(self) -> Adoption:
         """Return all of it."""
         cell, node, second_node = self._nodes()
-        service, second_service = self._services(cell, node, second_node)
+        service, second_service = self._services(cell, node)
         instances = self._instances(cell, node)
         identity_file = self._identity(node, second_node, instances)
         self._second_is_empty(cell, node, second_node, second_service)
@@ -187,7 +187,15 @@ class _Looking:
                 "node has either of these names."
             )
             self._refuse("SG119", self.subject, {"searched for": list(self.names), "compute_id": uuid}, remedy)
+        strangers = [row for _cell, row in found if self._is_another_hosts(row)]
         if len(found) == 1:
+            if strangers:
+                remedy = (
+                    "Check rename_from, rename_to and the inventory host: the compute node of this machine has another "
+                    "name, and the compute service of that name exists."
+                )
+                shown = {"searched for": list(self.names), "compute node": strangers[0].uuid, "host": strangers[0].host}
+                self._refuse("SG119", self.subject, shown, remedy)
             return (*found[0], None)
         used = [entry for entry in found if self._is_used(*entry)]
         evidence = {"compute nodes": [[cell.name, row.uuid, row.host, row.hypervisor_hostname] for cell, row in found]}
@@ -197,20 +205,29 @@ class _Looking:
         )
         if len(found) > 2 or len(used) > 1 or len({cell.name for cell, _row in found}) > 1:
             self._refuse("SG205", self.subject, evidence, remedy)
+        if strangers:
+            remedy = (
+                "Check the inventory host and the compute_id file: the file has the uuid of another host's compute "
+                "node. Write the uuid of this host's compute node into the file (module compute_id_file)."
+            )
+            self._refuse("SG102", self.subject, {"compute_id": uuid, **evidence}, remedy)
         # Of two without anything: the one that was there first.
         cell, node = used[0] if used else min(found, key=lambda entry: entry[1].id)
         return cell, node, next(row for _cell, row in found if row is not node)
+
+    def _is_another_hosts(self, row: ComputeNodeRow) -> bool:
+        """Whether only the uuid leads to a node, and a compute service has the name of this node."""
+        return row.host not in self.names and bool(self.index.services_by_host.get(row.host))
 
     def _is_used(self, cell: CellFacts, row: ComputeNodeRow) -> bool:
         """Whether anything is on a node: instances by id, or allocations."""
         by_id = any(entry.compute_id == row.id and not entry.deleted for entry in cell.instances or [])
         provider = self.index.providers_by_uuid.get(uuid_key(row.uuid or ""))
         allocated = provider is not None and (provider.allocations is None or bool(provider.allocations))
-        return by_id or allocated
+        below = any(child.allocations for child in self.index.children.get(uuid_key(row.uuid or ""), []))
+        return by_id or allocated or below
 
-    def _services(
-        self, cell: CellFacts, node: ComputeNodeRow, second_node: t.Optional[ComputeNodeRow]
-    ) -> t.Tuple[ServiceRow, t.Optional[ServiceRow]]:
+    def _services(self, cell: CellFacts, node: ComputeNodeRow) -> t.Tuple[ServiceRow, t.Optional[ServiceRow]]:
         found = [(where, row) for where, row in self.index.services if row.host in self.names]
         mine = [row for where, row in found if where is cell]
         evidence = {
@@ -231,8 +248,7 @@ class _Looking:
             return mine[0], None
         # The first one is the host's: the second was made by a start under the other name.
         first, second = sorted(mine, key=lambda row: row.id)
-        other = second_node.service_id if second_node is not None else None
-        if linked and linked[0] is second and other != second.id:
+        if linked and linked[0] is second:
             # Deleted with a service: every node of its name and every node with its id (main/api.py, service_destroy).
             remedy = (
                 "Set compute_nodes.service_id of this compute node to the first service (playbook repair_links), "
@@ -328,6 +344,15 @@ class _Looking:
                 "only together with its compute service."
             )
             self._refuse("SG205", self.subject, {**evidence, "its service": second.service_id}, remedy)
+        # A start on this machine wrote this machine's address. An empty host of that name has its own.
+        own = {node.host_ip, *(self.host.addresses or [])}
+        if second.host not in self.names or (second.host_ip is not None and second.host_ip not in own):
+            remedy = (
+                "Check rename_from and rename_to: the second compute node has the address of another machine. If no "
+                "machine has this name any more, delete its compute service (openstack compute service delete)."
+            )
+            shown = {**evidence, "its address": second.host_ip, "addresses of this host": self.host.addresses}
+            self._refuse("SG205", self.subject, shown, remedy)
 
     # --- its names ------------------------------------------------------------------------------------------------
 
@@ -462,7 +487,9 @@ class _Level:
         members = [row for row in self.api.aggregate_hosts or [] if row.host in self.hosts]
         # Of two that say the same, the row of the first name stays: it was there before.
         first = self.looking.names[0]
-        self.mapping, surplus_mappings = _kept(mappings, lambda _row: 0, lambda row: row.host == first)
+        self.mapping, surplus_mappings = _kept(
+            mappings, lambda _row: 0, lambda row: (row.cell_uuid == self.cell.uuid, row.host == first)
+        )
         self.members, surplus_members = _kept(members, lambda row: row.aggregate_id, lambda row: row.host == first)
         kept_agents, surplus_agents = _kept(self.agents, lambda row: row.binary, lambda row: row.host == first)
         self.kept_agents = {row.id: self._merged(row) for row in kept_agents}
@@ -792,7 +819,7 @@ def _place(place: str, said: t.Sequence[t.Optional[str]], old: t.Optional[str], 
 
 
 def _kept(
-    rows: t.Sequence[_T], key: t.Callable[[_T], t.Any], better: t.Callable[[_T], bool]
+    rows: t.Sequence[_T], key: t.Callable[[_T], t.Any], better: t.Callable[[_T], t.Any]
 ) -> t.Tuple[t.List[_T], t.List[_T]]:
     """Return of each key the row that stays, the better one first, and the rows that say the same again."""
     kept: t.Dict[t.Any, _T] = {}

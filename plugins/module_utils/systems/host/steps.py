@@ -150,7 +150,7 @@ class _UnitAction:
             units.unmark("command", self.state_dir)
             return {}
         for name in _names(params):
-            units.unblock(name, self.state_dir, self.systemctl)
+            units.unblock(name, self.state_dir, self.systemctl, keep_mask=name in _masked_names(params))
         for name in _active_names(params):
             units.start(name, self.systemctl)
         return {}
@@ -168,7 +168,7 @@ class _UnitAction:
         names = _names(params)
         wanted = set(_active_names(params))
         return all(
-            not units.is_blocked(name, shown, self.state_dir)
+            (name in _masked_names(params) or not units.is_blocked(name, shown, self.state_dir))
             and (name not in wanted or shown.get("ActiveState") == "active")
             for name, shown in zip(names, self.systemctl.show(names))
         )
@@ -269,6 +269,11 @@ def _stopped_as(names: t.Sequence[str], shown: t.Sequence[units.Properties]) -> 
 
 def _active_names(params: Params) -> t.List[str]:
     return [units.full_name(str(unit["name"])) for unit in params["units"] if unit["active"]]
+
+
+def _masked_names(params: Params) -> t.List[str]:
+    """Return the units that were masked before the operation began."""
+    return [units.full_name(str(unit["name"])) for unit in params["units"] if unit.get("masked")]
 
 
 def _left(params: Params) -> t.List[int]:

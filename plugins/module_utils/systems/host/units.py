@@ -268,9 +268,12 @@ def settle(name: str, systemctl: Systemctl) -> None:
         systemctl.call("mask", "--", name)
 
 
-def unblock(name: str, state_dir: str, systemctl: Systemctl) -> None:
-    """Let a unit start again: take back the mask, the drop-in and the marker, and load that."""
-    if _is_mask(os.path.join(SYSTEM, name)):
+def unblock(name: str, state_dir: str, systemctl: Systemctl, keep_mask: bool = False) -> None:
+    """Let a unit start again: take back the mask, the drop-in and the marker, and load that.
+
+    ``keep_mask``: the mask was there before the operation, and stays.
+    """
+    if not keep_mask and _is_mask(os.path.join(SYSTEM, name)):
         systemctl.call("unmask", "--", name)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(drop_in(name))

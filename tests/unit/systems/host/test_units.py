@@ -104,6 +104,24 @@ def test_a_unit_that_was_not_active_is_not_started(world):
     assert world.clean()
 
 
+def test_a_mask_that_was_there_before_is_there_after_a_rollback(world):
+    """An operator's mask of a host that was renamed by hand: without it the next boot starts nova-compute."""
+    name = NAMES[0]
+    world.params["units"] = [{"name": name, "active": False, "enabled": "masked", "masked": True}]
+    world.stop.apply(world.params)
+    world.systemd.systemctl().call("mask", "--", name)
+    for _again in range(2):
+        world.stop.undo(world.params)
+        assert world.systemd.units[name].masked
+        assert not os.path.exists(units.drop_in(name)) and not os.listdir(world.state_dir)
+    world.systemd.reboot()
+    assert world.systemd.refuses(name)
+    # Forward, the start takes the mask back: that is what the operation is for.
+    forward = {**world.params, "units": [{"name": name, "active": True, "enabled": "masked"}]}
+    world.start.apply(forward)
+    assert world.states()[name] == "active" and not world.systemd.units[name].masked
+
+
 def test_a_stop_that_takes_too_long_is_told(tmp_path, monkeypatch):
     world = World(tmp_path, monkeypatch, None, stop_polls=10**6)
     monkeypatch.setattr(units, "seconds_since", lambda *_args: 401)
