@@ -75,7 +75,7 @@ def test_every_template_is_filled(lab: Lab, release: str, l2: str, fast: bool) -
     known = config.host_values(lab, 2)
     templates = Path(config.SOURCE / "templates")
     for template in sorted(templates.iterdir()):
-        config.render(template.name, **known)  # raises for a placeholder without a value
+        config.render(template.name, **known, port=22)  # raises for a placeholder without a value
     conf = config.render("nova-compute.conf", **known)
     assert ("graceful_shutdown_timeout" in conf) is fast
     assert ("live_migration_wait_for_vif_plug" in conf) is (l2 in ("ovs", "ovn"))

@@ -273,6 +273,6 @@ def test_the_closing_words():
         "no known wrong link remains; checks that the run did not decide"
     )
     one = healthy().wrong("SG214", compute_id=202)
-    assert said(one).startswith("1 wrong link remains (SG214; 1 with codes")
+    assert said(one).startswith("1 wrong link remains (SG214; 1 with a code")
     two = one.wrong("SG217", vm_state="shelved_offloaded")
-    assert said(two).startswith("2 wrong links remain (SG214, SG217; 1 with codes")
+    assert said(two).startswith("2 wrong links remain (SG214, SG217; 1 with a code")
