@@ -58,14 +58,17 @@ def named(facts: HostFacts) -> t.List[NamedContainer]:
     """Return the containers that a rename has to create again: libvirt, then the agents, then nova-compute.
 
     ovs-vswitchd and ovn-controller are none of them: Open vSwitch's external_ids say the host's name to them, and
-    whoever recreates ovs-vswitchd cuts off the guests.
+    whoever recreates ovs-vswitchd cuts off the guests. Two containers that one unit seems to start are none: the other
+    is somebody else's, and nothing here says which.
     """
     found: t.Dict[str, NamedContainer] = {}
+    strange: t.Set[str] = set()
     for entry in (facts.deployment.frozen if facts.deployment else ()) if is_kolla(facts) else ():
         made = _of_process(facts.deployment, entry) if facts.deployment and goes_by_name(entry.program) else None
-        if made is not None:
-            found.setdefault(made.name, made)
-    return sorted(found.values(), key=lambda entry: (entry.is_compute, not entry.is_libvirt, entry.name))
+        if made is not None and found.setdefault(made.name, made).id != made.id:
+            strange.add(made.name)
+    certain = [entry for entry in found.values() if entry.name not in strange]
+    return sorted(certain, key=lambda entry: (entry.is_compute, not entry.is_libvirt, entry.name))
 
 
 def goes_by_name(program: str) -> bool:

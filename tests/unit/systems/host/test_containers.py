@@ -131,6 +131,20 @@ def test_what_is_not_as_it_was_read_stops_before_anything_is_renamed(host, chang
     assert host.containers == before
 
 
+@pytest.mark.parametrize(("now", "why"), [(["another", 5], "was created again"), (None, "is gone")])
+def test_what_a_later_step_sets_aside_is_looked_at_before_the_first(host, now, why):
+    """After the databases have the new name, such a run could only end in a rollback."""
+    params = {**ASIDE, "containers": ITEMS[1:], "known": ITEMS[:1]}
+    host.containers = {"nova_compute": ["old-nova_compute", 0], **({"nova_libvirt": now} if now else {})}
+    with pytest.raises(HostStepError, match=f"nova_libvirt {why}") as caught:
+        containers.SetAside().apply(params)
+    assert caught.value.changed_meanwhile
+    assert "nova_compute" in host.containers
+    host.containers["nova_libvirt"] = ["old-nova_libvirt", 7]
+    containers.SetAside().apply(params)
+    assert set(host.containers) == {"nova_libvirt", "nova_compute.stackguard"}
+
+
 def test_the_way_back_overwrites_no_container_and_says_what_is_missing(host):
     action = containers.SetAside()
     action.apply(ASIDE)
