@@ -313,6 +313,25 @@ class LibvirtName:
         return {}
 
 
+def _refuse_old_name(engine: Engine, item: Params, wanted: str) -> None:
+    """Raise HostStepError for a container that a unit would start under another name than the host's new one."""
+    name = str(item["name"])
+    found = engine.find(name)
+    if found is None:
+        return
+    if found.id == item["id"]:
+        raise HostStepError(
+            f"the old container {name} has its old name again. Run {engine.name} rename {name} {item['aside']}, then "
+            "run the same command again"
+        )
+    made = engine.made_name(name)
+    if made not in (None, wanted):
+        raise HostStepError(
+            f"a container {name} with the host name {made} exists. Run {engine.name} rm --force {name}, then run the "
+            "same command again"
+        )
+
+
 # --- created again ----------------------------------------------------------------------------------------------
 
 
@@ -332,8 +351,12 @@ class NewContainers:
     def apply(self, params: Params) -> Result:
         """Let the units start. They start nothing yet: their containers are put aside.
 
-        A unit that has failed, after a slow stop or after a boot without its container, may start at once.
+        A unit that has failed, after a slow stop or after a boot without its container, may start at once. Somebody may
+        have created a container in the meantime, or given one its old name back: no unit may start that.
         """
+        engine = _engine(params)
+        for item in params["containers"]:
+            _refuse_old_name(engine, item, str(params["name"]))
         for item in params["containers"]:
             name = units.full_name(str(item["unit"]))
             units.unblock(name, self.state_dir, self.systemctl)
