@@ -81,6 +81,24 @@ def test_without_such_a_command_each_service_is_refused_and_the_variable_named()
     assert all(item.absolute for item in refused.values())
 
 
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("kolla-ansible --limit 'compute1", "Correct the quotes"),
+        ("  ", "its value is blank"),
+        (". venv/bin/activate && kolla-ansible deploy-containers", "without a shell"),
+    ],
+)
+def test_a_command_that_cannot_be_executed_is_refused_before_anything_is_changed(command, why):
+    refused = found(boxed_fleet(command=command))
+    assert set(refused) == {("SG123", name) for name in SERVICES.values()}
+    assert all(why in item.remedy for item in refused.values())
+
+
+def test_a_command_that_starts_a_shell_itself_is_not_refused():
+    assert found(boxed_fleet(command="bash -c '. venv/bin/activate && kolla-ansible deploy-containers'")) == {}
+
+
 def test_a_drain_is_refused_with_the_command_too():
     assert {code for code, _name in found(boxed_fleet(), in_place=False)} == {"SG123"}
 
