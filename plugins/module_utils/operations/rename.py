@@ -375,6 +375,7 @@ class Rename(planned.Planned):
             "neutron_database": request.has_neutron_db,
             "rabbitmq": request.has_broker,
             "commands": to_plain(request.commands),
+            **({"recreate_command": request.recreate_command} if request.recreate_command else {}),
             "servers": _servers_of(plan),
             "overrides": approval.of_overrides(overrides),
         }

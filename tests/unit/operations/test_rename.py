@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import types
 
@@ -275,6 +276,15 @@ def test_after_the_first_old_container_is_removed_there_is_only_forward(resuming
     assert resuming.back(noted) is None
     assert resuming.back({**noted, "steps": {**noted["steps"], "forget_containers": "pending"}}) is not None
     assert resuming.resume()["state"] == "finished"
+
+
+def test_another_recreate_command_is_another_plan(resuming):
+    """What a person approves is not executed with another command in its place."""
+    plan, asked = Plan("rename", "op1", "a -> b", []), operation.RenameRequest("a", "a", "b", "op1")
+    resuming._args.update(hypervisor_hostname=None, strategy="in_place", drain_return=False)
+    other = dataclasses.replace(asked, recreate_command="kolla-ansible deploy-containers")
+    assert "recreate_command" not in resuming._asked(plan, asked)
+    assert resuming._asked(plan, other)["recreate_command"] == "kolla-ansible deploy-containers"
 
 
 def test_a_resume_that_fails_lets_go_of_the_operation(resuming, monkeypatch):
