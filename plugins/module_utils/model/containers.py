@@ -11,6 +11,7 @@ container aside under another name, and the operator's deployment tool creates i
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
@@ -29,6 +30,8 @@ LIBVIRT = ("libvirtd", "virtqemud")
 #: What kolla's unit of libvirt is named after.
 _LIBVIRT_UNIT = "nova-libvirt"
 OVN_CONTROLLER = "ovn-controller"
+#: Words that mean something to a shell only.
+_SHELL = ("&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,14 +61,17 @@ def named(facts: HostFacts) -> t.List[NamedContainer]:
     """Return the containers that a rename has to create again: libvirt, then the agents, then nova-compute.
 
     ovs-vswitchd and ovn-controller are none of them: Open vSwitch's external_ids say the host's name to them, and
-    whoever recreates ovs-vswitchd cuts off the guests.
+    whoever recreates ovs-vswitchd cuts off the guests. Two containers that one unit seems to start are none: the other
+    is somebody else's, and nothing here says which.
     """
     found: t.Dict[str, NamedContainer] = {}
+    strange: t.Set[str] = set()
     for entry in (facts.deployment.frozen if facts.deployment else ()) if is_kolla(facts) else ():
         made = _of_process(facts.deployment, entry) if facts.deployment and goes_by_name(entry.program) else None
-        if made is not None:
-            found.setdefault(made.name, made)
-    return sorted(found.values(), key=lambda entry: (entry.is_compute, not entry.is_libvirt, entry.name))
+        if made is not None and found.setdefault(made.name, made).id != made.id:
+            strange.add(made.name)
+    certain = [entry for entry in found.values() if entry.name not in strange]
+    return sorted(certain, key=lambda entry: (entry.is_compute, not entry.is_libvirt, entry.name))
 
 
 def goes_by_name(program: str) -> bool:
@@ -114,5 +120,21 @@ def why_not(facts: HostFacts, request: RenameRequest, entry: NameSpace) -> t.Opt
         return (
             "Set rename_recreate_command to the command that creates missing containers of this host, such as "
             "kolla-ansible deploy-containers --limit HOST."
+        )
+    return _not_a_command(request.recreate_command)
+
+
+def _not_a_command(line: str) -> t.Optional[str]:
+    """Return why a line cannot be executed without a shell: else it fails when the host has its new name already."""
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        return f"Correct the quotes in rename_recreate_command: {error}."
+    if not words:
+        return "Set rename_recreate_command: its value is blank."
+    shell = [word for word in words if word in _SHELL]
+    if shell:
+        return (
+            f"Put rename_recreate_command in bash -c '...': the run executes it without a shell, and it has {shell[0]}."
         )
     return None

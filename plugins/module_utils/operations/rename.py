@@ -148,7 +148,7 @@ class Rename(planned.Planned):
 
     def back(self, journal: Result) -> t.Optional[str]:
         """Return what a rollback does: a drain has a point of no return."""
-        return None if drain_actions.only_forward(journal) else lifecycle.UNDO
+        return None if _only_forward(journal) else lifecycle.UNDO
 
     def is_another(self, journal: Result) -> bool:
         """Whether the rename of other names is asked for."""
@@ -375,6 +375,7 @@ class Rename(planned.Planned):
             "neutron_database": request.has_neutron_db,
             "rabbitmq": request.has_broker,
             "commands": to_plain(request.commands),
+            **({"recreate_command": request.recreate_command} if request.recreate_command else {}),
             "servers": _servers_of(plan),
             "overrides": approval.of_overrides(overrides),
         }
@@ -395,11 +396,13 @@ class Rename(planned.Planned):
         if why is not None:
             # What is refused is not taken up: its journal stays as it is. Judged again by what the claim returns.
             drain_actions.refuse_rollback(journal, self._systems())
+            container_actions.refuse_rollback(journal)
         with self._holding(self._operation_id, journal["about"]) as run:
             # What another run marked until now is in the journal that the claim returns.
             book = Book(run, t.cast("run_token.JournalHost", self._held).claim(journal, bool(self._args["take_over"])))
             if why is not None:
                 drain_actions.refuse_rollback(book.journal, self._systems())
+                container_actions.refuse_rollback(book.journal)
             self._changed = True
             return self.forward(book) if why is None else self.backward(book, why)
 
@@ -573,9 +576,7 @@ class Rename(planned.Planned):
         if journal is None:
             return self._closed_again()
         self.run.say(lifecycle.status_text(journal))
-        back = (
-            "" if drain_actions.only_forward(journal) else ", or with -e rename_action=rollback to undo the operation"
-        )
+        back = "" if _only_forward(journal) else ", or with -e rename_action=rollback to undo the operation"
         self.run.say(f"The operation is open. Run the same command again to resume the operation{back}.")
         return {"state": journal["state"], "operation_id": journal["operation_id"], "progress": steps.progress(journal)}
 
@@ -639,3 +640,7 @@ def _servers_of(plan: Plan) -> t.List[str]:
         for entry in [*(step.params.get("domains") or ()), *(step.params.get("guests") or ())]:
             found.add(str(entry["uuid"] if isinstance(entry, dict) else entry))
     return sorted(found)
+
+
+def _only_forward(journal: t.Mapping[str, t.Any]) -> bool:
+    return drain_actions.only_forward(journal) or container_actions.only_forward(journal)

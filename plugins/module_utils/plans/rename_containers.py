@@ -123,6 +123,7 @@ class _Renaming:
             "engine": self.engine,
             "containers": items,
             "free": [item["aside"] for item in self._items(self.found)] if found == self.compute else [],
+            "known": [item for item in self._items(self.found) if item not in items] if found == self.compute else [],
         }
         changes = [
             Change(f"{self.where} container {item['name']}", "name", item["name"], item["aside"]) for item in items

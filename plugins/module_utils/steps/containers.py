@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Memory, Params, Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError
 
@@ -60,6 +61,24 @@ class RecreateContainers:
     def _ask(self, what: str, params: Params) -> t.Dict[str, t.Any]:
         (answer,) = self.systems.host.call([{"op": what, "action": "new_containers", "params": dict(params)}])
         return answer
+
+
+#: The step that removes the old containers, which a rollback needs.
+POINT_OF_NO_RETURN = "forget_containers"
+
+
+def only_forward(journal: t.Mapping[str, t.Any]) -> bool:
+    """Whether the removal of the old containers has begun: nothing has the old name that a rollback could start."""
+    return journal["steps"].get(POINT_OF_NO_RETURN) in (journals.APPLYING, journals.DONE)
+
+
+def refuse_rollback(journal: t.Mapping[str, t.Any]) -> None:
+    """Raise StepError where old containers may be removed already, before anything of the journal is touched."""
+    if only_forward(journal):
+        raise StepError(
+            "a rollback is no longer possible, because the run has begun to remove the old containers. Run the same "
+            "command with rename_action=resume to end the rename"
+        )
 
 
 def actions(systems: Systems) -> t.Dict[str, Action]:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import types
 
@@ -258,6 +259,32 @@ def test_a_rollback_that_is_refused_leaves_the_journal_as_it_is(resuming, monkey
     with pytest.raises(runner.StepError, match="A rollback is no longer possible"):
         resuming.rollback()
     assert journals.read(resuming._args["state_dir"], "rename") == before
+
+
+@pytest.mark.parametrize("state", [journals.APPLYING, journals.DONE])
+def test_after_the_first_old_container_is_removed_there_is_only_forward(resuming, state):
+    """Taken back, such a rename ended with neither the old containers nor the new ones, and could not go on."""
+    left_open(resuming._args["state_dir"], {"token": "old", "operator": "ann", "controller": "c", "ended": "t"})
+    journal = journals.read(resuming._args["state_dir"], "rename")
+    forget = Step("forget_containers", "remove", HOST, "forget_containers", {"engine": "podman", "containers": []})
+    plan = Plan("rename", "op1", "compute1 -> cn1", [*runner.plan_of(journal).steps, forget])
+    noted = {**journal, "plan": to_plain(plan), "steps": {"guests": "done", "forget_containers": state}}
+    journals.put(resuming._args["state_dir"], noted)
+    with pytest.raises(runner.StepError, match="a rollback is no longer possible"):
+        resuming.rollback()
+    assert journals.read(resuming._args["state_dir"], "rename")["steps"] == noted["steps"]
+    assert resuming.back(noted) is None
+    assert resuming.back({**noted, "steps": {**noted["steps"], "forget_containers": "pending"}}) is not None
+    assert resuming.resume()["state"] == "finished"
+
+
+def test_another_recreate_command_is_another_plan(resuming):
+    """What a person approves is not executed with another command in its place."""
+    plan, asked = Plan("rename", "op1", "a -> b", []), operation.RenameRequest("a", "a", "b", "op1")
+    resuming._args.update(hypervisor_hostname=None, strategy="in_place", drain_return=False)
+    other = dataclasses.replace(asked, recreate_command="kolla-ansible deploy-containers")
+    assert "recreate_command" not in resuming._asked(plan, asked)
+    assert resuming._asked(plan, other)["recreate_command"] == "kolla-ansible deploy-containers"
 
 
 def test_a_resume_that_fails_lets_go_of_the_operation(resuming, monkeypatch):

@@ -81,6 +81,24 @@ def test_without_such_a_command_each_service_is_refused_and_the_variable_named()
     assert all(item.absolute for item in refused.values())
 
 
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("kolla-ansible --limit 'compute1", "Correct the quotes"),
+        ("  ", "its value is blank"),
+        (". venv/bin/activate && kolla-ansible deploy-containers", "without a shell"),
+    ],
+)
+def test_a_command_that_cannot_be_executed_is_refused_before_anything_is_changed(command, why):
+    refused = found(boxed_fleet(command=command))
+    assert set(refused) == {("SG123", name) for name in SERVICES.values()}
+    assert all(why in item.remedy for item in refused.values())
+
+
+def test_a_command_that_starts_a_shell_itself_is_not_refused():
+    assert found(boxed_fleet(command="bash -c '. venv/bin/activate && kolla-ansible deploy-containers'")) == {}
+
+
 def test_a_drain_is_refused_with_the_command_too():
     assert {code for code, _name in found(boxed_fleet(), in_place=False)} == {"SG123"}
 
@@ -108,6 +126,20 @@ def test_a_container_without_a_known_unit_is_refused():
     (item,) = found(some).values()
     assert (item.code, item.object.name) == ("SG123", "libvirt")
     assert "does not know the unit that starts libvirtd" in item.remedy
+
+
+def test_a_second_container_with_the_same_program_is_refused():
+    """Somebody's own libvirt: the unit would be taken to start that one."""
+    base = boxed()
+    ours = next(entry for entry in base.processes if entry.program == "libvirtd")
+    theirs = dataclasses.replace(ours, pid=300, container_id="9" * 64)
+    some = boxed_fleet(deployment=dataclasses.replace(base, processes=[theirs, *base.processes]))
+    assert [entry.name for entry in containers.named(some.cloud.bundle.hosts["compute1"])] == [ORDER[1], ORDER[2]]
+    (item,) = found(some).values()
+    assert (item.code, item.object.name) == ("SG123", "libvirt")
+    # A program of several processes in one container is one.
+    workers = dataclasses.replace(base, processes=[*base.processes, dataclasses.replace(ours, pid=301)])
+    assert found(boxed_fleet(deployment=workers)) == {}
 
 
 def test_a_name_that_could_not_be_read_is_no_container_that_can_be_recreated():
@@ -179,6 +211,8 @@ def test_each_container_is_known_by_its_id_and_the_old_ones_are_kept_until_the_e
     key = lambda item: item["name"]  # noqa: E731
     assert sorted(aside, key=key) == sorted(steps["forget_containers"].params["containers"], key=key)
     assert set(steps["set_compute_aside"].params["free"]) == {f"{name}.stackguard" for name in ORDER}
+    assert [item["name"] for item in steps["set_compute_aside"].params["known"]] == ORDER[:2]
+    assert steps["set_others_aside"].params["known"] == []
     assert [item["name"] for item in steps["stop_containers"].params["units"]] == [
         "kolla-nova_libvirt-container.service"
     ]

@@ -139,6 +139,8 @@ class World:
             name, made = argv[-1], self.made.get(argv[-1])
             if made is None:
                 return answer(125, "no such container")
+            if "Hostname" in argv[-2]:
+                return answer(0, f"private|{made.frozen}\n")
             return answer(0, f"{made.id} {'true' if self.pid(name) else 'false'} {self.pid(name)}")
         self.fuse.spark()
         if argv[0] == "nsenter":
@@ -183,11 +185,12 @@ class World:
         return steps.Runner(self, known, Silent(), lambda: "t")
 
     def forward(self):
-        while True:
+        for _try in range(9):
             try:
                 return self.runner().forward(self.journal())
             except actions.RecreateError as error:
                 self.recreate(error.containers)
+        raise AssertionError("asks for the same containers without end")
 
 
 def waited(what, _timeout, seen):
@@ -342,6 +345,51 @@ def test_a_rollback_killed_at_every_instant_ends_with_the_old_containers(monkeyp
             world.runner().backward(found)
         assert_old(world)
     assert count > 30
+
+
+def begun(monkeypatch, folder, step):
+    """A world that was killed right after a step."""
+    world = World(monkeypatch, folder)
+    opened(world)
+    journal, made = world.journal(), steps.plan_of(world.journal())
+    for number, item in enumerate(made.steps, 1):
+        journal = world.runner()._apply(journal, item, number, len(made.steps))
+        if item.name == step:
+            return world
+    raise AssertionError(step)
+
+
+def created_under_the_old_name(world):
+    """Somebody runs the deployment tool while the host still has its old name; the hold keeps its unit."""
+    world.made["nova_compute"] = Made("foreign", OLD, OLD)
+
+
+def taken_back_by_hand(world):
+    world.made["nova_compute"] = world.made.pop("nova_compute.stackguard")
+
+
+@pytest.mark.parametrize(
+    ("meddle", "why", "mend"),
+    [
+        (created_under_the_old_name, "rm --force nova_compute", lambda made: made.pop("nova_compute")),
+        (
+            taken_back_by_hand,
+            "rename nova_compute nova_compute.stackguard",
+            lambda made: made.update({"nova_compute.stackguard": made.pop("nova_compute")}),
+        ),
+    ],
+)
+def test_no_unit_starts_a_container_with_the_old_name(monkeypatch, tmp_path, meddle, why, mend):
+    world = begun(monkeypatch, tmp_path / "one", "cell_database")
+    meddle(world)
+    with pytest.raises(steps.StepError, match=why):
+        world.forward()
+    assert not world.runs("nova_compute")
+    world.systemd.reboot()
+    assert not world.runs("nova_compute")
+    mend(world.made)
+    world.forward()
+    assert_new(world)
 
 
 def test_unkilled_all_is_new(monkeypatch, tmp_path):

@@ -69,6 +69,14 @@ class Engine:
             raise HostStepError(f"{self.name} container inspect {name}: the answer cannot be parsed")
         return Container(words[0], int(words[2]) if words[1] == "true" else 0)
 
+    def made_name(self, name: str) -> t.Optional[str]:
+        """Return the host name that a container gets at each start; None: the host's. Raises HostStepError."""
+        said = self.call("container", "inspect", "--format", "{{.HostConfig.UTSMode}}|{{.Config.Hostname}}", name)
+        mode, sign, made = said.strip().partition("|")
+        if not sign:
+            raise HostStepError(f"{self.name} container inspect {name}: the answer cannot be parsed")
+        return None if mode == "host" else made
+
     def rename(self, old: str, new: str) -> None:
         """Give a container another name. Raises HostStepError."""
         self.call("rename", old, new)
@@ -131,16 +139,16 @@ class SetAside:
         for name in params.get("free") or ():
             if engine.find(str(name)) is not None and name not in {item["aside"] for item in params["containers"]}:
                 raise HostStepError(_left_over(engine, str(name)), changed_meanwhile=True)
+        # A later step sets these aside: nothing but preparations is done now, and can be undone at once.
+        for item in params.get("known") or ():
+            _same(engine.find(str(item["name"])), item)
         for item in todo:
             engine.rename(str(item["name"]), str(item["aside"]))
         return {}
 
     @staticmethod
     def _check(engine: Engine, item: Params) -> None:
-        found = engine.find(str(item["name"]))
-        if found is None or found.id != item["id"]:
-            is_now = "is gone" if found is None else "was created again"
-            raise HostStepError(f"container {item['name']} {is_now} since the run read it", changed_meanwhile=True)
+        found = _same(engine.find(str(item["name"])), item)
         if found.pid:
             raise HostStepError(f"container {item['name']} still runs (process {found.pid})", changed_meanwhile=True)
         if engine.find(str(item["aside"])) is not None:
@@ -179,6 +187,14 @@ class SetAside:
 
 def _is(found: t.Optional[Container], item: Params) -> bool:
     return found is not None and found.id == item["id"]
+
+
+def _same(found: t.Optional[Container], item: Params) -> Container:
+    """Return the container, if it is the one that the plan knows. Raises HostStepError."""
+    if found is None or found.id != item["id"]:
+        is_now = "is gone" if found is None else "was created again"
+        raise HostStepError(f"container {item['name']} {is_now} since the run read it", changed_meanwhile=True)
+    return found
 
 
 def _left_over(engine: Engine, name: str) -> str:
@@ -297,6 +313,25 @@ class LibvirtName:
         return {}
 
 
+def _refuse_old_name(engine: Engine, item: Params, wanted: str) -> None:
+    """Raise HostStepError for a container that a unit would start under another name than the host's new one."""
+    name = str(item["name"])
+    found = engine.find(name)
+    if found is None:
+        return
+    if found.id == item["id"]:
+        raise HostStepError(
+            f"the old container {name} has its old name again. Run {engine.name} rename {name} {item['aside']}, then "
+            "run the same command again"
+        )
+    made = engine.made_name(name)
+    if made not in (None, wanted):
+        raise HostStepError(
+            f"a container {name} with the host name {made} exists. Run {engine.name} rm --force {name}, then run the "
+            "same command again"
+        )
+
+
 # --- created again ----------------------------------------------------------------------------------------------
 
 
@@ -316,8 +351,12 @@ class NewContainers:
     def apply(self, params: Params) -> Result:
         """Let the units start. They start nothing yet: their containers are put aside.
 
-        A unit that has failed, after a slow stop or after a boot without its container, may start at once.
+        A unit that has failed, after a slow stop or after a boot without its container, may start at once. Somebody may
+        have created a container in the meantime, or given one its old name back: no unit may start that.
         """
+        engine = _engine(params)
+        for item in params["containers"]:
+            _refuse_old_name(engine, item, str(params["name"]))
         for item in params["containers"]:
             name = units.full_name(str(item["unit"]))
             units.unblock(name, self.state_dir, self.systemctl)

@@ -39,7 +39,7 @@ class Host:
     def __init__(self, monkeypatch):
         self.containers = {item["name"]: [item["id"], 0] for item in ITEMS}
         self.names, self.shares_host, self.answers, self.broken = {}, False, True, None
-        self.commands = []
+        self.commands, self.made = [], {}
         monkeypatch.setattr(containers.commands, "run", self.run)
         monkeypatch.setattr(name_spaces, "name_in", self.names.get)
         monkeypatch.setattr(name_spaces, "host_namespace", lambda _proc: "uts:[1]")
@@ -61,6 +61,8 @@ class Host:
             if argv[-1] not in self.containers:
                 return done(err=f"Error: no such container {argv[-1]}", rc=125)
             identity, pid = self.containers[argv[-1]]
+            if "Hostname" in argv[-2]:
+                return done(self.made.get(argv[-1], f"|{NEW}") + "\n")
             return done(f"{identity} {'true' if pid else 'false'} {pid}\n")
         if argv[1] == "rename":
             self.containers[argv[3]] = self.containers.pop(argv[2])
@@ -129,6 +131,20 @@ def test_what_is_not_as_it_was_read_stops_before_anything_is_renamed(host, chang
         containers.SetAside().apply(ASIDE)
     assert caught.value.changed_meanwhile
     assert host.containers == before
+
+
+@pytest.mark.parametrize(("now", "why"), [(["another", 5], "was created again"), (None, "is gone")])
+def test_what_a_later_step_sets_aside_is_looked_at_before_the_first(host, now, why):
+    """After the databases have the new name, such a run could only end in a rollback."""
+    params = {**ASIDE, "containers": ITEMS[1:], "known": ITEMS[:1]}
+    host.containers = {"nova_compute": ["old-nova_compute", 0], **({"nova_libvirt": now} if now else {})}
+    with pytest.raises(HostStepError, match=f"nova_libvirt {why}") as caught:
+        containers.SetAside().apply(params)
+    assert caught.value.changed_meanwhile
+    assert "nova_compute" in host.containers
+    host.containers["nova_libvirt"] = ["old-nova_libvirt", 7]
+    containers.SetAside().apply(params)
+    assert set(host.containers) == {"nova_libvirt", "nova_compute.stackguard"}
 
 
 def test_the_way_back_overwrites_no_container_and_says_what_is_missing(host):
@@ -260,6 +276,23 @@ def test_a_container_is_missing_until_another_one_has_its_name(host, again):
     assert again.is_done(RECREATED) == {"done": False}
     host.answers = True
     assert again.is_done(RECREATED) == {"done": True}
+
+
+@pytest.mark.parametrize("made", [f"private|{OLD}", "|", "what?"])
+def test_a_unit_may_not_start_a_container_with_another_name(host, again, tmp_path, made):
+    """Somebody ran the deployment tool before the host had its new name."""
+    containers.SetAside().apply(ASIDE)
+    host.containers["nova_compute"] = ["somebody's", 0]
+    host.made["nova_compute"] = made
+    for item in ITEMS:
+        units.block(item["unit"], again.state_dir, again.systemctl)
+    with pytest.raises(HostStepError):
+        again.apply(RECREATED)
+    assert all((tmp_path / "state" / f".blocked-{item['unit']}").exists() for item in ITEMS)
+    for right in (f"private|{NEW}", "host|"):
+        host.made["nova_compute"] = right
+        again.apply(RECREATED)
+    assert not any((tmp_path / "state" / f".blocked-{item['unit']}").exists() for item in ITEMS)
 
 
 def test_libvirt_with_another_name_than_its_container_is_wrong(host, again, monkeypatch):
