@@ -60,8 +60,8 @@ options:
     elements: str
     aliases: [takes_over]
     default: []
-    description: Disabled reasons of operations that have ended. The module can also change a compute service whose
-      disabled reason is in O(ended_reasons).
+    description: Reasons with which operations that have ended disabled a compute service. The module can also change a
+      compute service whose disabled reason is in O(ended_reasons).
 seealso:
   - module: stackguard.nova.server_evacuate
 """

@@ -148,10 +148,10 @@ def _finding(
         "domains": len(facts.domains) if facts.domains is not None else None,
     }
     remedy = (
-        f"Run rename_host with -e '{options} rename_action=adopt'. With rename_adopt=forward, the run writes in every "
-        f"place the name {last if others else libvirt}. With rename_adopt=back, the run writes in every place the name "
-        f"{first if others else node.hypervisor_hostname}. Until then, keep nova-compute stopped (systemctl mask "
-        "nova-compute), and evacuate no guest of this host, because its guests may still run."
+        f"Run rename_host with -e '{options} rename_action=adopt'. With rename_adopt=forward, the host gets the name "
+        f"{last if others else libvirt} in every place. With rename_adopt=back, the host gets the name "
+        f"{first if others else node.hypervisor_hostname} in every place. Until then, keep nova-compute "
+        "stopped (systemctl mask nova-compute), and evacuate no guest of this host, because its guests may still run."
     )
     if len(others) > 1:
         remedy = (
