@@ -199,7 +199,7 @@ options:
   overcommit:
     type: float
     default: 1.0
-    description: Maximum ratio of guest memory to measured free memory on a destination.
+    description: Maximum ratio of the memory of arriving guests to the measured free memory of a destination.
   target_state:
     type: str
     default: keep

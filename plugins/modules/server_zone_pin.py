@@ -65,8 +65,8 @@ options:
     description: Whether to select every server of the cloud, if neither O(servers) nor O(hosts) is set.
   zone:
     type: str
-    description: Expected zone of the servers. The module does not change the availability zone pin of a server that is
-      in another zone.
+    description: Expected zone of the servers. The module does not change the availability zone pin of a server whose
+      current zone is not O(zone).
   strategy:
     type: str
     default: auto

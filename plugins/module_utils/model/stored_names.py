@@ -84,5 +84,6 @@ def why_unknown(cell: CellFacts, column: str, stored: str, wanted: str) -> str:
             f"cell {cell.name} may treat {stored!r} and {wanted!r} as the same name: {column} has collation {collation}"
         )
     return (
-        f"{what} in cell {cell.name} was not read, so the database may treat {stored!r} and {wanted!r} as the same name"
+        f"{what} in cell {cell.name} was not read, so the run does not know whether the database treats {stored!r} "
+        f"and {wanted!r} as the same name"
     )

@@ -42,7 +42,7 @@ class PlacementProviders(NamePlace):
         "placement API",
         "with one API call for each provider, the run renames the providers that still have the old name, first the "
         "root provider",
-        "the run restores the old name of each renamed provider with one API call",
+        "with one API call for each renamed provider, the run restores the old name",
     )
     codes = ("SG304", "SG310")
     steps = ("placement",)

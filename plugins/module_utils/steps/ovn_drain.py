@@ -39,9 +39,7 @@ class ChassisRenamed:
             session.close()
         found = _compared(systems, params, facts)
         ports = count(len(facts.switch_ports or []), "port")
-        told = (
-            f"chassis {name}: hostname {new}, same tunnel endpoints; the run read {ports}, and no port requests {old}"
-        )
+        told = f"chassis {name}: hostname {new}, tunnel endpoints unchanged; the run read {ports}: none requests {old}"
         return Done(told, noted(found, systems.overrides))
 
     def _wait_for_hostname(self, params: Params) -> None:

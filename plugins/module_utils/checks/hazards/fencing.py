@@ -387,7 +387,7 @@ def _evidence(client: Client, whose: t.Optional[str]) -> t.Dict[str, t.Any]:
 
 
 def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
-    remedy = f"Find out what the client is, and end the client: rbd status {client.pool}/{client.image}."
+    remedy = f"Run rbd status {client.pool}/{client.image} to identify the client, then stop the client's process."
     if whose is None:
         remedy += " If the client is the dead host itself, list its address in evacuate_blocklist_addresses=[...]."
     return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy)

@@ -68,8 +68,8 @@ CONSEQUENCES = {
     "galera": Consequence(
         BLOCKER,
         "a Galera member has the host's name unless wsrep_node_name is set. Galera's list of donors and the cluster's "
-        "address list use the member's name. If the Galera cluster does not find the member's name, the member copies "
-        "the whole database at its next start, or fails to start",
+        "address list use the member's name. If the donor list or the address list has the old name of the member, "
+        "the member copies the whole database at its next start, or fails to start",
         "Set wsrep_node_name and list the members by address, or take the member out of the cluster first.",
     ),
     "pacemaker": Consequence(
