@@ -13,9 +13,9 @@ description:
   - Checks C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
     repairs wrong links whose correct value is certain. If the correct value of a wrong link is not certain, the module
     only reports the link.
-  - The correct value of a link is certain if the names of the host and the node identify exactly one live row, because
-    nova-compute itself would write the id of this row. If the id and the names contradict each other, the correct value
-    is certain only if the facts of hosts in O(evidence_dir) prove the value.
+  - If the host name and the node name match exactly one live row, the correct value of the link is certain. The value
+    is the id of this row, which nova-compute itself would write. If the id and the names contradict each other, the
+    correct value is certain only if the facts of hosts in O(evidence_dir) prove the value.
   - The module changes rows in batches, each in one transaction. The module does not change a row that has changed since
     the module read it, or a row with a task in progress. Before the module commits a batch, it writes the old values to
     a journal. The journal is on the host that the task runs on (or is delegated to). O(action=rollback) restores the

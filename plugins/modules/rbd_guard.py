@@ -79,7 +79,7 @@ options:
     type: path
     description:
       - Path of the Ceph configuration file on the host. The default is the file that is set in nova.conf. If
-        nova-compute runs in a container, the default is the path on the host that corresponds to the file.
+        nova-compute runs in a container, the default is the path of this file on the host.
   ceph_command:
     type: list
     elements: str

@@ -442,7 +442,7 @@ def _lacking(fsid: str, views: t.Sequence[t.Tuple[HostFacts, RbdFacts]]) -> Find
             "SG518",
             Subject("host", f"cluster {fsid}"),
             evidence,
-            "Make sure that the run can read a host with access to this Ceph cluster.",
+            "Make sure that the run can collect facts from a host that has access to this Ceph cluster.",
         )
     facts, rbd = asked[0]
     evidence = {

@@ -521,7 +521,7 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
             "(_cleanup_running_deleted_instances)"
         )
     elif index.narrowed:
-        why = "no live row; the run read the databases only for some hosts and for this uuid"
+        why = "no live row was found, but the run searched the databases only for some hosts and for this uuid"
     else:
         why = "no live row in any cell"
     made = (
