@@ -141,6 +141,7 @@ def test_the_demos_host_goes_back(lab, guests, playbooks, beginning):
     assert not again.stats["changed"]
 
 
+@pytest.mark.matrix("adopt")
 def test_the_demos_host_goes_forward_and_a_whole_rename_goes_back(lab, guests, playbooks, beginning):
     hostnamectl(lab)
     restart(lab)
@@ -152,12 +153,14 @@ def test_the_demos_host_goes_forward_and_a_whole_rename_goes_back(lab, guests, p
     assert_beginning(lab, beginning)
 
 
+@pytest.mark.matrix("adopt")
 def test_half_of_the_sql_of_a_guide(lab, guests, playbooks, beginning):
     half_of_the_sql(lab)
     adopt(playbooks, "back").ok()
     assert_beginning(lab, beginning)
 
 
+@pytest.mark.matrix("adopt")
 def test_half_of_the_sql_and_the_host_itself(lab, guests, playbooks, beginning):
     hostnamectl(lab)
     half_of_the_sql(lab)
@@ -168,6 +171,7 @@ def test_half_of_the_sql_and_the_host_itself(lab, guests, playbooks, beginning):
     assert_beginning(lab, beginning)
 
 
+@pytest.mark.matrix("adopt")
 def test_one_line_of_nova_conf(lab, guests, playbooks, beginning):
     conf_host(lab)
     restart(lab)
@@ -177,6 +181,7 @@ def test_one_line_of_nova_conf(lab, guests, playbooks, beginning):
     lab.ssh(OLD, f"sed -i '/^host = {OLD}$/d' /etc/nova/nova.conf")
 
 
+@pytest.mark.matrix("adopt")
 def test_only_libvirts_name(lab, guests, playbooks, beginning):
     fully_qualified(lab)
     node = f"{OLD}.lab.test"
@@ -190,6 +195,7 @@ def test_only_libvirts_name(lab, guests, playbooks, beginning):
     assert_beginning(lab, beginning)
 
 
+@pytest.mark.matrix("adopt")
 def test_a_second_service_and_node(lab, guests, playbooks, beginning):
     uuid_before = lab.value("cell1", "SELECT uuid FROM compute_nodes WHERE host=%s AND deleted=0", OLD)
     second_service(lab)
@@ -204,6 +210,7 @@ def test_a_second_service_and_node(lab, guests, playbooks, beginning):
     assert_beginning(lab, beginning)
 
 
+@pytest.mark.matrix("adopt")
 @pytest.mark.parametrize("said", ["update cell database", "change the host's own name"])
 def test_killed_and_resumed(lab, guests, playbooks, beginning, said):
     hostnamectl(lab)
@@ -217,6 +224,7 @@ def test_killed_and_resumed(lab, guests, playbooks, beginning, said):
     assert_beginning(lab, beginning)
 
 
+@pytest.mark.matrix("adopt")
 def test_rolled_back_to_what_was_found(lab, guests, playbooks, beginning):
     hostnamectl(lab)
     half_of_the_sql(lab)

@@ -128,9 +128,9 @@ def _forecast_of(release):
     return MatrixPart(text, (STATES,), Shape(release=release), whole=(STATES,))
 
 
-def _adopt_of(release):
+def _adopt_of(release, whole=()):
     text = f"hosts renamed by hand, adopted back and forward, killed and rolled back, on {release}"
-    return MatrixPart(text, (ADOPT,), Shape(release=release), whole=(ADOPT,))
+    return MatrixPart(text, (ADOPT,), Shape(release=release), whole=whole)
 
 
 #: Those with the same lab follow one another: it is made once.
@@ -209,7 +209,7 @@ PARTS = {
     "rename-2024.1": _rename_of("2024.1"),
     "forecast-2024.1": _forecast_of("2024.1"),
     "rename-2023.1": _rename_of("2023.1"),
-    "adopt-2023.1": _adopt_of("2023.1"),
+    "adopt-2023.1": _adopt_of("2023.1", whole=(ADOPT,)),
     "forecast-2023.1": _forecast_of("2023.1"),
 }
 #: Parts that a test can name: the others run whole files and nothing else.
