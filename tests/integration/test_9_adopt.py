@@ -199,6 +199,8 @@ def test_only_libvirts_name(lab, guests, playbooks, beginning):
 def test_a_second_service_and_node(lab, guests, playbooks, beginning):
     uuid_before = lab.value("cell1", "SELECT uuid FROM compute_nodes WHERE host=%s AND deleted=0", OLD)
     second_service(lab)
+    # Two services that are up are two machines: the run refuses until the one that nobody runs is down.
+    waiting.until("the second service is down", lambda: lab.service(NEW)["state"] == "down", 120, 5)
     adopt(playbooks, "forward").ok()
     assert_alive(lab, NEW, beginning)
     assert lab.value("cell1", "SELECT uuid FROM compute_nodes WHERE host=%s AND deleted=0", NEW) == uuid_before
