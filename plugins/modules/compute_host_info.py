@@ -419,7 +419,8 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-import ansible_collections.stackguard.nova.plugins.module_utils.systems.host.compiled_once  # noqa: F401  the first
+# The first of them.  pylint: disable-next=unused-import
+import ansible_collections.stackguard.nova.plugins.module_utils.systems.host.compiled_once  # noqa: F401
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as host
 

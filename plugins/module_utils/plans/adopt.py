@@ -113,7 +113,8 @@ def _is_agent(adoption: Adoption, unit: t.Any) -> bool:
 
 def _identity_file(adoption: Adoption) -> Step:
     wrong = adoption.identity_file
-    assert wrong is not None
+    if wrong is None:
+        raise AssertionError("the file is right")
     params = dataclasses.asdict(wrong)
     where = f"{adoption.request.inventory_name} {wrong.path}"
     changes = [Change(where, "uuid", wrong.before or "no file", wrong.after)]
@@ -122,7 +123,8 @@ def _identity_file(adoption: Adoption) -> Step:
 
 def _second_aside(adoption: Adoption, name: str) -> t.List[Step]:
     service, node = adoption.second_service, adoption.second_node
-    assert service is not None
+    if service is None:
+        raise AssertionError("there is no second service")
     where = f"cell:{adoption.cell.name}"
     guard = {"host": service.host, "binary": COMPUTE, "uuid": service.uuid, "deleted": 0}
     label = f"second service {service.uuid}"
@@ -182,7 +184,8 @@ def _second_providers(adoption: Adoption, name: str) -> t.List[Json]:
 
 def _remove_second(adoption: Adoption) -> Step:
     service, node = adoption.second_service, adoption.second_node
-    assert service is not None
+    if service is None:
+        raise AssertionError("there is no second service")
     params = {
         "service": {"id": service.id, "uuid": service.uuid},
         "node": {"id": node.id, "uuid": node.uuid} if node is not None else None,

@@ -477,7 +477,8 @@ class _Level:
         #: Names that the node is known by: children's names begin with one of them.
         self.nodes = {source.hypervisor_hostname, goal.hypervisor_hostname, *looking._node_names(node, instances)}
         databases = looking.bundle.databases
-        assert databases is not None and databases.api is not None and looking.bundle.cloud is not None
+        if databases is None or databases.api is None or looking.bundle.cloud is None:
+            raise AssertionError("a part that was not read is a refusal before this")
         self.databases, self.api, self.cloud = databases, databases.api, looking.bundle.cloud
         self.agents = self._own_agents()
         self.ports = [port for port in self.cloud.ports or [] if port.binding_host_id in self.hosts]
@@ -712,7 +713,8 @@ class _Level:
     def _host(self) -> HostFacts:
         host, source = self.host, self.source
         conf = host.nova_conf
-        assert conf is not None and host.libvirt is not None
+        if conf is None or host.libvirt is None:
+            raise AssertionError("a part that was not read is a refusal before this")
         own = source.os if source.os is not None else host.kernel_hostname
         changes: t.Dict[str, t.Any] = {
             "kernel_hostname": own,
