@@ -72,13 +72,13 @@ def look(
     :func:`identity.check`.
     """
     index = Index(bundle)
-    told: t.Dict[str, forecast.Start] = {}
+    forecasts: t.Dict[str, forecast.Start] = {}
     defined: t.List[Item] = []
     crowded: t.List[Item] = []
     deployed: t.List[Item] = []
 
     def each(name: str, facts: HostFacts) -> None:
-        told[name] = forecast.start(index, facts)
+        forecasts[name] = forecast.start(index, facts)
         defined.extend(definition.host_items(bundle, facts))
         crowded.extend(memory.crowded(name, facts))
         deployed.extend(deployment.host_items(index, facts))
@@ -97,7 +97,7 @@ def look(
         + gather(ovn.check(index))
         + gather(_unread(index))
     )
-    return Looked(once(renamed.instead(index, checked)), _all_starts(bundle, told))
+    return Looked(once(renamed.instead(index, checked)), _all_starts(bundle, forecasts))
 
 
 def _parse(facts: HostFacts) -> None:
@@ -120,9 +120,9 @@ def starts(bundle: Bundle) -> t.List[forecast.Start]:
     return _all_starts(bundle, {name: forecast.start(index, facts) for name, facts in bundle.hosts.items()})
 
 
-def _all_starts(bundle: Bundle, told: t.Dict[str, forecast.Start]) -> t.List[forecast.Start]:
-    told.update({name: forecast.untold(name, reason) for name, reason in bundle.unreachable.items()})
-    return [told[name] for name in sorted(told)]
+def _all_starts(bundle: Bundle, forecasts: t.Dict[str, forecast.Start]) -> t.List[forecast.Start]:
+    forecasts.update({name: forecast.untold(name, reason) for name, reason in bundle.unreachable.items()})
+    return [forecasts[name] for name in sorted(forecasts)]
 
 
 def once(checked: Checked) -> Checked:

@@ -767,7 +767,7 @@ class _Level:
             return entry
         return dataclasses.replace(entry, exists=True, uuid=wrong.after, error=None)
 
-    # --- what is told ---------------------------------------------------------------------------------------------
+    # --- what the report shows ------------------------------------------------------------------------------------
 
     def _places(
         self, old: Names, new: Names, mappings: t.Sequence[HostMappingRow], members: t.Sequence[AggregateHostRow]

@@ -70,11 +70,11 @@ def instead(index: Index, checked: Checked) -> Checked:
     found: t.List[Renamed] = []
     undecided: t.List[Unchecked] = []
     for name in sorted(index.bundle.hosts):
-        told = _look(index, index.bundle.hosts[name])
-        if isinstance(told, Renamed):
-            found.append(told)
-        elif told is not None:
-            undecided.append(told)
+        seen = _look(index, index.bundle.hosts[name])
+        if isinstance(seen, Renamed):
+            found.append(seen)
+        elif seen is not None:
+            undecided.append(seen)
     kept = [item for item in checked.findings if not any(entry.explains(item) for entry in found)]
     return Checked((*(entry.item for entry in found), *kept), tuple(dict.fromkeys([*checked.unchecked, *undecided])))
 
