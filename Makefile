@@ -126,6 +126,7 @@ test-matrix: collection ## what is too long for every run: all parts, or PART="e
 
 bench-%: collection ## tests/bench/NAME.py
 	@test -e tests/bench/$*.py || { echo "there is no tests/bench/$*.py" >&2; exit 2; }
+	@tests/gates/devlink.sh
 	.venv/bin/python tests/bench/$*.py
 
 clean: ## remove .venv and .build
