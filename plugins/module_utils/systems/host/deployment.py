@@ -84,18 +84,20 @@ def read(
     proc: str = "/proc",
     root: str = "",
     name_in: NameIn = name_spaces.name_in,
+    seen: t.Optional[processes.Table] = None,
 ) -> Deployment:
     """Return how the services of this host are deployed. Raises :class:`ReadError`.
 
     ``configuration``: nova-compute's files on the host. ``root``: put before every path that is not of C(/proc).
     """
-    found = _processes(proc, name_in)
+    seen = processes.table(proc) if seen is None else seen
+    found = _processes(seen, proc, name_in)
     compute = next((entry for entry in found if entry.program == "nova-compute"), None)
     folders = _folders(compute, state_path, proc, root)
     pending, unread = _pending(compute, configuration, folders, proc, root)
     return Deployment(
         processes=found,
-        guests=_guests(proc),
+        guests=_guests(seen, proc),
         units=_units(root),
         signs=[path[len(root) :] for pattern in SIGNS for path in sorted(glob.glob(f"{root}{pattern}"))],
         folders=folders,
@@ -107,12 +109,11 @@ def read(
 # --- processes --------------------------------------------------------------------------------------------------
 
 
-def _processes(proc: str, name_in: NameIn) -> t.List[ServiceProcess]:
+def _processes(seen: processes.Table, proc: str, name_in: NameIn) -> t.List[ServiceProcess]:
     host, booted = name_spaces.host_namespace(proc), _boot_time(proc)
     names: t.Dict[str, t.Optional[str]] = {}
     result = []
-    for pid in processes.all_pids(proc):
-        arguments = processes.argv(pid, proc)
+    for pid, arguments in seen.items():
         if not name_spaces.runs_as(arguments, PROGRAMS):
             continue
         try:
@@ -145,9 +146,9 @@ def _processes(proc: str, name_in: NameIn) -> t.List[ServiceProcess]:
     return result
 
 
-def _guests(proc: str) -> t.List[GuestProcess]:
+def _guests(seen: processes.Table, proc: str) -> t.List[GuestProcess]:
     result = []
-    for uuid, pids in sorted(processes.qemu_by_uuid(proc).items()):
+    for uuid, pids in sorted(processes.qemu_by_uuid(proc, seen).items()):
         for pid in pids:
             try:
                 groups = control_groups(pid, proc)

@@ -110,15 +110,19 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
     parts = Parts()
     read_at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     systemctl = units.AskedOnce([*_named(options), *name_spaces.LIBVIRT_UNITS])
-    service = nova_compute.find_service("nova-compute", options.compute_units, systemctl)
+    seen = processes.table()
+    service = nova_compute.find_service("nova-compute", options.compute_units, systemctl, seen)
     conf, nova = _nova(parts, options, service)
     about = parts.read("libvirt", lambda: libvirt.read_identity(options.libvirt_uri))
     kernel = host_names.kernel_name()
     # Before the compute_id files: it says where those of a container are.
-    deployed = parts.read("deployment", lambda: _deployment(nova))
+    deployed = parts.read("deployment", lambda: _deployment(nova, seen))
     files = parts.read("compute_id_files", lambda: _identities(conf, nova, service, deployed))
     agent = parts.read("neutron_host", lambda: network_agent.agent_host(options.agent_units, systemctl)) or (None, [])
-    external = parts.read("ovs_external_ids", host_names.ovs_external_ids)
+    external = parts.read("ovs_external_ids", lambda: host_names.ovs_external_ids(seen))
+    domains = parts.read("domains", lambda: libvirt.read_domains(options.libvirt_uri))
+    # After libvirt was asked: its daemon may have been started by that, and guests come and go.
+    later = processes.table()
     return HostFacts(
         inventory_name=options.inventory_name,
         read_at=read_at,
@@ -131,7 +135,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         compute_id_files=files,
         nova_conf=nova,
         libvirt=about,
-        domains=parts.read("domains", lambda: libvirt.read_domains(options.libvirt_uri)),
+        domains=domains,
         memory=parts.read("memory", memory),
         hugepages=parts.read("hugepages", hugepages),
         units=parts.read("units", lambda: _units(options, deployed, systemctl)),
@@ -148,13 +152,14 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         definitions=parts.read("definitions", lambda: _definitions(options, read_at, texts))
         if options.definitions
         else None,
-        qemu_processes=parts.read("qemu_processes", qemu_processes),
+        qemu_processes=parts.read("qemu_processes", lambda: qemu_processes(later)),
         boot_id=parts.read("boot_id", lambda: _text("/proc/sys/kernel/random/boot_id")),
-        # After libvirt was asked: its daemon may have been started by that.
         name_users=parts.read("name_users", lambda: _name_users(kernel, conf, nova, about))
         if options.name_users
         else None,
-        name_spaces=parts.read("name_spaces", lambda: name_spaces.read(options.compute_units, systemctl=systemctl)),
+        name_spaces=parts.read(
+            "name_spaces", lambda: name_spaces.read(options.compute_units, systemctl=systemctl, seen=later)
+        ),
         deployment=None if deployed is None else _with_immutable(parts, deployed, files or []),
     )
 
@@ -169,8 +174,8 @@ def _identities(
     return compute_id.compute_id_files(conf, nova, compute_id.reader_of(service), volume)
 
 
-def _deployment(nova: t.Optional[NovaConf]) -> Deployment:
-    return deployment.read(nova.files if nova else (), nova.state_path if nova else None)
+def _deployment(nova: t.Optional[NovaConf], seen: processes.Table) -> Deployment:
+    return deployment.read(nova.files if nova else (), nova.state_path if nova else None, seen=seen)
 
 
 def _with_immutable(parts: Parts, deployed: Deployment, files: t.Sequence[ComputeIdFile]) -> t.Optional[Deployment]:
@@ -179,9 +184,9 @@ def _with_immutable(parts: Parts, deployed: Deployment, files: t.Sequence[Comput
     return None if found is None else dataclasses.replace(deployed, immutable=found)
 
 
-def qemu_processes() -> t.Dict[str, int]:
+def qemu_processes(seen: t.Optional[processes.Table] = None) -> t.Dict[str, int]:
     """Return domain uuid to the first QEMU that runs here for it: of the kernel, where libvirt is silent too."""
-    return {uuid: min(pids) for uuid, pids in processes.qemu_by_uuid().items()}
+    return {uuid: min(pids) for uuid, pids in processes.qemu_by_uuid(seen=seen).items()}
 
 
 def _definitions(options: HostOptions, read_at: str, texts: t.Optional[t.Dict[str, str]]) -> t.List[GuestDefinition]:

@@ -52,14 +52,17 @@ LIBVIRT_UNITS = ("virtqemud", "libvirtd")
 
 
 def read(
-    compute_units: t.Sequence[str], proc: str = "/proc", systemctl: t.Optional[units.Systemctl] = None
+    compute_units: t.Sequence[str],
+    proc: str = "/proc",
+    systemctl: t.Optional[units.Systemctl] = None,
+    seen: t.Optional[processes.Table] = None,
 ) -> t.List[NameSpace]:
     """Return every process of a service that goes by the host's name, and what would start where none runs.
 
     Raises :class:`ReadError` where the host's own namespace is not known.
     """
     host = host_namespace(proc)
-    found = _running(host, proc)
+    found = _running(host, proc, processes.table(proc) if seen is None else seen)
     stopped = [role for role in ROLES if role.name not in {entry.service for entry in found}]
     if stopped:
         engines = _Engines()
@@ -83,10 +86,9 @@ def host_namespace(proc: str) -> str:
     return first
 
 
-def _running(host: str, proc: str) -> t.List[NameSpace]:
+def _running(host: str, proc: str, seen: processes.Table) -> t.List[NameSpace]:
     found = []
-    for pid in processes.all_pids(proc):
-        arguments = processes.argv(pid, proc)
+    for pid, arguments in seen.items():
         role = next((role for role in ROLES if runs_as(arguments, role.program)), None)
         if role is None:
             continue

@@ -72,9 +72,9 @@ def _run(command: t.List[str]) -> bool:
     return done.returncode == 0
 
 
-def ovs_external_ids() -> t.Dict[str, str]:
+def ovs_external_ids(seen: t.Optional[processes.Table] = None) -> t.Dict[str, str]:
     """Return Open vSwitch's external_ids. Raises :class:`HostNameError`."""
-    out = _ovs("--format=json", "--columns=external_ids", "list", "Open_vSwitch")
+    out = _ovs("--format=json", "--columns=external_ids", "list", "Open_vSwitch", seen=seen)
     rows = json.loads(out)["data"]
     return {str(key): str(value) for key, value in rows[0][0][1]} if rows else {}
 
@@ -96,8 +96,8 @@ def ovs_version() -> t.Optional[str]:
     return found.group(1) if found else None
 
 
-def _ovs(*arguments: str) -> str:
-    words = _ovs_container() if shutil.which("ovs-vsctl") is None else ()
+def _ovs(*arguments: str, seen: t.Optional[processes.Table] = None) -> str:
+    words = _ovs_container(seen) if shutil.which("ovs-vsctl") is None else ()
     command = [*words, "ovs-vsctl", f"--timeout={_OVS_TIMEOUT}", *arguments]
     try:
         done = commands.run(command, _PATIENCE, variables={"LC_ALL": "C"})
@@ -111,7 +111,7 @@ def _ovs(*arguments: str) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def _ovs_container() -> t.Tuple[str, ...]:
+def _ovs_container(seen: t.Optional[processes.Table]) -> t.Tuple[str, ...]:
     """Return the words that run a program in the container of Open vSwitch, which then has its tools."""
-    found = (deployment.words_into(pid) for pid in processes.running("ovs-vswitchd"))
+    found = (deployment.words_into(pid) for pid in processes.running("ovs-vswitchd", seen=seen))
     return next((words for words in found if words), ())

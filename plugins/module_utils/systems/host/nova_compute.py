@@ -54,7 +54,12 @@ class Service:
     shown: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
-def find_service(program: str, names: t.Sequence[str], systemctl: t.Optional[units.Systemctl] = None) -> Service:
+def find_service(
+    program: str,
+    names: t.Sequence[str],
+    systemctl: t.Optional[units.Systemctl] = None,
+    seen: t.Optional[processes.Table] = None,
+) -> Service:
     """Find how a service is run: by the process of its unit, by any process of that name, by its unit's ExecStart."""
     wanted = [units.full_name(name) for name in names]
     try:
@@ -62,7 +67,7 @@ def find_service(program: str, names: t.Sequence[str], systemctl: t.Optional[uni
     except units.UnitError:
         shown = {}
     main = {int(item.get("MainPID") or 0): name for name, item in shown.items()}
-    for pid in [pid for pid in main if pid] + processes.running(program):
+    for pid in [pid for pid in main if pid] + processes.running(program, seen=seen):
         argv = processes.argv(pid)
         if processes.runs(argv, program):
             same = processes.same_root(pid)

@@ -16,6 +16,9 @@ _PID_FILES = "/run/libvirt/qemu"
 DEAD = (b"Z", b"X")
 _PIECE = 65536
 
+#: Every process of one moment, by id, ascending, with its arguments.
+Table = t.Mapping[int, t.List[str]]
+
 
 def all_pids(proc: str = "/proc") -> t.List[int]:
     """Return every process id, ascending."""
@@ -39,6 +42,15 @@ def argv(pid: int, proc: str = "/proc") -> t.List[str]:
         except ValueError:
             return words
     return words
+
+
+def table(proc: str = "/proc") -> Table:
+    """Return every process with its arguments.
+
+    A host has hundreds of processes, and five parts of its facts look for some: one table serves those that may see
+    the same moment.
+    """
+    return {pid: argv(pid, proc) for pid in all_pids(proc)}
 
 
 def environment(pid: int, names: t.Container[str], proc: str = "/proc") -> t.Dict[str, str]:
@@ -79,14 +91,12 @@ def resident_mib(pid: int, proc: str = "/proc") -> t.Optional[int]:
     return None
 
 
-def qemu_by_uuid(proc: str = "/proc") -> t.Dict[str, t.List[int]]:
+def qemu_by_uuid(proc: str = "/proc", seen: t.Optional[Table] = None) -> t.Dict[str, t.List[int]]:
     """Return domain uuid to the processes whose arguments bear C(-uuid UUID), as libvirt starts every QEMU."""
     result: t.Dict[str, t.List[int]] = {}
-    for pid in all_pids(proc):
-        raw = _read(pid, "cmdline", proc) or b""
-        if b"\0-uuid\0" in raw:
-            uuid = raw.split(b"\0-uuid\0", 1)[1].split(b"\0", 1)[0].decode("ascii", "replace")
-            result.setdefault(uuid, []).append(pid)
+    for pid, arguments in (table(proc) if seen is None else seen).items():
+        if "-uuid" in arguments[1:-1]:
+            result.setdefault(arguments[arguments.index("-uuid", 1) + 1], []).append(pid)
     return result
 
 
@@ -99,9 +109,10 @@ def noted_pid(domain_name: str, folder: str = _PID_FILES) -> t.Optional[int]:
         return None
 
 
-def running(program: str, proc: str = "/proc") -> t.List[int]:
+def running(program: str, proc: str = "/proc", seen: t.Optional[Table] = None) -> t.List[int]:
     """Return the processes that run a program: its name is that of the executable or of the script."""
-    return [pid for pid in all_pids(proc) if runs(argv(pid, proc), program)]
+    found = table(proc) if seen is None else seen
+    return [pid for pid, arguments in found.items() if runs(arguments, program)]
 
 
 def runs(arguments: t.Sequence[str], program: str) -> bool:

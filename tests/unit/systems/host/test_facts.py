@@ -245,7 +245,7 @@ def test_the_tools_of_open_vswitch_may_be_in_its_container_only(monkeypatch, wor
 
     monkeypatch.setattr(host_names.subprocess, "run", run)
     monkeypatch.setattr(host_names.shutil, "which", lambda _name: installed)
-    monkeypatch.setattr(processes, "running", lambda program: [4711] if program == "ovs-vswitchd" else [])
+    monkeypatch.setattr(processes, "running", lambda program, seen=None: [4711] if program == "ovs-vswitchd" else [])
     monkeypatch.setattr(deployment, "words_into", lambda pid: words if pid == 4711 else ())
     host_names.ovs_external_ids()
     assert calls[0][: len(expected)] == expected
@@ -1010,5 +1010,5 @@ def test_this_very_process():
 
 
 def test_qemu_processes_are_read_where_libvirt_is_silent(monkeypatch):
-    monkeypatch.setattr(host.processes, "qemu_by_uuid", lambda: {"one": [70, 7], "two": [8]})
+    monkeypatch.setattr(host.processes, "qemu_by_uuid", lambda seen=None: {"one": [70, 7], "two": [8]})
     assert host.qemu_processes() == {"one": 7, "two": 8}
