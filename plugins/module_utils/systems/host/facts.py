@@ -121,8 +121,8 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
     agent = parts.read("neutron_host", lambda: network_agent.agent_host(options.agent_units, systemctl)) or (None, [])
     external = parts.read("ovs_external_ids", lambda: host_names.ovs_external_ids(seen))
     domains = parts.read("domains", lambda: libvirt.read_domains(options.libvirt_uri))
-    # After libvirt was asked: its daemon may have been started by that, and guests come and go.
-    later = processes.table()
+    # A daemon of libvirt's may have been started by asking it, and guests come and go meanwhile.
+    later = processes.table() if libvirt.asked() else seen
     return HostFacts(
         inventory_name=options.inventory_name,
         read_at=read_at,

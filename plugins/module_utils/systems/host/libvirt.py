@@ -10,6 +10,7 @@ One call lists all domains, one fetches each domain's XML: nothing here starts a
 from __future__ import annotations
 
 import contextlib
+import sys
 import typing as t
 import xml.etree.ElementTree as ET
 
@@ -78,6 +79,11 @@ def hostname(uri: str) -> str:
             return str(opened.getHostname())
 
     return within(PATIENCE, uri, read)
+
+
+def asked() -> bool:
+    """Whether this process has the binding, so that a daemon may have been asked."""
+    return "libvirt" in sys.modules
 
 
 def read_domains(uri: str, proc: str = "/proc") -> t.List[Domain]:

@@ -15,6 +15,8 @@ _PID_FILES = "/run/libvirt/qemu"
 #: States of what does not run any more (proc(5), field 3 of C(stat)): zombie, dead.
 DEAD = (b"Z", b"X")
 _PIECE = 65536
+#: Bytes: what is shorter is whole.
+_PAGE = 4096
 
 #: Every process of one moment, by id, ascending, with its arguments.
 Table = t.Mapping[int, t.List[str]]
@@ -144,7 +146,11 @@ def _read(pid: int, name: str, proc: str) -> t.Optional[bytes]:
     try:
         descriptor = os.open(f"{proc}/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            return b"".join(iter(lambda: os.read(descriptor, _PIECE), b""))
+            first = os.read(descriptor, _PIECE)
+            # The kernel fills what it is given (fs/proc/base.c, get_mm_cmdline); status and stat come in one piece.
+            if len(first) < _PAGE:
+                return first
+            return first + b"".join(iter(lambda: os.read(descriptor, _PIECE), b""))
         finally:
             os.close(descriptor)
     except OSError:
