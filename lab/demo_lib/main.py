@@ -10,7 +10,7 @@ import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from . import cloud, guarded, unguarded
+from . import adopted, cloud, guarded, playbook, unguarded
 from .screen import DemoError, Screen, duration
 
 RELEASE = "2026.2"
@@ -19,17 +19,17 @@ PLUGGED = ("tap", "ovn")
 
 
 def main() -> int:
-    """Play both parts. Exit status 1 when anything was not as told."""
+    """Play all parts. Exit status 1 when anything was not as told."""
     arguments = argparse.ArgumentParser(
         prog="lab/demo",
         description=(
-            "Rename one compute host of the lab by hand, then another one with the collection. `make demo` runs this "
-            "command. STACKGUARD_LAB_INSTANCE selects the lab (0 to 9, default 0). The demo resets a lab that was "
-            "used before, and removes the guests of this lab."
+            "Rename one compute host of the lab by hand, restore its name with the collection, then rename another "
+            "host with the collection. `make demo` runs this command. STACKGUARD_LAB_INSTANCE selects the lab (0 to "
+            "9, default 0). The demo resets a lab that was used before, and removes the guests of this lab."
         ),
     )
     arguments.add_argument("--l2", choices=PLUGGED, default=PLUGGED[0], help="network of the lab; default: %(default)s")
-    arguments.add_argument("--only", choices=("unguarded", "guarded"), help="play only this part")
+    arguments.add_argument("--only", choices=("unguarded", "guarded"), help="play only parts 1 and 2, or only part 3")
     chosen = arguments.parse_args()
     only = chosen.only
     screen = Screen()
@@ -39,10 +39,11 @@ def main() -> int:
         _lab_up(screen, chosen.l2)
         _guests(screen)
         times: dict[str, float] = {}
-        for number, part in enumerate((unguarded, guarded), 1):
+        playbook.forget()
+        for part, title in PARTS:
             name = part.__name__.rpartition(".")[2]
-            if only in (None, name):
-                screen.title(TITLES[number - 1])
+            if only in (None, name) or (only, name) == ("unguarded", "adopted"):
+                screen.title(title)
                 begin = screen.seconds()
                 part.play(screen)
                 times[name] = screen.seconds() - begin
@@ -63,16 +64,17 @@ def main() -> int:
     return 0
 
 
-TITLES = (
-    "1. By hand: an operator renames compute2 without the collection",
-    "2. Guarded: stackguard.nova renames compute1",
+PARTS = (
+    (unguarded, "1. By hand: compute2 gets a new name, and the operator evacuates a guest"),
+    (adopted, "2. Adopted: compute2 gets a new name again, and the operator uses stackguard.nova"),
+    (guarded, "3. Guarded: stackguard.nova renames compute1"),
 )
 
 
 def _check_machine() -> None:
     if os.geteuid() != 0:
         raise DemoError("run this command as root: the lab creates network namespaces and hosts")
-    if not guarded.COLLECTION.exists() or not guarded.playbook_command():
+    if not playbook.COLLECTION.exists() or not playbook.command():
         raise DemoError("the collection is not built yet. Run `make demo`, which builds it")
 
 
@@ -80,8 +82,9 @@ def _introduce(screen: Screen) -> None:
     screen.title("stackguard.nova: what it guards against, on a real OpenStack")
     for line in (
         "The demo starts a small OpenStack on this machine: Nova 34, Ceph, three compute hosts with QEMU guests. Then",
-        "  1. an operator renames compute2 by hand, and loses its guests;",
-        "  2. the collection renames compute1, and its guests keep running.",
+        "  1. compute2 gets a new name by hand. The operator evacuates one of its guests, and the guest is lost;",
+        "  2. compute2 gets a new name again. The collection restores the old name, and the other guests keep running;",
+        "  3. the collection renames compute1, and its guests keep running.",
         "The demo checks every line with 'seen:'. If such a line is not true, the demo ends with an error.",
         "",
         "Two things differ from production. The guests are tiny and have no operating system. And nova-compute stops",
@@ -139,8 +142,8 @@ def _show(*arguments: str) -> None:
 
 
 def _guests(screen: Screen) -> None:
-    screen.tell("The demo starts guests: two on compute2, five on compute1.")
-    wanted = [("2", "--on", unguarded.HOST, "--name-prefix", "shop"), *guarded.GUESTS]
+    screen.tell("The demo starts guests: three on compute2, five on compute1.")
+    wanted = [(str(len(unguarded.GUESTS)), "--on", unguarded.HOST, "--name-prefix", "shop"), *guarded.GUESTS]
     with ThreadPoolExecutor(max_workers=2) as pool:
         list(pool.map(lambda arguments: cloud.lab("guests", "create", *arguments), wanted))
     found = cloud.servers()
@@ -152,28 +155,15 @@ def _guests(screen: Screen) -> None:
 
 def _summary(screen: Screen, times: dict[str, float]) -> None:
     screen.title("Summary")
-    if set(times) == {"unguarded", "guarded"}:
+    if len(times) == len(PARTS):
         screen.table(
             [
-                ("", "by hand (compute2)", "guarded (compute1)"),
-                ("the new name", "refused by nova-compute", guarded.NEW_NAME + ", in every store"),
-                (
-                    "running guests",
-                    "2 of 2 killed; Nova cold-started others instead",
-                    "4 of 4 keep running: same process, same definition",
-                ),
-                (
-                    "their disks",
-                    "each open in two QEMUs; both wrote the disk of shop1",
-                    "one client each, the same as before",
-                ),
-                ("status in Nova meanwhile", "ACTIVE", "ACTIVE"),
-                ("checks before the rename", "none", "all; a name in use was refused, with all reasons"),
-                (
-                    "duration",
-                    duration(times["unguarded"]),
-                    duration(times["guarded"]) + " (with refusal, check and proofs)",
-                ),
+                ("", "by hand (compute2)", "adopted (compute2)", "guarded (compute1)"),
+                ("the new name", "refused by nova-compute", "taken back", guarded.NEW_NAME + ", in every place"),
+                ("guests", "1 of 3 evacuated and killed", "2 of 2 keep running", "4 of 4 keep running"),
+                ("their disks", "that of shop1 written by two QEMUs", "one client each", "one client each"),
+                ("status in Nova meanwhile", "ACTIVE", "ACTIVE", "ACTIVE"),
+                ("duration", *(duration(times[name]) for name in ("unguarded", "adopted", "guarded"))),
             ]
         )
         screen.blank()
@@ -186,7 +176,7 @@ def _summary(screen: Screen, times: dict[str, float]) -> None:
         [
             (f"{prefix}lab/lab openstack server list", "the lab is still up: look around (lab/README.md)"),
             (f"{prefix}lab/lab down --purge", "removes the lab"),
-            (f"{guarded.OUTPUT.relative_to(cloud.ROOT)}/", "the full output of the playbooks, and their reports"),
+            (f"{playbook.OUTPUT.relative_to(cloud.ROOT)}/", "the full output of the playbooks, and their reports"),
             ("README.md, 'Your own cloud'", "inventory, credentials, grants, and a first --check"),
         ],
         heading=False,

@@ -299,6 +299,11 @@ class Index:
         return _by(self.services, lambda item: item[1].host)
 
     @functools.cached_property
+    def services_by_id(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, ServiceRow]]]:
+        """Live nova-compute services by their cell's uuid and their id, which another cell may use too."""
+        return _by(self.services, lambda item: (item[0].uuid, item[1].id))
+
+    @functools.cached_property
     def node_rows(self) -> t.List[t.Tuple[CellFacts, ComputeNodeRow]]:
         """Live compute nodes of all cells."""
         return [(cell, row) for cell in self.cells or [] for row in cell.compute_nodes or [] if not row.deleted]
@@ -372,6 +377,11 @@ class Index:
         return self.bundle.cloud.services if self.bundle.cloud else None
 
     @functools.cached_property
+    def api_services_by_host(self) -> t.Dict[t.Any, t.List[ApiService]]:
+        """Compute services of the API by host."""
+        return _by(self.api_services or [], lambda row: row.host)
+
+    @functools.cached_property
     def compute_hosts(self) -> t.Set[str]:
         """Names of hosts with a live compute service, of the databases and the API."""
         names = {row.host for _cell, row in self.services}
@@ -389,6 +399,11 @@ class Index:
     def instances_by_host(self) -> InstanceRows:
         """Live instances by host."""
         return InstanceRows(self.cells or [], lambda row: row.host, with_deleted=False)
+
+    @functools.cached_property
+    def instances_by_compute_id(self) -> InstanceRows:
+        """Live instances by the id of their node, which another cell may use too."""
+        return InstanceRows(self.cells or [], lambda row: row.compute_id, with_deleted=False)
 
     @functools.cached_property
     def instance_rows_by_uuid(self) -> InstanceRows:

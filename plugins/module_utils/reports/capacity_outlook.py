@@ -125,11 +125,15 @@ def _host(
 
 def _outlooks(hosts: t.Sequence[HostOutlook], sizes: t.Mapping[str, t.Sequence[int]]) -> t.Tuple[HostOutlook, ...]:
     whole = sum(host.room or 0 for host in hosts)
+    unread = sum(1 for host in hosts if host.room is None)
+    ordered = sorted((host for host in hosts if host.room), key=lambda host: -(host.room or 0))
     result = []
     for host in hosts:
-        others = [-entry.room for entry in hosts if entry.room and entry is not host]
-        left = None if host.need is None else _no_room(others, sizes[host.inventory_name])
-        unknown = sum(1 for entry in hosts if entry.room is None and entry is not host)
+        guests = sizes[host.inventory_name]
+        # Each guest goes where the most room is: as many hosts as there are guests, and the host itself, are enough.
+        others = [-(entry.room or 0) for entry in ordered[: len(guests) + 1] if entry is not host]
+        left = None if host.need is None else _no_room(others, guests)
+        unknown = unread - (host.room is None)
         result.append(
             dataclasses.replace(
                 host,

@@ -58,11 +58,10 @@ class Renamed:
     names: t.FrozenSet[str]
     ids: t.FrozenSet[str]
 
-    def explains(self, item: Finding) -> bool:
-        """Whether a finding says no more than that."""
-        if item.code not in EXPLAINED:
-            return False
-        return item.object.host in self.names or item.object.id in self.ids
+
+def explained(item: Finding, names: t.Container[t.Optional[str]], ids: t.Container[t.Optional[str]]) -> bool:
+    """Whether a finding says no more than that hosts of these names, with these objects, were renamed."""
+    return item.code in EXPLAINED and (item.object.host in names or item.object.id in ids)
 
 
 def instead(index: Index, checked: Checked) -> Checked:
@@ -75,7 +74,9 @@ def instead(index: Index, checked: Checked) -> Checked:
             found.append(seen)
         elif seen is not None:
             undecided.append(seen)
-    kept = [item for item in checked.findings if not any(entry.explains(item) for entry in found)]
+    names = frozenset().union(*(entry.names for entry in found))
+    ids = frozenset().union(*(entry.ids for entry in found))
+    kept = [item for item in checked.findings if not explained(item, names, ids)]
     return Checked((*(entry.item for entry in found), *kept), tuple(dict.fromkeys([*checked.unchecked, *undecided])))
 
 
@@ -100,17 +101,16 @@ def _look(index: Index, facts: HostFacts) -> t.Union[Renamed, Unchecked, None]:
 
 def _is_ours(index: Index, facts: HostFacts, node: ComputeNode) -> bool:
     names = {conf_host(facts), node.host}
-    reasons = [row.disabled_reason or "" for row in index.api_services or [] if row.host in names]
+    reasons = [row.disabled_reason or "" for name in names for row in index.api_services_by_host.get(name, [])]
     open_ones = [entry for entry in facts.open_operations or [] if entry.kind == "rename"]
     return bool(open_ones) or any(reason.startswith("stackguard:") for reason in reasons)
 
 
 def _services(index: Index, node: ComputeNode) -> t.List[t.Optional[str]]:
     """Hosts of the service that the node belongs to by its id."""
-    rows = [row for _cell, row in index.node_rows_by_uuid.get(uuid_key(node.uuid or ""), [])]
-    ids = {row.service_id for row in rows if row.service_id is not None}
-    cells = {cell.uuid for cell, _row in index.node_rows_by_uuid.get(uuid_key(node.uuid or ""), [])}
-    return [row.host for cell, row in index.services if row.id in ids and cell.uuid in cells]
+    rows = index.node_rows_by_uuid.get(uuid_key(node.uuid or ""), [])
+    keys = dict.fromkeys((cell.uuid, row.service_id) for cell, row in rows if row.service_id is not None)
+    return [row.host for key in keys for _cell, row in index.services_by_id.get(key, [])]
 
 
 def _hosts(index: Index, node: ComputeNode) -> t.List[t.Optional[str]]:
@@ -119,10 +119,10 @@ def _hosts(index: Index, node: ComputeNode) -> t.List[t.Optional[str]]:
 
 
 def _owned(index: Index, node: ComputeNode) -> t.Iterator[str]:
-    rows = [row for _cell, row in index.node_rows_by_uuid.get(uuid_key(node.uuid or ""), [])]
-    for _cell, instance in index.instances:
-        if any(instance.compute_id is not None and instance.compute_id == row.id for row in rows):
-            yield instance.uuid
+    for own, row in index.node_rows_by_uuid.get(uuid_key(node.uuid or ""), []):
+        for cell, instance in index.instances_by_compute_id.get(row.id, []):
+            if cell is own:
+                yield instance.uuid
 
 
 def _finding(
