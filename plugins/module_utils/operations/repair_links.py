@@ -34,7 +34,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import SHA256, Approver
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import links as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
+from ansible_collections.stackguard.nova.plugins.module_utils.records import batches, stored
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import link_rows
@@ -168,6 +168,7 @@ def status(run: RepairRun) -> Result:
     }
 
 
+@stored.without_collecting()
 def apply(run: RepairRun, request: plans.LinkRequest) -> Result:
     """Repair what is certain. Returns a module's result; raises :class:`Refused` and :class:`StackguardError`."""
     refuse_nonsense(request)

@@ -254,7 +254,10 @@ def _row(change: RowChange) -> str:
     return f"{change.table} id={change.key} ({change.label})"
 
 
-def _values(values: t.Mapping[str, t.Any], names: t.Iterable[str]) -> str:
+def _values(values: t.Mapping[str, t.Any], names: t.Collection[str]) -> str:
+    # Nearly every repair writes one column, and there may be a million.
+    if len(names) == 1:
+        return next(f"{name} = {_shown(values[name])}" for name in names)
     return ", ".join(f"{name} = {_shown(values[name])}" for name in names)
 
 
