@@ -10,6 +10,7 @@ nova.conf, SQL, and then nova-compute is restarted, and refuses.
 
 from __future__ import annotations
 
+import random
 import uuid
 
 import pytest
@@ -240,3 +241,35 @@ def test_rolled_back_to_what_was_found(lab, guests, playbooks, beginning):
     state.assert_same(beginning["guests"], state.guests(lab), "guests have changed")
     adopt(playbooks, "back").ok()
     assert_beginning(lab, beginning)
+
+
+@pytest.mark.matrix("adopt")
+@pytest.mark.parametrize("seed", range(6))
+def test_killed_at_random(lab, guests, playbooks, beginning, seed):
+    """A random state of the host, direction, step and instant, and then the same command again or a rollback."""
+    dice = random.Random(f"kill {seed}")
+    made = dice.choice([[hostnamectl], [half_of_the_sql], [hostnamectl, half_of_the_sql], [conf_host]])
+    direction, step, later = dice.choice(["forward", "back"]), dice.randint(1, 15), dice.uniform(0, 1.5)
+    ending = dice.choice(["apply", "rollback"])
+    names = ", ".join(function.__name__ for function in made)
+    print(f"\nseed {seed}: {names}; {direction}, killed {later:.2f} s after step {step} began; then {ending}")
+    for function in made:
+        function(lab)
+    if made != [half_of_the_sql]:
+        restart(lab)
+    found = state.written(lab, NEW)
+    process = adopt(playbooks, direction, kill=True)
+    killing.kill_when_said(process, f" {step}/", 400, delay=later)
+    if ending == "rollback":
+        result = playbooks.rename(OLD, NEW, "rollback", variables={"rename_adopt": direction})
+        assert result.stats["state"] == "rolled-back", result.told()
+        state.assert_same(found, state.written(lab, NEW), "the databases are not what they were")
+    else:
+        adopt(playbooks, direction).ok()
+    state.assert_same(beginning["guests"], state.guests(lab), "guests have changed")
+    if direction == "forward" or ending == "rollback":
+        adopt(playbooks, "back").ok()
+    assert_alive(lab, OLD, beginning)
+    if conf_host in made:
+        lab.ssh(OLD, f"sed -i '/^host = {OLD}$/d' /etc/nova/nova.conf")
+    state.assert_same(beginning["files"], state.files(lab, restarted=True), "files are not what they were")
