@@ -210,6 +210,31 @@ def test_a_service_that_was_forced_down_may_be_evacuated_now():
     assert codes(renamed_os().change("api_services", {"id": builders.service(1)}, forced_down=True).bundle) == {"SG704"}
 
 
+def test_a_nova_compute_that_crashes_and_is_started_again_is_not_the_one_that_reports():
+    cloud = renamed_os().change("api_services", {"id": builders.service(1)}, state="up")
+    deployment = dataclasses.replace(cloud.bundle.hosts["compute1"].deployment, processes=[])
+    for sub_state, refused in (("auto-restart", True), ("start-pre", False)):
+        units = [
+            dataclasses.replace(unit, active_state="activating", sub_state=sub_state)
+            if unit.name == "nova-compute.service"
+            else unit
+            for unit in cloud.bundle.hosts["compute1"].units
+        ]
+        assert ("SG107" in codes(cloud.host("compute1", deployment=deployment, units=units).bundle)) == refused
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+@pytest.mark.parametrize("status, code", [("running", "SG702"), ("finished", "SG703")])
+def test_a_migration_under_the_name_that_the_host_gets_is_its_own(status, code, direction):
+    name = "renamed1" if direction == "forward" else "compute1"
+    cloud = renamed_os()
+    instance = next(row for row in cloud.bundle.databases.cells[0].instances if row.host == "compute1")
+    cloud = cloud.migrate(instance.uuid, name, "compute2", status)
+    found = codes(cloud.bundle, direction=direction)
+    assert code in found
+    assert "SG310" not in found
+
+
 @pytest.mark.parametrize("part", ["compute_id_files", "domains", "libvirt", "nova_conf"])
 def test_what_was_not_read_is_never_guessed(part):
     assert codes(renamed_os().host("compute1", **{part: None}).bundle) == {"SG709"}
@@ -349,6 +374,11 @@ def test_a_second_service_that_reports_itself_without_this_host_is_another_machi
     assert codes(cloud.bundle) == set()
     both = cloud.change("api_services", {"id": builders.service(1)}, state="up")
     assert "SG107" in codes(both.bundle)
+
+
+def test_a_second_service_that_was_forced_down_may_be_evacuated_now():
+    cloud = second_service().change("api_services", {"id": builders.uid("second service")}, forced_down=True)
+    assert codes(cloud.bundle) == codes(cloud.bundle, direction="back") == {"SG704"}
 
 
 def test_a_file_with_the_uuid_of_an_empty_host_does_not_make_its_node_a_second_one():

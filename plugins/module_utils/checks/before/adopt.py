@@ -17,7 +17,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopted_names
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename as rename_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.adopted_names import Adoption, NotAdoptable
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity, in_flight
 from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import NOVA_COMPUTE
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle
@@ -39,6 +39,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     same_name,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import FORWARD, RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import name_key
 
 
 def preflight(bundle: Bundle, request: RenameRequest) -> t.Tuple[Checked, t.Optional[Adoption]]:
@@ -51,19 +52,27 @@ def preflight(bundle: Bundle, request: RenameRequest) -> t.Tuple[Checked, t.Opti
         more = [] if wrong_names else [*_guests_elsewhere(bundle, request)]
         return rename_checks.once(gather([*refused.items, *more])), None
     checked = rename_checks.preflight_rename(adoption.level, adoption.request)
-    kept = tuple(item for item in checked.findings if not _explained(adoption, item))
+    moving = gather(_moving(adoption))
+    told = {item.object.id for item in moving.findings}
+    kept = tuple(
+        item
+        for item in checked.findings
+        # The host's own migration under the name that it gets: nobody else has taken the name.
+        if not _explained(adoption, item) and not (item.code == "SG310" and item.object.id in told)
+    )
     own = gather(
         [
             _found(adoption),
             *_both_directions(bundle, request),
             *_in_use(adoption),
             *_agents_in_use(adoption),
+            *_forced_down(adoption),
             *_second_not_shown(adoption),
             *_mapped_elsewhere(adoption),
             *_network(adoption),
         ]
     )
-    return rename_checks.once(own + Checked(kept, checked.unchecked)), adoption
+    return rename_checks.once(own + moving + Checked(kept, checked.unchecked)), adoption
 
 
 def _guests_elsewhere(bundle: Bundle, request: RenameRequest) -> Items:
@@ -147,7 +156,11 @@ def _in_use(adoption: Adoption) -> Items:
     if not up or host.units is None or host.deployment is None:
         return
     units = naming.units_named(host.units, adoption.request.compute_units)
-    runs = any(unit.active_state in ("active", "activating", "deactivating") for unit in units)
+    # One that crashes and is started again reports nothing: then another machine does.
+    runs = any(
+        unit.active_state in ("active", "activating", "deactivating") and unit.sub_state != "auto-restart"
+        for unit in units
+    )
     runs = runs or any(entry.program == NOVA_COMPUTE for entry in host.deployment.processes)
     if runs and len(up) == 1:
         return
@@ -165,6 +178,27 @@ def _in_use(adoption: Adoption) -> Items:
             "up, another machine runs nova-compute under this name: find that machine first."
         )
         yield finding("SG107", subject, evidence, remedy)
+
+
+def _forced_down(adoption: Adoption) -> Items:
+    """SG704: somebody holds the second service down, perhaps for an evacuation. The first one's is judged anyway."""
+    cloud, second = adoption.found.cloud, adoption.second_service
+    for row in (cloud.services if cloud else None) or []:
+        if second is not None and row.id == second.uuid and row.forced_down:
+            evidence = {"second compute service": row.id, "state": row.state, "forced_down": True}
+            remedy = (
+                "Find out who forced the second compute service down, because an evacuation may be in progress. Then "
+                f"run openstack compute service set --up {row.host} nova-compute."
+            )
+            yield finding("SG704", Subject("service", row.id, host=row.host), evidence, remedy, BLOCKER)
+
+
+def _moving(adoption: Adoption) -> Items:
+    """SG702, SG703: migrations of the host under the name that it gets. Its other name's are judged anyway."""
+    index = Index(adoption.found)
+    for place, row in index.migrations_by_host.get(name_key(str(adoption.goal.host)), []):
+        if not open_evacuation(row):  # see _both_directions
+            yield from in_flight.migration_items(place, row, BLOCKER)
 
 
 def _second_not_shown(adoption: Adoption) -> Items:
