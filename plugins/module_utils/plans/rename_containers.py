@@ -122,6 +122,7 @@ class _Renaming:
         params = {
             "engine": self.engine,
             "containers": items,
+            "made_name": str(self.before.os),
             "free": [item["aside"] for item in self._items(self.found)] if found == self.compute else [],
             "known": [item for item in self._items(self.found) if item not in items] if found == self.compute else [],
         }
@@ -211,6 +212,7 @@ class _Renaming:
             "containers": self._items(self.found),
             "name": self.after.os,
             "libvirt": self._libvirt(),
+            "held": [entry.unit for entry in self.compute],
             "timeout": self.request.start_timeout,
         }
         changes = [

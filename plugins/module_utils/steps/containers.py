@@ -35,8 +35,8 @@ class RecreateContainers:
         shown = self._ask("verify", params)
         if shown["missing"]:
             raise RecreateError(
-                f"these containers do not exist now: {', '.join(shown['missing'])}. Create the containers with your "
-                "deployment tool (kolla-ansible deploy-containers), then run the same command again",
+                f"these containers do not exist or do not run now: {', '.join(shown['missing'])}. Create them with "
+                "your deployment tool (kolla-ansible deploy-containers), then run the same command again",
                 shown["missing"],
             )
         names = [str(item["name"]) for item in params["containers"]]
@@ -45,9 +45,11 @@ class RecreateContainers:
         def seen() -> t.Optional[str]:
             now = self._ask("verify", params)
             if now["wrong"]:
+                # nova-compute with another name than the databases have may write that name into them.
+                self._ask("apply", params, "hold_containers")
                 raise StepError(
-                    f"{'; '.join(now['wrong'])}. Remove each container with a wrong name, then run the same command "
-                    "again"
+                    f"{'; '.join(now['wrong'])}. The run has stopped nova-compute again. Remove each container with a "
+                    "wrong name, then run the same command again"
                 )
             late[:] = [*now["missing"], *now["waiting"]]
             return None if late else f"{', '.join(names)}: host name {params['name']}"
@@ -58,8 +60,8 @@ class RecreateContainers:
         """Remove what was created, and hold the units again: what was put aside comes back next."""
         self._ask("undo", params)
 
-    def _ask(self, what: str, params: Params) -> t.Dict[str, t.Any]:
-        (answer,) = self.systems.host.call([{"op": what, "action": "new_containers", "params": dict(params)}])
+    def _ask(self, what: str, params: Params, action: str = "new_containers") -> t.Dict[str, t.Any]:
+        (answer,) = self.systems.host.call([{"op": what, "action": action, "params": dict(params)}])
         return answer
 
 

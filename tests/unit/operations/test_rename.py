@@ -106,7 +106,9 @@ def test_the_report_of_the_preflight_is_kept_where_the_operation_stops():
 def test_a_run_that_waits_for_containers_says_which():
     """The role runs the operator's command then, and resumes."""
     made = action()
-    stopped = made._stopped(containers.RecreateError("these containers do not exist now", ["nova_libvirt"]))
+    stopped = made._stopped(
+        containers.RecreateError("these containers do not exist or do not run now", ["nova_libvirt"])
+    )
     assert (stopped["failed"], stopped["needs"], stopped["containers"]) == (
         True,
         "recreate_containers",

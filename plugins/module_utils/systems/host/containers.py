@@ -165,16 +165,23 @@ class SetAside:
         return {"remark": ", ".join(f"{item['name']} is now {item['aside']}" for item in params["containers"])}
 
     def undo(self, params: Params) -> Result:
-        """Give the old names back. What has another container's name by now is left, and said."""
+        """Give the old names back. What has another container's name by now is left, and said.
+
+        Somebody may have removed what was put aside (C(podman container prune)). Then a container that was created
+        under the old name serves as well.
+        """
         engine = _engine(params)
         for item in params["containers"]:
             here, aside = engine.find(str(item["name"])), engine.find(str(item["aside"]))
             if _is(here, item):
                 continue
             if not _is(aside, item):
+                if here is not None and engine.made_name(str(item["name"])) == params.get("made_name", ""):
+                    continue
                 raise HostStepError(
                     f"the old container {item['name']} no longer exists: let your deployment tool create the container "
-                    "while the host has its old name, then run the rollback again"
+                    f"with the host name {params.get('made_name', 'that the host had before')}, then run the rollback "
+                    "again"
                 )
             if here is not None:
                 raise HostStepError(
@@ -419,11 +426,54 @@ class NewContainers:
         return {}
 
     def _wait_stopped(self, names: t.Sequence[str], timeout: int) -> None:
-        deadline = time.monotonic() + timeout
-        while True:
-            left = [name for name, shown in zip(names, self.systemctl.show(names)) if not units.is_stopped(shown)]
-            if not left:
-                return
-            if time.monotonic() > deadline:
-                raise HostStepError(f"these units have not stopped after {timeout} s: {', '.join(left)}")
-            self.sleep(1)
+        _wait_stopped(self.systemctl, names, timeout, self.sleep)
+
+
+def _wait_stopped(systemctl: units.Systemctl, names: t.Sequence[str], timeout: int, sleep: Sleep) -> None:
+    deadline = time.monotonic() + timeout
+    while True:
+        left = [name for name, shown in zip(names, systemctl.show(names)) if not units.is_stopped(shown)]
+        if not left:
+            return
+        if time.monotonic() > deadline:
+            raise HostStepError(f"these units have not stopped after {timeout} s: {', '.join(left)}")
+        sleep(1)
+
+
+class HoldContainers:
+    """Hold and stop units again whose containers were created with a wrong name. The next try lets them start."""
+
+    def __init__(self, state_dir: str, systemctl: units.Systemctl, sleep: Sleep = time.sleep) -> None:
+        self.state_dir = state_dir
+        self.systemctl = systemctl
+        self.sleep = sleep
+
+    def is_done(self, params: Params) -> Result:
+        """Whether none of them runs."""
+        names = self._names(params)
+        return {"done": all(units.is_stopped(shown) for shown in self.systemctl.show(names))}
+
+    def apply(self, params: Params) -> Result:
+        """Hold and stop them."""
+        names = self._names(params)
+        for name in names:
+            units.block(name, self.state_dir, self.systemctl)
+        for name in names:
+            units.stop(name, self.systemctl)
+        if names:
+            _wait_stopped(self.systemctl, names, int(params["timeout"]), self.sleep)
+        return {}
+
+    def verify(self, params: Params) -> Result:
+        """See none of them run."""
+        if not self.is_done(params)["done"]:
+            raise HostStepError("a unit that the run holds still runs")
+        return {}
+
+    def undo(self, params: Params) -> Result:
+        """Nothing: the step that lets them start is its own way back."""
+        return {}
+
+    @staticmethod
+    def _names(params: Params) -> t.List[str]:
+        return [units.full_name(str(name)) for name in params.get("held") or ()]

@@ -689,6 +689,7 @@ class HostRunner:
             "set_aside": containers.SetAside(),
             "libvirt_name": containers.LibvirtName(),
             "new_containers": containers.NewContainers(state_dir, systemctl, sleep),
+            "hold_containers": containers.HoldContainers(state_dir, systemctl, sleep),
             "forget_containers": containers.ForgetAside(sleep),
         }
         self._reads: t.Dict[str, t.Callable[[Params], Result]] = {

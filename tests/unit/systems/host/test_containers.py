@@ -160,6 +160,24 @@ def test_the_way_back_overwrites_no_container_and_says_what_is_missing(host):
         action.verify(ASIDE)
 
 
+def test_the_way_back_takes_a_container_that_was_created_under_the_old_name(host):
+    """What was put aside is gone: somebody removed all containers that do not run."""
+    aside = {**ASIDE, "made_name": OLD}
+    containers.SetAside().apply(aside)
+    host.containers.clear()
+    with pytest.raises(HostStepError, match=f"with the host name {OLD}, then run the rollback"):
+        containers.SetAside().undo(aside)
+    for name in ("nova_libvirt", "nova_compute"):
+        host.containers[name] = ["created-again", 0]
+        host.made[name] = f"private|{NEW}"
+    with pytest.raises(HostStepError, match="no longer exists"):
+        containers.SetAside().undo(aside)
+    host.made = dict.fromkeys(host.made, f"private|{OLD}")
+    containers.SetAside().undo(aside)
+    with pytest.raises(HostStepError, match="no longer exists"):
+        containers.SetAside().undo(ASIDE)
+
+
 def test_a_new_container_beside_the_old_one_is_no_success(host):
     action = containers.SetAside()
     action.apply(ASIDE)
@@ -318,6 +336,19 @@ def test_the_way_back_holds_the_units_and_removes_the_new_containers_only(host, 
     assert set(host.containers) == {"nova_libvirt", "nova_compute"}
 
 
+def test_nova_compute_with_a_wrong_name_is_held_again(host, again, tmp_path):
+    unit = "kolla-nova_compute-container.service"
+    hold = containers.HoldContainers(again.state_dir, again.systemctl, again.sleep)
+    wrong = {**RECREATED, "held": [unit]}
+    assert hold.is_done(wrong) == {"done": False}
+    hold.apply(wrong)
+    assert (tmp_path / "state" / f".blocked-{unit}").exists()
+    assert again.systemctl.active == {"kolla-nova_libvirt-container.service"}
+    hold.verify(wrong)
+    # A journal of an earlier version does not say which.
+    hold.apply(RECREATED)
+
+
 def test_a_unit_that_does_not_stop_ends_the_way_back(host, again):
     again.systemctl.call = lambda *_words: ""
     with pytest.raises(HostStepError, match="have not stopped"):
@@ -354,7 +385,9 @@ def answer(missing=(), waiting=(), wrong=()):
 
 def test_the_run_stops_for_the_command_and_goes_on_when_the_containers_are_there():
     first = Answers(answer(missing=["nova_libvirt"]))
-    with pytest.raises(steps.RecreateError, match="these containers do not exist now: nova_libvirt") as caught:
+    with pytest.raises(
+        steps.RecreateError, match="these containers do not exist or do not run now: nova_libvirt"
+    ) as caught:
         steps.RecreateContainers(first).apply(RECREATED, {})
     assert (caught.value.needs, caught.value.containers) == ("recreate_containers", ["nova_libvirt"])
     assert first.asked == ["apply", "verify"]
@@ -365,8 +398,10 @@ def test_the_run_stops_for_the_command_and_goes_on_when_the_containers_are_there
 
 def test_a_wrong_name_ends_the_run_and_no_answer_ends_it_too():
     wrong = answer(wrong=["nova_compute has the host name x, not y"])
-    with pytest.raises(StepError, match="nova_compute has the host name x, not y"):
-        steps.RecreateContainers(Answers(answer(), wrong)).apply(RECREATED, {})
+    host = Answers(answer(), wrong)
+    with pytest.raises(StepError, match=r"host name x, not y\. The run has stopped nova-compute"):
+        steps.RecreateContainers(host).apply(RECREATED, {})
+    assert host.asked == ["apply", "verify", "verify", "apply"]
     late = Answers(*[answer(waiting=["libvirt"])] * 9)
     with pytest.raises(StepError, match="waiting for libvirt to run"):
         steps.RecreateContainers(late).apply(RECREATED, {})
