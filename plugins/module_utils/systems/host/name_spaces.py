@@ -129,14 +129,31 @@ def _stopped(
         yield NameSpace(role.name, f"{entry.engine} container {entry.name}", entry.uts != "host", entry.hostname)
     if made:
         return
-    if engines.failures:
-        yield NameSpace(role.name, "not running", None, reason="; ".join(engines.failures))
+    silent = {engine: why for engine, why in engines.failures.items() if not _never_runs(engine, systemctl)}
+    if silent:
+        yield NameSpace(role.name, "not running", None, reason="; ".join(silent.values()))
     elif role.name == "nova-compute" and os.path.isdir(KOLLA):
         yield NameSpace(
             role.name, "not running", None, reason=f"{KOLLA} exists, but there is no nova-compute container"
         )
     elif role.needed:
         yield _of_unit(role, names, systemctl)
+
+
+#: Units of an engine that works by a daemon.
+_DAEMONS = {"docker": ("docker.service", "docker.socket")}
+
+
+def _never_runs(engine: str, systemctl: units.Systemctl) -> bool:
+    """Whether an engine that did not answer has no daemon here that runs or that a boot starts: a client alone."""
+    names = _DAEMONS.get(engine)
+    if names is None:
+        return False
+    try:
+        shown = systemctl.show(names)
+    except units.UnitError:
+        return False
+    return all(entry.get("LoadState") in ("not-found", "masked") for entry in shown)
 
 
 def _of_unit(role: Role, names: t.Sequence[str], systemctl: units.Systemctl) -> NameSpace:
@@ -173,7 +190,7 @@ class _Engines:
     """The engines of containers of this host, asked once, and only where something does not run."""
 
     def __init__(self) -> None:
-        self.failures: t.List[str] = []
+        self.failures: t.Dict[str, str] = {}
         self._containers: t.Optional[t.List[_Container]] = None
 
     def containers(self) -> t.List[_Container]:
@@ -193,9 +210,9 @@ class _Engines:
         except FileNotFoundError:
             return []
         except ReadError as error:
-            self.failures.append(str(error))
+            self.failures[engine] = str(error)
         except (ValueError, LookupError, TypeError):
-            self.failures.append(f"{engine} inspect: the answer cannot be parsed")
+            self.failures[engine] = f"{engine} inspect: the answer cannot be parsed"
         return []
 
     @staticmethod

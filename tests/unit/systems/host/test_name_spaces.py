@@ -187,8 +187,19 @@ def test_a_stopped_container_is_asked_how_it_was_made(proc, engines, engine):
 
 def test_an_engine_that_does_not_answer_is_not_one_without_containers(proc, engines):
     engines["docker"] = "Cannot connect to the Docker daemon"
-    entry = of(read(proc.root), "nova-compute")
+    here = Systemd(nova_compute="/usr/bin/nova-compute", docker="/usr/bin/dockerd")
+    entry = of(read(proc.root, here), "nova-compute")
     assert (entry.own, entry.reason) == (None, "docker ps: Cannot connect to the Docker daemon")
+
+
+def test_a_client_of_docker_without_a_daemon_has_no_containers(proc, engines):
+    """Such as on a machine from which somebody manages docker elsewhere. podman has no daemon: its silence counts."""
+    engines["docker"] = "Cannot connect to the Docker daemon"
+    entry = of(read(proc.root), "nova-compute")
+    assert (entry.what, entry.own) == ("unit nova-compute.service", False)
+    engines["podman"] = "the storage is corrupt"
+    entry = of(read(proc.root), "nova-compute")
+    assert (entry.own, entry.reason) == (None, "podman ps: the storage is corrupt")
 
 
 def test_kollas_files_without_its_container_are_not_a_unit_of_the_host(proc, engines, monkeypatch, tmp_path):
