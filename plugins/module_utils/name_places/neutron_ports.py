@@ -11,11 +11,14 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiPort
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
+    WARNING,
     Subject,
     Unchecked,
     finding,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Item, Items
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import has_ovn
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import ROUTER_GATEWAY
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Change
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
     NamePlace,
@@ -88,7 +91,8 @@ def _is_stale(index: Index, port: ApiPort) -> bool:
 def port_items(index: Index, port: ApiPort) -> Items:
     """SG306 of a port that is bound to a compute host."""
     if port.binding_vif_type in NO_TRAFFIC:
-        yield _finding(port, {"binding:vif_type": port.binding_vif_type}, BLOCKER)
+        severity = WARNING if _gateway_of_ovn(index, port) else BLOCKER
+        yield _finding(port, {"binding:vif_type": port.binding_vif_type}, severity)
     live = [row for _cell, row in index.instance_rows_by_uuid.get(port.device_id, []) if not row.deleted]
     if not live or not (port.device_owner or "").startswith(COMPUTE_OWNER):
         return
@@ -96,6 +100,17 @@ def port_items(index: Index, port: ApiPort) -> Items:
     settled = row.task_state is None and not index.migrations_by_instance.get(row.uuid)
     if settled and row.host is not None and row.host != port.binding_host_id:
         yield _finding(port, {"binding:host_id": port.binding_host_id, "instances.host": row.host}, BLOCKER)
+
+
+def _gateway_of_ovn(index: Index, port: ApiPort) -> bool:
+    """Whether OVN carries a router's gateway, by the chassis of the router's port: neutron's binding only shows it.
+
+    neutron, ovn_l3/plugin.py, update_router_gateway_port_bindings: it binds the port to whatever hostname the chassis
+    has, also to one that no agent has.
+    """
+    cloud = index.bundle.cloud
+    agents = [row for row in (cloud.agents if cloud else None) or [] if row.host == port.binding_host_id]
+    return port.device_owner == ROUTER_GATEWAY and has_ovn(agents)
 
 
 def _finding(port: ApiPort, evidence: t.Mapping[str, t.Any], severity: str) -> Item:

@@ -380,6 +380,15 @@ def gateway(some):
     return dataclasses.replace(some, cloud=some.cloud.add("ports", port))
 
 
+def test_a_failed_binding_of_ovns_gateway_only_is_a_warning():
+    """neutron bound it to a hostname that no agent had for a moment. The chassis carries the traffic."""
+    some = gateway(ovn_fleet())
+    port = builders.port(1, 7, some.old).id
+    for owner, expected in (("network:router_gateway", set()), ("compute:az1", {"SG306"})):
+        failed = some.cloud.change("ports", {"id": port}, binding_vif_type="binding_failed", device_owner=owner)
+        assert blockers(dataclasses.replace(some, cloud=failed)) & {"SG306"} == expected
+
+
 def gateway_with_request(some):
     """A gateway chassis: neutron writes the option to the router's port, and ovn-northd copies it to no binding."""
     some = gateway(some)
