@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, stackguard.nova contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Part 2: compute2 gets its new name again, and the collection takes that back without a guest noticing."""
+"""Part 2: compute2 gets its new name again, and the collection restores the old one without a guest noticing."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def play(screen: Screen) -> None:
     before, named, bound = Seen(HOST, servers), names(HOST), ovn.bindings()
     left = " and ".join(sorted(servers))
     screen.tell(
-        f"{left} still run on {HOST}: nobody evacuated them. But nobody removed the cause of the new name. {HOST} gets "
-        "the new name a second time:"
+        f"{left} still run on {HOST}, because the operator did not evacuate them. But the operator did not remove the "
+        f"cause of the new name. {HOST} gets the new name a second time:"
     )
     unguarded.refused(screen)
     screen.claim(
@@ -35,7 +35,7 @@ def play(screen: Screen) -> None:
     )
     playbook.write_variables(screen)
     found = _checked(screen)
-    screen.claim("the check finds the host in this state (SG131), and can take the new name back", found)
+    screen.claim("the check finds the host in this state (SG131), and the old name can be restored", found)
 
     screen.tell(f"Then the operator lets the collection restore the name {HOST} in every place:")
     code, said = playbook.run(screen, "adopt.txt", HOST, NEW_NAME, *BACK, follow=True)

@@ -159,7 +159,7 @@ def _summary(screen: Screen, times: dict[str, float]) -> None:
         screen.table(
             [
                 ("", "by hand (compute2)", "adopted (compute2)", "guarded (compute1)"),
-                ("the new name", "refused by nova-compute", "taken back", guarded.NEW_NAME + ", in every place"),
+                ("the new name", "refused by nova-compute", "old name restored", guarded.NEW_NAME + ", in every place"),
                 ("guests", "1 of 3 evacuated and killed", "2 of 2 keep running", "4 of 4 keep running"),
                 ("their disks", "that of shop1 written by two QEMUs", "one client each", "one client each"),
                 ("status in Nova meanwhile", "ACTIVE", "ACTIVE", "ACTIVE"),

@@ -78,7 +78,7 @@ def play(screen: Screen) -> None:
     )
     kept = {uuid: domain for uuid, domain in before.items() if uuid != lost}
     screen.claim(
-        "the guests that nobody evacuated keep running: the same QEMU processes", cloud.domains(HOST) == kept, kept
+        "the guests that were not evacuated keep running: the same QEMU processes", cloud.domains(HOST) == kept, kept
     )
     addresses = [cloud.watchers(disk) for disk in disks.values()]
     screen.claim("each disk has one client again", [len(found) for found in addresses] == [1, 1, 1], addresses)

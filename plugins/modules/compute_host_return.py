@@ -107,7 +107,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Show whether a return of the host is open
+- name: Show whether a return of the host to service is unfinished
   stackguard.nova.compute_host_return:
     cloud: production
     return_host: compute1

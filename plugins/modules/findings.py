@@ -130,7 +130,9 @@ unchecked:
       description: Why the run could not decide the check.
       type: str
 unread:
-  description: Codes of all findings that report unread facts (SG114, SG311, SG709), regardless of the query.
+  description:
+    - Codes of the findings that report that facts could not be read (SG114, SG311, SG709). The query does not filter
+      these codes.
   returned: if the report answers
   type: list
   elements: str

@@ -141,7 +141,7 @@ options:
   proof_max_age:
     type: int
     default: 120
-    description: Number of seconds for which the proof that the host is fenced is valid.
+    description: The proof that the host is fenced expires after this number of seconds.
   blocklist_addresses:
     type: list
     elements: str
@@ -303,8 +303,8 @@ succeeded:
   sample: true
 state:
   description:
-    - C(open) during the run, or if the operation stays open. Otherwise C(evacuated), C(aborted), C(planned), C(clear),
-      C(refused), C(failed) or C(none).
+    - C(open) during the run, or if the operation is not finished. Otherwise C(evacuated), C(aborted), C(planned),
+      C(clear), C(refused), C(failed) or C(none).
   returned: always
   type: str
   sample: evacuated

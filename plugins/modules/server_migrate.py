@@ -160,7 +160,8 @@ options:
     default: ""
     choices: ["", drain, migrate]
     description:
-      - Prefix of the playbook's variables in messages. By default messages contain the names of the module's options.
+      - Prefix that messages put before the names of the playbook's variables. By default, messages contain the names of
+        the module's options.
   server_timeout:
     type: int
     default: 3600

@@ -44,8 +44,8 @@ LOST_TASKS: t.Mapping[str, str] = {
     ),
     **dict.fromkeys(
         ("shelving", "shelving_image_pending_upload", "shelving_image_uploading"),
-        "the owner's shelve request is not executed, and the image of this request is incomplete: delete the image in "
-        "Glance",
+        "Nova does not execute the owner's shelve request. The image of this request stays incomplete: delete the "
+        "image in Glance",
     ),
 }
 

@@ -519,7 +519,8 @@ class Evacuation:
             self.scratch.operation_id, self.scratch.changed = str(journal["operation_id"]), True
             return self._end(
                 "resumed",
-                f"operation {journal['operation_id']} is open and would be resumed\n" + lifecycle.status_text(journal),
+                f"operation {journal['operation_id']} is open: the run would resume this operation\n"
+                + lifecycle.status_text(journal),
                 over=True,
             )
         fence = str(self.options["fence"])

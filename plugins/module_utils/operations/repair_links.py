@@ -293,7 +293,7 @@ def _rehearse(run: RepairRun, request: plans.LinkRequest, journal: t.Optional[Re
     for batch in plans.batches(links, plan, request.batch_size):
         tally.add(link_rows.BatchOutcome(changed=batch), "would be repaired")
     report["counts"].update(repairable=len(plan))
-    going_on = f" (operation {journal['operation_id']} would be resumed)" if journal else ""
+    going_on = f" (the run would resume operation {journal['operation_id']})" if journal else ""
     did = f"{count(len(plan), 'row')} would be repaired{going_on}"
     told = _with_limits(_what_remains(did, run, request, links, report, plan), _not_guaranteed(run, plan))
     value = _approved(run, request, links, plan, journal, report)

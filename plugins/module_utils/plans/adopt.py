@@ -43,8 +43,8 @@ def plan(adoption: Adoption) -> Plan:
     """Return the plan. Raises :class:`PlanError` or :class:`naming.NamesError`."""
     if adopted_names.ovn_is_mixed(adoption):
         raise PlanError(
-            "OVN's databases have both names of this host. An override does not help: set the hostname of the chassis "
-            "back to the name that its ports request"
+            "OVN's databases contain both the old name and the new name of this host. An override does not help: set "
+            "the hostname of the chassis back to the name that its ports request"
         )
     if adopted_names.needs_neutron_database(adoption):
         raise PlanError("set neutron_db_url: neutron has both names of this host. An override of SG305 does not help")

@@ -373,7 +373,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "ovn_ports_by_host": ("OVN ports", "No port of the host has the old name."),
     "ovn_verified": (
         "OVN",
-        "The chassis is the same, its ports are bound as before, and ovn-controller processes changes.",
+        "The chassis is the same, its ports are bound as before, and ovn-controller is applying changes.",
     ),
     "ovn_chassis": (
         "OVN chassis",

@@ -526,7 +526,9 @@ class Verified:
             raise StepError(f"findings in OVN after the rename:\n{findings_text(found)}", checked=found)
         if found.findings:
             systems.remark(findings_text(found, systems.overrides))
-        text = f"chassis {name} and {count(len(params['bindings']), 'port')} verified, ovn-controller processes changes"
+        text = (
+            f"chassis {name} and {count(len(params['bindings']), 'port')} verified, ovn-controller is applying changes"
+        )
         return Done(text, noted(found, systems.overrides))
 
     def undo(self, params: Params) -> None:

@@ -45,10 +45,7 @@ def _check(case: Case, host: HostFacts) -> Items:
         yield _otherwise(case, tried, undecided)
     elif undecided and not case.in_place:
         # The proof comes behind the point of no return.
-        remedy = (
-            f"Make /etc/hosts answer for {tried.name} before any other source: add the name there, and put 'files' "
-            "first in nsswitch.conf."
-        )
+        remedy = f"Add {tried.name} to /etc/hosts, and put 'files' first in the hosts line of /etc/nsswitch.conf."
         yield _told(case, tried, {"undecided": undecided}, remedy)
     elif undecided:
         yield Unchecked("SG124", case.request.inventory_name, "; ".join(undecided))

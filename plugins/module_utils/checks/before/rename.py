@@ -433,7 +433,7 @@ def _name_spaces(case: Case) -> Items:
                 evidence = {"service": entry.service, "seen": entry.what, "its host name": entry.hostname}
                 yield finding("SG123", subject, evidence, remedy)
         elif entry.own is None and not _no_agent(case, entry):
-            reason = f"{entry.service} may have a host name of its own ({entry.what}): {entry.reason}"
+            reason = f"{entry.service} may use another host name than the host ({entry.what}): {entry.reason}"
             remedy = "Start the service, or make its container engine answer, then run the same command again."
             yield missing(case, f"host name of {entry.service}", reason, remedy)
 

@@ -61,7 +61,7 @@ HEALS: t.Mapping[str, str] = {
     "SG201": _SERVICE_HEALS,
     "SG202": _SERVICE_HEALS,
     "SG203": f"{_SERVICE_HEALS}. Until the repair, a deletion of the other host's service also deletes this node",
-    "SG204": "a start of nova-compute on this host repairs the link; Nova has no other repair",
+    "SG204": "nova-compute repairs the link when it starts on this host. Nova has no other way to repair the link",
     "SG205": "never",
     "SG206": "nova-compute creates a missing resource provider at its next periodic pass, but repairs nothing else",
     "SG207": "the problem ends once no live instance links to this node any more (see SG213)",

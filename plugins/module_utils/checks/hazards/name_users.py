@@ -123,8 +123,8 @@ CONSEQUENCES = {
     ),
     "puppet": Consequence(
         WARNING,
-        "the certificate has the host's name unless certname is set: the Puppet server does not know the new name. A "
-        "Puppet agent that runs during the rename may restore the old names",
+        "without certname, Puppet uses the host's name for the certificate, and the Puppet server does not know the "
+        "new name. A Puppet agent that runs during the rename may restore the old names",
         (
             "Stop the Puppet agent during the rename. Set certname, or let the Puppet server sign a certificate for "
             "the new name."

@@ -475,7 +475,7 @@ class _Monitors:
                 raise
             self._word = word
             return answer
-        raise first or CephError("the cluster knows neither blocklist nor blacklist commands")
+        raise first or CephError("the Ceph cluster has neither the command blocklist nor the command blacklist")
 
     def rights(self) -> CephRights:
         """Ask for what cannot be done: the monitors look at the rights first, and at the address afterwards.
