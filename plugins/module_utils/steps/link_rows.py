@@ -91,8 +91,7 @@ def rehearse(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:
 def recheck(url: str, made: t.Sequence[Repair]) -> t.List[t.Tuple[Repair, str]]:
     """Return the repairs whose link leads to a row that is not what it was, and what it is now. For after the commit.
 
-    In a Galera cluster a lock holds on one node: another one may have let the row be deleted or renamed. On a single
-    server the lock held until the commit, and what comes later is not the repair's: nothing is read there.
+    In a Galera cluster a lock holds on one node: another one may have let the row be deleted or renamed.
 
     Raises :class:`DatabaseError`.
     """
@@ -100,8 +99,6 @@ def recheck(url: str, made: t.Sequence[Repair]) -> t.List[t.Tuple[Repair, str]]:
     if not premises:
         return []
     with engine.snapshot(url) as connection:
-        if not engine.is_cluster(connection):
-            return []
         broken = _broken(connection, premises, lock=False)
     return [(one, broken[one.premise]) for one in made if one.premise in broken]
 

@@ -556,7 +556,7 @@ def test_ovn_with_both_names_is_refused(direction):
     refused, adoption = judged(some.cloud.bundle, ovn_request(some, direction))
     assert "SG317" in {item.code for item in refused}
     if adoption is not None:
-        with pytest.raises(PlanError, match="both names"):
+        with pytest.raises(PlanError, match="both the old name and the new name"):
             adopt.plan(adoption)
 
 

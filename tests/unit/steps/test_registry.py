@@ -38,6 +38,7 @@ CALLED = {("moves", "(name)"): ("hold", "leave")}
 #: What hosts can do and no plan names.
 NO_STEP = {
     "guests_unchanged": "a step of journals that earlier versions left open (plans/rename.py, _revised)",
+    "hold_containers": "what the step recreate_containers asks for where a name is wrong (steps/containers.py)",
     "new_containers": "what the step recreate_containers asks for before and after it (steps/containers.py)",
     "restart_units": "what the step compute_up asks for when nova-compute has to start again (steps/rename.py)",
 }
