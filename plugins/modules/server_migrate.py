@@ -82,9 +82,9 @@ options:
     default: stopped
     choices: [never, stopped, fallback]
     description:
-      - Which servers the module may cold-migrate instead of live-migrating them, if O(live=true). With O(cold=stopped) the module
-        cold-migrates only stopped servers. With O(cold=fallback) the module also cold-migrates running servers whose
-        live migration failed. The module stops a running server before the cold migration.
+      - Which servers the module may cold-migrate instead of live-migrating them, if O(live=true). With O(cold=stopped)
+        the module cold-migrates only stopped servers. With O(cold=fallback) the module also cold-migrates running
+        servers whose live migration failed. The module stops a running server before the cold migration.
   partial:
     type: bool
     default: false
