@@ -10,7 +10,6 @@ rename has ended, and every change of a port's binding is recorded.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
@@ -25,10 +24,10 @@ from labkit.ovn_fixtures import (
     NOISE_MS,
     OLD,
     access,
-    assert_nothing_lost,
     books,
     kept_servers,
     longest_outage,
+    nothing_lost,
     undisturbed,
 )
 from labkit.ovn_ports import bound
@@ -42,22 +41,6 @@ pytestmark = pytest.mark.matrix("crash-ovn", l2="ovn")
 OWN = r"^(apply|undo) (ovn_\w+|neutron_bindings|neutron_agents) "
 OVN_STEPS = {"ovn_ports_by_chassis", "ovn_hostname", "neutron_bindings", "ovn_ports_by_host", "ovn_verified"}
 TIMES = 20
-
-
-@contextlib.contextmanager
-def nothing_lost(chassis, probe, undisturbed):
-    """No change of a binding, no gap in any direction, no TCP connection lost, while the body runs."""
-    for host in chassis.lab.hosts:
-        chassis.lab.ssh(host, "ovn-appctl -t ovn-controller inc-engine/recompute")
-    chassis.sync()
-    bindings = chassis.bindings()
-    with probe.running() as run, chassis.watched() as changes:
-        yield
-        time.sleep(2)
-    print(f"\n{run.told()}")
-    assert changes.bindings == [], changes.told()
-    assert chassis.bindings() == bindings
-    assert_nothing_lost(run, undisturbed)
 
 
 def whole(lab, chassis, name, other):

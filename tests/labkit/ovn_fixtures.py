@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import pytest
@@ -60,3 +61,19 @@ def assert_nothing_lost(run, undisturbed):
     """No gap that is longer than what the machine loses by itself, and no TCP connection lost."""
     assert longest_outage(run) <= max(NOISE_MS, undisturbed), run.told()
     assert {result["tcp_error"] for result in run.results.values()} == {None}, run.told()
+
+
+@contextlib.contextmanager
+def nothing_lost(chassis, probe, undisturbed):
+    """No change of a binding, no gap in any direction, no TCP connection lost, while the body runs."""
+    for host in chassis.lab.hosts:
+        chassis.lab.ssh(host, "ovn-appctl -t ovn-controller inc-engine/recompute")
+    chassis.sync()
+    bindings = chassis.bindings()
+    with probe.running() as run, chassis.watched() as changes:
+        yield
+        time.sleep(2)
+    print(f"\n{run.told()}")
+    assert changes.bindings == [], changes.told()
+    assert chassis.bindings() == bindings
+    assert_nothing_lost(run, undisturbed)

@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A rename in place of a host with containers, killed at random moments, and then resumed or rolled back.
+
+Whatever is running at that moment (a step on the host, the operator's command that recreates), the guests run on, the
+host is not started under half a name, and one run of resume or rollback ends with one name in every place.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+
+import pytest
+from labkit import killing, state, waiting
+from labkit.guests import NEW
+from labkit.kolla_fixtures import (
+    OLD,
+    PATIENCE,
+    assert_named,
+    books,
+    guests,
+    guests_by_kernel,
+    journal,
+    lab,
+    libvirt_says,
+    servers,
+)
+
+__all__ = ["books", "lab", "servers"]
+
+pytestmark = pytest.mark.matrix("crash-kolla", l2="ovs", deploy="kolla:compute1")
+
+TIMES = 15
+#: From here on a rollback has nothing to start: the old containers are being removed.
+ONLY_FORWARD = "forget_containers"
+
+
+def begun(lab):
+    """The steps that the journal says have begun, in order, and how many there are in all; None without a journal."""
+    found = journal(lab)
+    if found is None:
+        return None
+    return [name for name, state_ in found["steps"].items() if state_ != "pending"], len(found["steps"])
+
+
+def reached(lab, process, share):
+    """Whether a run has begun the step at this part (0 to 1) of all its steps, or has ended."""
+    if process.poll() is not None:
+        return True
+    found = begun(lab)
+    return found is not None and len(found[0]) > share * found[1]
+
+
+def test_killed_at_random_and_resumed_or_rolled_back_the_outcome_is_whole(lab, servers, books):
+    dice, before = random.Random(os.environ.get("STACKGUARD_TEST_SEED", "17")), guests(lab)
+    name, other = OLD, NEW
+    for number in range(TIMES):
+        share, delay, way = dice.random(), dice.uniform(0, 6), dice.choice(["resume", "rollback"])
+        process = books.start_rename([f"rename_from={name}", f"rename_to={other}"])
+        waiting.until("that step", lambda process=process, share=share: reached(lab, process, share), PATIENCE, 0.5)
+        time.sleep(delay)
+        killing.kill(process)
+        ended = books.finish(process).rc == 0
+        state.assert_same(before, guests_by_kernel(before, lab), "guests, after the kill")
+        found = begun(lab)
+        steps = found[0] if found else []
+        if found and ONLY_FORWARD in steps:
+            way = "resume"
+        if found:
+            books.rename(name, other, way, timeout=PATIENCE).ok()
+        if ended or (found and way == "resume"):
+            name, other = other, name
+        print(f"\n{number}: killed at {steps[-1] if steps else 'the end' if ended else 'nothing'}, {way}: {name}")
+        assert libvirt_says(lab) == name
+        state.assert_same(before, guests(lab), "guests")
+        assert_named(lab, name)
+    if name == NEW:
+        books.rename(NEW, OLD, timeout=PATIENCE).ok()
+        assert_named(lab, OLD)
