@@ -396,13 +396,13 @@ class Rename(planned.Planned):
         if why is not None:
             # What is refused is not taken up: its journal stays as it is. Judged again by what the claim returns.
             drain_actions.refuse_rollback(journal, self._systems())
-            container_actions.refuse_rollback(journal)
+            container_actions.refuse_rollback(journal, self._systems())
         with self._holding(self._operation_id, journal["about"]) as run:
             # What another run marked until now is in the journal that the claim returns.
             book = Book(run, t.cast("run_token.JournalHost", self._held).claim(journal, bool(self._args["take_over"])))
             if why is not None:
                 drain_actions.refuse_rollback(book.journal, self._systems())
-                container_actions.refuse_rollback(book.journal)
+                container_actions.refuse_rollback(book.journal, self._systems())
             self._changed = True
             return self.forward(book) if why is None else self.backward(book, why)
 

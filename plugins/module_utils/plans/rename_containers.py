@@ -181,6 +181,12 @@ class _Renaming:
         more = [self._uts(entry) for entry in self.libvirt]
         return dataclasses.replace(step, params={**step.params, "container_names": more}) if more else step
 
+    @property
+    def _known_inside(self) -> t.List[str]:
+        """QEMUs in a container that the operator was warned of: they are no guests of Nova (SG127)."""
+        found = self.host.deployment.guests if self.host.deployment else []
+        return [guest.uuid for guest in found if guest.engine is not None]
+
     def stop_others(self, steps: t.Sequence[Step]) -> t.List[Step]:
         """Stop libvirt by its unit, and agents that run until now (OVN's).
 
@@ -197,6 +203,11 @@ class _Renaming:
             "mask_command": None,
             "unmask_command": None,
             "timeout": self.request.stop_timeout,
+            "guests_outside": {
+                "engine": self.engine,
+                "containers": [entry.name for entry in found],
+                "known": self._known_inside,
+            },
         }
         changes = [
             Change(f"{self.where} unit {entry.unit}", "state", "started", "stopped and masked") for entry in found
@@ -213,6 +224,7 @@ class _Renaming:
             "name": self.after.os,
             "libvirt": self._libvirt(),
             "held": [entry.unit for entry in self.compute],
+            "known_inside": self._known_inside,
             "timeout": self.request.start_timeout,
         }
         changes = [

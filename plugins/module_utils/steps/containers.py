@@ -10,7 +10,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Memory, Params, Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError, plan_of
 
 
 class RecreateError(StepError):
@@ -67,6 +67,7 @@ class RecreateContainers:
 
 #: The step that removes the old containers, which a rollback needs.
 POINT_OF_NO_RETURN = "forget_containers"
+RECREATE = "recreate_containers"
 
 
 def only_forward(journal: t.Mapping[str, t.Any]) -> bool:
@@ -74,15 +75,31 @@ def only_forward(journal: t.Mapping[str, t.Any]) -> bool:
     return journal["steps"].get(POINT_OF_NO_RETURN) in (journals.APPLYING, journals.DONE)
 
 
-def refuse_rollback(journal: t.Mapping[str, t.Any]) -> None:
-    """Raise StepError where old containers may be removed already, before anything of the journal is touched."""
+def refuse_rollback(journal: t.Mapping[str, t.Any], systems: Systems) -> None:
+    """Raise StepError where a rollback cannot or must not begin, before anything of the journal is touched.
+
+    Old containers may be removed already. And a guest that started since in the new libvirt container would end with
+    it: nova-compute still runs now, and can move the guest away.
+    """
     if only_forward(journal):
         raise StepError(
             "a rollback is no longer possible, because the run has begun to remove the old containers. Run the same "
             "command with rename_action=resume to end the rename"
         )
+    if journal["steps"].get(RECREATE, journals.PENDING) == journals.PENDING:
+        return
+    params = next(step for step in plan_of(journal).steps if step.name == RECREATE).params
+    names = [str(item["name"]) for item in params["containers"]]
+    asked = {"engine": params["engine"], "containers": names, "known": params.get("known_inside", [])}
+    (answer,) = systems.host.call([{"op": "guests_inside", "params": asked}])
+    if answer["guests"]:
+        raise StepError(
+            "a rollback would end these guests, because each guest is in the control group of a new container: "
+            f"{', '.join(answer['guests'])}. Move these guests to another host, then run the rollback again. As an "
+            "alternative, run the same command with rename_action=resume to end the rename"
+        )
 
 
 def actions(systems: Systems) -> t.Dict[str, Action]:
     """Return what carries out the steps of C(plans/rename_containers.py)."""
-    return {"recreate_containers": RecreateContainers(systems)}
+    return {RECREATE: RecreateContainers(systems)}

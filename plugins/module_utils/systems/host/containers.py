@@ -23,6 +23,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     commands,
+    guest_groups,
     libvirt,
     name_spaces,
     units,
@@ -238,6 +239,30 @@ class ForgetAside:
         return {}
 
 
+# --- guests in a container --------------------------------------------------------------------------------------
+
+
+def guests_inside(params: Params) -> t.List[str]:
+    """Return guests in the control group of a container, except those C(known) to be there. Raises HostStepError.
+
+    They end with the container. What the deployment tool created since the plan may start guests there.
+    """
+    engine = _engine(params)
+    found = [engine.find(str(name)) for name in params["containers"]]
+    ids = {item.id for item in found if item is not None}
+    return [uuid for uuid in guest_groups.inside(ids) if uuid not in params.get("known", ())] if ids else []
+
+
+def refuse_guests_inside(params: Params) -> None:
+    """Raise HostStepError where a stop of these containers ends a guest."""
+    doomed = guests_inside(params)
+    if doomed:
+        raise HostStepError(
+            f"these guests are in the control group of a container that the step stops, and would end with the "
+            f"container: {', '.join(doomed)} (SG127)"
+        )
+
+
 # --- the name in a container ------------------------------------------------------------------------------------
 
 
@@ -413,6 +438,9 @@ class NewContainers:
     def undo(self, params: Params) -> Result:
         """Hold the units again, stop them, and remove the new containers. The old ones are never removed here."""
         engine = _engine(params)
+        called = [str(item["name"]) for item in params["containers"]]
+        known = params.get("known_inside", ())
+        refuse_guests_inside({"engine": params["engine"], "containers": called, "known": known})
         names = [units.full_name(str(item["unit"])) for item in params["containers"]]
         for name in names:
             units.block(name, self.state_dir, self.systemctl)

@@ -84,6 +84,8 @@ class _UnitAction:
             _command(params.get("mask_command"), params)
             _command(params["stop_command"], params)
             return {}
+        if params.get("guests_outside"):
+            containers.refuse_guests_inside(params["guests_outside"])
         for name in _names(params):
             units.block(name, self.state_dir, self.systemctl)
         for name in _names(params):
@@ -713,6 +715,7 @@ class HostRunner:
                     rehearsal.rehearse(str(request["name"]), _line_edits(request, "after"), state_dir)
                 )
             },
+            "guests_inside": lambda request: {"guests": containers.guests_inside(request["params"])},
             "probe_tcp": lambda request: {
                 "probes": probes.probe_tcp(request["targets"], float(request.get("timeout", 5)))
             },

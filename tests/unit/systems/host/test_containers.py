@@ -15,12 +15,14 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps import conta
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     containers,
+    guest_groups,
     libvirt,
     name_spaces,
     units,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.libvirt import LibvirtError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.step_error import HostStepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import StopUnits
 
 OLD, NEW = "compute1", "cn-rack7"
 ITEMS = [
@@ -349,6 +351,75 @@ def test_nova_compute_with_a_wrong_name_is_held_again(host, again, tmp_path):
     hold.apply(RECREATED)
 
 
+@pytest.fixture
+def inside(monkeypatch):
+    """Guests by the id of the container whose control group they are in."""
+    found = {}
+    monkeypatch.setattr(
+        containers.guest_groups, "inside", lambda ids: [uuid for uuid, number in found.items() if number in ids]
+    )
+    return found
+
+
+def test_the_way_back_ends_no_guest_that_was_started_in_the_new_container(host, again, inside):
+    containers.SetAside().apply(ASIDE)
+    again.apply(RECREATED)
+    host.start("nova_libvirt", "new", 7, NEW)
+    before, active = dict(host.containers), set(again.systemctl.active)
+    inside.update({"guest": "new", "elsewhere": "another"})
+    with pytest.raises(HostStepError, match=r"container: guest \(SG127\)"):
+        again.undo(RECREATED)
+    assert (host.containers, again.systemctl.active) == (before, active)
+    asked = {"engine": "podman", "containers": ["nova_libvirt", "no-such"]}
+    assert containers.guests_inside(asked) == ["guest"]
+    # The operator was warned of this one: it is no guest of Nova's.
+    again.undo({**RECREATED, "known_inside": ["guest"]})
+    assert "nova_libvirt" not in host.containers
+
+
+def test_libvirts_container_is_not_stopped_with_a_guest_in_it(host, again, inside):
+    host.start("nova_libvirt", "old", 7, OLD)
+    stop = StopUnits(again.state_dir, again.systemctl)
+    unit = "kolla-nova_libvirt-container.service"
+    params = {
+        "units": [{"name": unit, "active": True}],
+        "timeout": 5,
+        "guests_outside": {"engine": "podman", "containers": ["nova_libvirt"], "known": []},
+    }
+    inside["guest"] = "old"
+    with pytest.raises(HostStepError, match="SG127"):
+        stop.stop_begin(params)
+    assert unit in again.systemctl.active
+    inside.clear()
+    stop.stop_begin(params)
+    assert unit not in again.systemctl.active
+
+
+def test_a_control_group_is_read_when_it_matters(monkeypatch):
+    """By the kernel's own words; a process that has ended since is no guest, and one that cannot be read an error."""
+    groups = {
+        7: ["/machine.slice/libpod-" + "a" * 64 + ".scope/container"],
+        8: ["/machine/qemu-8"],
+        9: OSError(5, "EIO"),
+    }
+
+    def read(pid, _proc):
+        if pid not in groups:
+            raise ProcessLookupError
+        if isinstance(groups[pid], OSError):
+            raise groups[pid]
+        return groups[pid]
+
+    monkeypatch.setattr(guest_groups.deployment, "control_groups", read)
+    running = {"in": [7], "out": [8], "ended": [6]}
+    monkeypatch.setattr(guest_groups.processes, "qemu_by_uuid", lambda _proc: running)
+    assert guest_groups.inside({"a" * 64}) == ["in"]
+    assert guest_groups.inside({"b" * 64}) == []
+    running["unread"] = [9]
+    with pytest.raises(HostStepError, match="guest unread, process 9: EIO"):
+        guest_groups.inside({"a" * 64})
+
+
 def test_a_unit_that_does_not_stop_ends_the_way_back(host, again):
     again.systemctl.call = lambda *_words: ""
     with pytest.raises(HostStepError, match="have not stopped"):
@@ -411,3 +482,24 @@ def test_taken_back_the_host_is_asked_once():
     host = Answers()
     steps.RecreateContainers(host).undo(RECREATED)
     assert host.asked == ["undo"]
+
+
+@pytest.mark.parametrize("state", ["pending", "applying", "done", "undoing"])
+def test_a_rollback_that_would_end_a_guest_does_not_begin(monkeypatch, state):
+    step = types.SimpleNamespace(name=steps.RECREATE, params={**RECREATED, "known_inside": ["warned"]})
+    monkeypatch.setattr(steps, "plan_of", lambda _journal: types.SimpleNamespace(steps=[step]))
+    journal, asked = {"steps": {steps.RECREATE: state}}, []
+
+    def host(guests):
+        call = lambda requests: asked.append(requests[0]) or [{"guests": guests}]  # noqa: E731
+        return types.SimpleNamespace(host=types.SimpleNamespace(call=call))
+
+    if state == "pending":
+        steps.refuse_rollback(journal, host(["guest"]))
+        assert asked == []
+        return
+    with pytest.raises(StepError, match=r"a rollback would end these guests.*guest"):
+        steps.refuse_rollback(journal, host(["guest"]))
+    params = {"engine": "podman", "containers": ["nova_libvirt", "nova_compute"], "known": ["warned"]}
+    assert asked == [{"op": "guests_inside", "params": params}]
+    steps.refuse_rollback(journal, host([]))
