@@ -281,6 +281,9 @@ def info(lab: Lab) -> dict[str, object]:
                 "deploy": lab.deploy_of(n),
                 "engine": lab.options.engine if lab.deploy_of(n) == "kolla" else None,
                 "containers": [container.name for container in containers.containers(lab, n)],
+                "container_arguments": {
+                    container.name: containers.arguments(lab, container) for container in containers.containers(lab, n)
+                },
             }
             for n in lab.host_numbers
         },

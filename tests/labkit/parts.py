@@ -100,6 +100,7 @@ KOLLA = "tests/integration/test_7_kolla.py"
 KOLLA_OPERATIONS = "tests/integration/test_8_kolla_operations.py"
 #: Two hosts with containers, the third with packages.
 KOLLA_HOSTS = "kolla:compute1,compute2"
+KOLLA_MODULE = "tests/integration/test_9_kolla_module.py"
 KOLLA_KILLED = "tests/crash/test_7_kolla.py"
 KOLLA_RENAME = "tests/integration/test_8_kolla_rename.py"
 STATES = "tests/integration/test_forecast_states.py"
@@ -207,6 +208,11 @@ PARTS = {
     "crash-kolla": MatrixPart(
         "renames of a host with containers, killed at random, under podman with Open vSwitch",
         (KOLLA_KILLED,),
+        Shape(l2="ovs", deploy="kolla:compute1"),
+    ),
+    "kolla-module": MatrixPart(
+        "renames where kolla-ansible's own module creates the containers, and compares them before and after",
+        (KOLLA_MODULE,),
         Shape(l2="ovs", deploy="kolla:compute1"),
     ),
     "rename-kolla-docker": _kolla_rename_of("the same under docker", l2="ovs", engine="docker"),
