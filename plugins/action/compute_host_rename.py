@@ -106,7 +106,7 @@ class ActionModule(JournaledRun):
         if args["adopt"] is None:
             return "adopt is required with action=adopt: forward (to rename_to) or back (to rename_from)"
         if args["strategy"] != "in_place":
-            return "action=adopt needs strategy=in_place: the guests of the host keep running"
+            return "action=adopt needs strategy=in_place, because the guests of the host keep running"
         return None
 
     def _prefix(self, args: t.Dict[str, t.Any]) -> str:

@@ -19,7 +19,8 @@ options:
     description:
       - Findings to override, each with its code, its object and a reason. The report shows the reason for each
         override.
-      - You cannot override a finding that is absolute. The page of each code says whether the finding is absolute.
+      - You cannot override an absolute finding. The page of the finding's code says whether you can override the
+        finding.
     suboptions:
       code:
         type: str
