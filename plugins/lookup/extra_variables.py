@@ -25,8 +25,8 @@ options:
   internal:
     description:
       - Whether to return only the extra variables that have the name of an internal variable. Only the roles of this
-        collection set internal variables. The name of an internal variable begins with C(stackguard_) and the first
-        word of a role's name, or the variable is one of the few variables that all roles set.
+        collection set internal variables. The names of most internal variables begin with C(stackguard_) and the
+        first word of a role's name. A few internal variables have other names, because all roles set them.
     type: bool
     default: false
 """

@@ -181,7 +181,10 @@ def _database(asked: Asked, database: DatabaseState, undeclared: t.Sequence[str]
 
     if database.problem is not None:
         url = {"api": "nova_api_db_url", "neutron": "neutron_db_url"}.get(database.name, "nova_cell_db_urls")
-        fix = f"correct {url}, or let the Ansible controller reach {database.location or 'the server'} and log in"
+        fix = (
+            f"correct {url}, or make sure that the Ansible controller can reach {database.location or 'the server'} "
+            "and log in"
+        )
         return [
             result("database", FAILED, database.problem, fix),
             *_unreached(database.name, "the database was not reached"),

@@ -86,7 +86,10 @@ def _database(database: OvnDatabaseState) -> t.List[Result]:
         return Result("databases", f"ovn {database.name}", part, state, seen, fix)
 
     if database.problem is not None:
-        fix = f"correct {option}, or let the Ansible controller reach {database.remote}; list every member of a cluster"
+        fix = (
+            f"correct {option}, or make sure that the Ansible controller can reach {database.remote}; for a clustered "
+            "database, list every member"
+        )
         return [
             result(REACHED, FAILED, database.problem, fix),
             result(RIGHTS, NOT_CHECKED, "the database was not reached"),

@@ -137,7 +137,10 @@ def _method(
     """The API unpins, and pins what is not pinned to the zone that it is in. The database takes any change."""
     api = None
     if not resize.by_api(facts.compute_max_microversion):
-        api = f"this Nova offers microversion {facts.compute_max_microversion}, but a pin by API needs {resize.PIN_API}"
+        api = (
+            f"this Nova offers microversion {facts.compute_max_microversion}, but a pin through the API needs "
+            f"{resize.PIN_API}"
+        )
     elif after is not None and (before is not None or after != zones.zone_of(facts, server.host)):
         api = f"the API pins only an unpinned server, and only to its current zone; this server is pinned to {before}"
     problems = {"pin_api": api, "pin_db": None if request.has_database else "nova_api_db_url is not set"}

@@ -65,7 +65,7 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
 def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, strict: bool) -> Items:
     subject = domain_subject(there, facts)
     ran, runs = old["pid"] is not None or old["state"] in RUNNING, _runs(there)
-    since = {"host": "the host rebooted since the plan was made"} if rebooted else {}
+    since = {"host": "the host has rebooted since the run made the plan"} if rebooted else {}
     if ran and not runs:
         evidence = {"before": old["state"], "now": there.state, **since}
         why = "the host rebooted" if rebooted else "the guest shut down, or a person stopped it on the host"
@@ -112,8 +112,8 @@ def _lost(uuid: str, pid: int, there: t.Optional[Domain], facts: HostFacts) -> t
     evidence = {"libvirt": there.state if there else "no such domain", "QEMU process": pid}
     remedy = (
         f"Find out why libvirt does not show QEMU process {pid}. The QEMU process still runs and writes the guest's "
-        "disks. A start of the guest in Nova would start a second QEMU on the same disks. End the QEMU process only "
-        "if the owner accepts that the guest is off."
+        "disks. If someone starts the guest in Nova, a second QEMU starts on the same disks. End the QEMU process "
+        "only if the owner accepts that the guest is off."
     )
     return finding(CODE, subject, evidence, remedy, BLOCKER)
 

@@ -34,9 +34,9 @@ def lost(guests: t.Sequence[GuestState], asked: t.Mapping[str, t.Sequence[GuestA
             if not entry.ended and guest.task_state is None:
                 evidence = {"action": entry.action, "started": entry.started, "request": entry.request_id}
                 remedy = (
-                    "Ask the server's owner to send the request again. Delete an image that stays queued "
-                    f"(openstack image delete). To see the request: openstack server event show {guest.uuid} "
-                    f"{entry.request_id}"
+                    "Ask the server's owner to send the request again. Delete each image that stays in the "
+                    "status queued (openstack image delete). To see the request: openstack server event show "
+                    f"{guest.uuid} {entry.request_id}"
                 )
                 yield finding("SG121", _subject(guest), evidence, remedy)
 
@@ -87,7 +87,7 @@ def evacuated(databases: DatabaseFacts, hosts: t.Sequence[str]) -> t.Iterator[Fi
 def _unread(host: str, part: str, why: str) -> Finding:
     remedy = (
         "Make sure that the run can read the cell, then run the same command again. If this cell has an evacuation "
-        "record of this host, nova-compute would destroy guests at its start."
+        "record of this host, nova-compute destroys guests when it starts."
     )
     return finding("SG709", Subject("host", host), {"not read": part, "reason": why}, remedy)
 
@@ -100,8 +100,9 @@ def _evacuation(row: MigrationRow) -> Finding:
         "destination": row.dest_compute,
     }
     remedy = (
-        "Do not start nova-compute: at its start nova-compute would destroy this domain. Find out where the guest "
-        "runs and which client writes its disks; then override SG509 for the migration and run the same command again."
+        "Do not start nova-compute, because nova-compute destroys this domain when it starts. Find out where the "
+        "guest runs and which client writes its disks; then override SG509 for the migration and run the same command "
+        "again."
     )
     subject = Subject("migration", row.uuid or str(row.id), row.instance_uuid, row.source_compute)
     return finding("SG509", subject, evidence, remedy)

@@ -20,8 +20,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import N
 
 _BACK = "Do not restart anything on the host. Check the evidence, then run rename_host with rename_action=rollback."
 _UNUSED = (
-    "No action is needed: OVN does not use the host name to bind a port of this kind. At its next update of the port, "
-    "neutron writes the new name."
+    "No action is needed: OVN does not use the host name to bind a port of this kind. When neutron next updates the "
+    "port, neutron writes the new name."
 )
 Params = t.Mapping[str, t.Any]
 
@@ -52,8 +52,8 @@ def _chassis(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
         # A clean stop of ovn-controller deletes the row. The chassis is the same one: the name says which.
         evidence = {"chassis": wanted["name"], "row before": wanted["uuid"], "row now": found[0].uuid}
         remedy = (
-            "Check the networks of the guests: ovn-controller was stopped during the rename, and the ports of the host "
-            "had no chassis until it started again."
+            "Check the networks of the guests: ovn-controller was stopped during the rename, and the ports of the "
+            "host had no chassis until ovn-controller started again."
         )
         yield finding("SG318", Subject("host", new, host=new), evidence, remedy, WARNING)
     left = [entry.name for entry in facts.chassis or [] if entry.hostname == old]

@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import NOT_BOUND, OvnFacts
 
 _AGAIN = (
-    "Repair the cause, then run the same command again to resume: until then, the host's new compute service stays "
+    "Repair the cause, then run the same command again to resume. Until then, the host's new compute service stays "
     "disabled."
 )
 Params = t.Mapping[str, t.Any]

@@ -151,9 +151,7 @@ class _Looking:
 
     def _unread(self, part: str) -> Item:
         subject = Subject("host", f"{self.request.inventory_name}:{part}", part, self.request.rename_from)
-        remedy = (
-            "Fix the reason why the run could not read this part of the host's facts, then run the same command again."
-        )
+        remedy = "Make sure that the run can read this part of the host's facts, then run the same command again."
         return finding("SG709", subject, {"part": part, "reason": "not read"}, remedy)
 
     def _refuse(self, code: str, subject: Subject, evidence: t.Dict[str, t.Any], remedy: str) -> t.NoReturn:
@@ -183,8 +181,8 @@ class _Looking:
         ]
         if not found:
             remedy = (
-                "Set rename_from to the name that the host had, and rename_to to the name that it has now: no compute "
-                "node has either of these names."
+                "No compute node has the name in rename_from or the name in rename_to. Set rename_from to the old "
+                "name of the host, and set rename_to to the current name of the host."
             )
             self._refuse("SG119", self.subject, {"searched for": list(self.names), "compute_id": uuid}, remedy)
         strangers = [row for _cell, row in found if self._is_another_hosts(row)]
@@ -200,8 +198,8 @@ class _Looking:
         used = [entry for entry in found if self._is_used(*entry)]
         evidence = {"compute nodes": [[cell.name, row.uuid, row.host, row.hypervisor_hostname] for cell, row in found]}
         remedy = (
-            "Keep the compute node whose uuid the allocations of the host's guests have. Move or remove the "
-            "allocations of the other compute node, then run the same command again."
+            "Keep the compute node whose uuid is in the allocations of the host's guests. Move or remove the "
+            "allocations of every other compute node, then run the same command again."
         )
         if len(found) > 2 or len(used) > 1 or len({cell.name for cell, _row in found}) > 1:
             self._refuse("SG205", self.subject, evidence, remedy)
@@ -300,8 +298,9 @@ class _Looking:
         stranger = uuid is not None and not (second is not None and same_uuid(uuid, second.uuid))
         if not proven or (stranger and self.index.node_rows_by_uuid.get(uuid_key(uuid or ""))):
             remedy = (
-                "Write the uuid of the host's compute node into its compute_id file (module compute_id_file), if you "
-                "know that this machine is that host. The run cannot prove the machine's identity without this file."
+                "If you know that this machine is the host of this compute node, write the uuid of the compute node "
+                "into the compute_id file of the machine (module compute_id_file). The run cannot prove the machine's "
+                "identity without this file."
             )
             self._refuse("SG102" if uuid else "SG101", self.subject, evidence, remedy)
         state_path = self.host.nova_conf.state_path if self.host.nova_conf else ""
@@ -349,7 +348,8 @@ class _Looking:
         if second.host not in self.names or (second.host_ip is not None and second.host_ip not in own):
             remedy = (
                 "Check rename_from and rename_to: the second compute node has the address of another machine. If no "
-                "machine has this name any more, delete its compute service (openstack compute service delete)."
+                "machine has the name of the second compute node any more, delete the compute service of that name "
+                "(openstack compute service delete)."
             )
             shown = {**evidence, "its address": second.host_ip, "addresses of this host": self.host.addresses}
             self._refuse("SG205", self.subject, shown, remedy)

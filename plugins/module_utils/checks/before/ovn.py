@@ -204,8 +204,8 @@ def _chassis(about: OvnHost, ovn: OvnFacts) -> Items:
     if not found and mine:
         evidence = {"hostname of the chassis": mine[0].hostname, "Nova's host": about.old}
         remedy = (
-            "Set external_ids:hostname of Open vSwitch to Nova's name of the host before the rename: neutron binds a "
-            "port only to a chassis whose hostname is exactly Nova's name of the host. The full name and the short "
+            "Before the rename, set external_ids:hostname of Open vSwitch to the host's name in Nova. Neutron binds a "
+            "port only to a chassis whose hostname is exactly the host's name in Nova. The full name and the short "
             "name of a host are different names."
         )
         yield finding("SG321", about.subject, evidence, remedy)

@@ -62,9 +62,9 @@ def _otherwise(case: Case, tried: Rehearsal, undecided: t.List[str]) -> Item:
     planned = case.after.hypervisor_hostname if case.after else None
     evidence = {"planned": planned, "resolver": tried.unresolved or "answered", "undecided": undecided}
     remedy = (
-        f"Set rename_hypervisor_hostname={tried.hostname} to accept that name. To keep the planned name, "
-        f"make {planned} the canonical name of {tried.name}: the first name of its line in /etc/hosts, or its name in "
-        "DNS."
+        f"Set rename_hypervisor_hostname={tried.hostname} to accept that name. To keep the planned name, make "
+        f"{planned} the canonical name of {tried.name}: put {planned} first among the names in the /etc/hosts line of "
+        f"{tried.name}, or use {planned} as the name in DNS."
     )
     return _told(case, tried, evidence, remedy)
 

@@ -338,7 +338,7 @@ def _new_name(case: Case) -> Items:
     if isinstance(case.told, str) and not wrong:
         wrong.append(case.told)
     if wrong:
-        remedy = "Choose a host name of letters, digits, hyphens and dots that no other host has."
+        remedy = "Choose a host name that no other host has. Use only letters, digits, hyphens and dots."
         yield finding("SG118", subject, {"name": new, "wrong": wrong}, remedy)
     if input_rules.problems({"rename_to": new}, "host"):
         yield Unchecked(
@@ -433,7 +433,9 @@ def _name_spaces(case: Case) -> Items:
                 evidence = {"service": entry.service, "seen": entry.what, "its host name": entry.hostname}
                 yield finding("SG123", subject, evidence, remedy)
         elif entry.own is None and not _no_agent(case, entry):
-            reason = f"{entry.service} may use another host name than the host ({entry.what}): {entry.reason}"
+            reason = (
+                f"{entry.service} may use a host name that differs from the host's name ({entry.what}): {entry.reason}"
+            )
             remedy = "Start the service, or make its container engine answer, then run the same command again."
             yield missing(case, f"host name of {entry.service}", reason, remedy)
 
@@ -513,7 +515,7 @@ def _duplicate_node_name(case: Case) -> Items:
             Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host),
             {"read from": f"cell {cell.name}", "host": row.host, "also": str(case.node.uuid) if case.node else None},
             "Keep the compute node whose uuid is in the host's compute_id file. Before the rename, remove the "
-            "allocations of the other compute node.",
+            "allocations of the compute node in this finding.",
         )
     scopes = [name for cell in case.index.cells or [] for name in cell.scope]
     if name is not None and scopes and not any(same_name(name, entry) for entry in scopes):
@@ -635,8 +637,8 @@ def _links(case: Case) -> Items:
         subject = Subject("compute_node", str(node.uuid), node.hypervisor_hostname, node.host)
         evidence = {"service_id": node.service_id, "its own service": service.id, "service of that id": other}
         remedy = (
-            "Repair the link first (repair_links): a deletion of the service in the node's service_id would also "
-            "delete this node."
+            "Repair the link first (repair_links): if Nova deletes the service whose id is in service_id of this "
+            "node, Nova also deletes this node."
         )
         # Narrowed, another host's service was not read: what may be another's is taken for it.
         yield finding("SG203" if other or case.index.narrowed else "SG202", subject, evidence, remedy)

@@ -79,7 +79,7 @@ def choose(
         problem = problems[strategy]
         return Choice(None, problem) if problem else Choice(strategy, "you chose this strategy")
     if problems[BY_API] is None:
-        return Choice(BY_API, f"this Nova can pin by API (microversion {offered})")
+        return Choice(BY_API, f"this Nova can pin the server through the API (microversion {offered})")
     if problems[BY_DB] is None:
         return Choice(BY_DB, f"{problems[BY_API]}, and nova_api_db_url is set")
     return Choice(VERIFY, f"{problems[BY_API]}, and {problems[BY_DB]}, so the run checks the zone after the resize")

@@ -476,8 +476,8 @@ def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> 
                     "operation": record.operation_id,
                 }
                 remedy = (
-                    f"Run return_host -e return_host={record.host}, or end the evacuation of {record.host}: until "
-                    f"then, the blocklist entry stays, because it fences {record.host}."
+                    f"Run return_host -e return_host={record.host}, or end the evacuation of {record.host}. Until "
+                    f"then, the blocklist entry stays, because the entry fences {record.host}."
                 )
                 severity = BLOCKER if address in own else WARNING
                 yield finding("SG515", Subject("host", address, host=record.host), evidence, remedy, severity)

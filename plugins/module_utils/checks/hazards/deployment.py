@@ -110,9 +110,9 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
                 "container": guest.container_id,
             }
             remedy = (
-                "Do not stop, restart or recreate the libvirt container: this would kill the guest. Migrate the "
-                "guest to another host first. Then give the container the control groups of the host (--cgroupns host "
-                "and /sys/fs/cgroup): libvirt then creates a separate group for each guest."
+                "Do not stop, restart or recreate the libvirt container, because each of these actions kills the "
+                "guest. Migrate the guest to another host first. Then give the container the control groups of the "
+                "host (--cgroupns host and /sys/fs/cgroup): libvirt then creates a separate group for each guest."
             )
             subject = Subject("domain", guest.uuid, names.get(guest.uuid), host)
             if own is None or uuid_key(guest.uuid) in own:

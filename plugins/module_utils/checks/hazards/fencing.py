@@ -293,8 +293,7 @@ def _not_covered(
             return "the id of the disk's cluster was not read"
         if not own.get(entry.fsid):
             lacking = (
-                "of the addresses for the blocklist, none belongs to a client of this host in Ceph cluster "
-                f"{entry.fsid}"
+                f"none of the addresses for the blocklist belongs to a client of this host in Ceph cluster {entry.fsid}"
             )
             seen = candidates(known, entry.fsid)
             return (
@@ -307,8 +306,8 @@ def _not_covered(
         for client in clients.of_image(entry, guest.uuid):
             if known.is_own(client) and client.ip not in own[entry.fsid]:
                 return (
-                    f"the disk's {client.kind} at {client.address} belongs to this host, but the address is not one "
-                    "of those that the run puts on the blocklist"
+                    f"the disk's {client.kind} at {client.address} belongs to this host, but the run does not put this "
+                    "address on the blocklist"
                 )
             # A running server's lock is its QEMU's: the host may reach Ceph from an address that is not known.
             writes = client.kind == clients.WATCHER or guest.status != "SHUTOFF"

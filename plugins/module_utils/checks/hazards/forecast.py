@@ -239,8 +239,8 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
             "SG110",
             fate.domain.uuid,
             (
-                "no action is needed: Nova's databases do not have this domain, so a start of nova-compute does not "
-                "change it"
+                "no action is needed: Nova's databases do not have this domain, so nova-compute does not change the "
+                "domain when it starts"
             ),
         )
 

@@ -222,8 +222,8 @@ def release(index: Index) -> Items:
                 "SG705",
                 Subject("service", place),
                 {"found": sign, "releases known": list(releases.KNOWN)},
-                "Use a version of this collection that knows this release before you change anything. If this version "
-                "of the collection does not know a Nova release, it reads from this Nova, but changes nothing.",
+                "Use a version of this collection that knows this release before you change anything. This version of "
+                "the collection reads from a Nova of an unknown release, but changes nothing.",
             )
     yield from _contradiction(signs)
 
@@ -261,7 +261,7 @@ def host_release(index: Index, facts: HostFacts, severity: str) -> Items:
             )
             yield finding("SG705", host_subject(facts), seen, remedy, severity)
         if schema is not None and package is not None and package > max(schema):
-            remedy = "Upgrade the databases first, because this nova-compute is newer than its cell."
+            remedy = "Upgrade the databases first, because nova-compute is newer than the database schema of its cell."
             yield finding("SG705", host_subject(facts), seen, remedy, severity)
 
 

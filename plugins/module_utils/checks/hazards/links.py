@@ -317,7 +317,10 @@ def _undecided_in(links: Links, cell: CellLinks) -> Items:
             yield Unchecked(code, place, f"{release} has no column compute_id, so there is nothing to compare")
         yield Unchecked("SG215", place, f"{release} has no column compute_id, so only the node was compared")
     if cell.compute_nodes is not None and not links.since_28(cell):
-        reason = "Nova releases before 28 leave service_id NULL, so only ids that are set were compared (SG202, SG203)"
+        reason = (
+            "Nova releases before 28 leave service_id NULL, so the run compared only the ids that are set (SG202, "
+            "SG203)"
+        )
         yield Unchecked("SG201", place, reason)
     for code, total in sorted(cell.totals.items()):
         more = total - len(_rows_of(cell, code))
