@@ -347,7 +347,7 @@ def _only_moving(problems: t.Sequence[Reason]) -> bool:
 def _way_out(row: MigrationRow) -> str:
     """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
     leave = "Leave the server out (evacuate_partial=true): the server then stays on the dead host and can be recovered."
-    by_name = f"then override this finding with the object {row.uuid or row.id} in stackguard_overrides."
+    by_name = f"Then add an override of this finding for the object {row.uuid or row.id} to stackguard_overrides."
     if row.status == "finished":
         return (
             f"Confirm the resize while {row.dest_compute} is up (openstack server resize confirm "
@@ -355,18 +355,17 @@ def _way_out(row: MigrationRow) -> str:
         )
     if row.migration_type != "evacuation":
         return (
-            f"{leave} A host of this migration is dead, so the migration may never end. To evacuate the server "
-            f"nevertheless, verify that no domain of the server runs on {row.dest_compute} (virsh list --all), "
-            f"{by_name}"
+            f"{leave} A host of this migration is dead, so the migration may never end. To evacuate the server anyway, "
+            f"verify that no domain of the server runs on {row.dest_compute} (virsh list --all). {by_name}"
         )
     return (
         f"Wait until the migration ends. The migration never ends if nova-compute on {row.dest_compute} died or "
         f"restarted after the migration began. If the migration never ends and {row.dest_compute} does not answer, "
-        f"fence {row.dest_compute}; if {row.dest_compute} answers, destroy the server's domain on {row.dest_compute} "
-        f"(virsh list --all, virsh destroy). Then remove the server's allocation on {row.dest_compute} (openstack "
-        f"resource provider allocation unset --provider PROVIDER_UUID {row.instance_uuid}). Then reset the server's "
-        f"state (openstack server set --state active {row.instance_uuid}). Then run the same command again and "
-        "override this finding."
+        f"fence {row.dest_compute}. If the migration never ends and {row.dest_compute} answers, destroy the server's "
+        f"domain on {row.dest_compute} (virsh list --all, virsh destroy). Then remove the server's allocation on "
+        f"{row.dest_compute} (openstack resource provider allocation unset --provider PROVIDER_UUID "
+        f"{row.instance_uuid}). Then reset the server's state (openstack server set --state active "
+        f"{row.instance_uuid}). Then run the same command again and override this finding."
     )
 
 

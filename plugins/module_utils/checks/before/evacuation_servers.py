@@ -210,8 +210,8 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
         if any(word in words for word in AUTOMATION):
             ended = any(word in words for word in ENDED) and "detected" not in words
             remedy = (
-                "Wait until Masakari has finished with this host, or stop Masakari for this host. Then run the "
-                "same command again."
+                "Wait until Masakari has finished the recovery of this host, or stop Masakari for this host. Then run "
+                "the same command again."
             )
             if ended:
                 remedy = (

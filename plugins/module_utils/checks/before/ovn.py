@@ -48,8 +48,8 @@ _READ_EMPTIED = (
     "cannot verify the chassis in OVN's databases after the drain."
 )
 _SETTLE = (
-    "Wait for the port's migration to end, or repair the port. Then run the same command again. After the rename, the "
-    "run could not distinguish the port's present problem from damage by the rename."
+    "Wait for the port's migration to end, or repair the port. Then run the same command again. If the port has a "
+    "problem before the rename, the run cannot verify after the rename whether the rename damaged the port."
 )
 
 

@@ -931,8 +931,8 @@ def _child_providers(case: Case) -> Items:
         subject = Subject("resource_provider", children[0].root_provider_uuid or "", host=case.old)
         evidence = {"children": sorted(child.name for child in children)}
         remedy = (
-            "Compare these resource providers after the rename, because Nova looks up PCI and vGPU devices by name. "
-            "The rename also changes the names of these resource providers."
+            "The rename also changes the names of these resource providers. Nova finds PCI and vGPU devices by these "
+            "names, so check the names after the rename."
         )
         yield finding("SG304", subject, evidence, remedy)
 

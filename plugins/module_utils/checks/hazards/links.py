@@ -282,7 +282,7 @@ def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = 
     if left.unread:
         said.append(f"not read: {', '.join(left.unread)}")
     if unchecked:
-        said.append(f"checks that the run did not decide for every object (see report.json): {', '.join(unchecked)}")
+        said.append(f"the run did not decide these checks for every object (see report.json): {', '.join(unchecked)}")
     return "; ".join(said)
 
 

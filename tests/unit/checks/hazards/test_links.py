@@ -270,7 +270,7 @@ def test_the_closing_words():
 
     assert said(healthy()) == "no wrong link remains"
     assert said(healthy(), unchecked=["SG206"]).startswith(
-        "no known wrong link remains; checks that the run did not decide"
+        "no known wrong link remains; the run did not decide these checks"
     )
     one = healthy().wrong("SG214", compute_id=202)
     assert said(one).startswith("1 wrong link remains (SG214; 1 with a code")
