@@ -478,7 +478,7 @@ class _Level:
         self.nodes = {source.hypervisor_hostname, goal.hypervisor_hostname, *looking._node_names(node, instances)}
         databases = looking.bundle.databases
         if databases is None or databases.api is None or looking.bundle.cloud is None:
-            raise AssertionError("a part that was not read is a refusal before this")
+            raise AssertionError("a missing part of the facts must stop the run before this step")
         self.databases, self.api, self.cloud = databases, databases.api, looking.bundle.cloud
         self.agents = self._own_agents()
         self.ports = [port for port in self.cloud.ports or [] if port.binding_host_id in self.hosts]
@@ -714,7 +714,7 @@ class _Level:
         host, source = self.host, self.source
         conf = host.nova_conf
         if conf is None or host.libvirt is None:
-            raise AssertionError("a part that was not read is a refusal before this")
+            raise AssertionError("a missing part of the facts must stop the run before this step")
         own = source.os if source.os is not None else host.kernel_hostname
         changes: t.Dict[str, t.Any] = {
             "kernel_hostname": own,
