@@ -106,8 +106,9 @@ CONSEQUENCES = {
             "the ceilometer agent asks Nova for the instances of its own host name: until it restarts, the agent "
             "finds no instances"
         ),
-        "Restart the service after the rename. If the configuration of the service sets host=, correct this value "
-        "first.",
+        "Restart the service after the rename. If the service runs in a container, recreate the container instead: a "
+        "restarted container keeps the old host name. If the configuration of the service sets host=, correct this "
+        "value first.",
     ),
     "cyborg": Consequence(
         WARNING,
