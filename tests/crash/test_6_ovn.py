@@ -35,7 +35,7 @@ from labkit.paused import Paused
 
 __all__ = ["access", "books", "chassis", "kept_servers", "probe", "undisturbed"]
 
-pytestmark = pytest.mark.matrix("crash-ovn", l2="ovn")
+EACH, CHANCE = (pytest.mark.matrix(part, l2="ovn") for part in ("crash-ovn", "crash-ovn-random"))
 
 #: Every spark of the steps that change or verify OVN and what neutron knows of it: part crash kills at the others.
 OWN = r"^(apply|undo) (ovn_\w+|neutron_bindings|neutron_agents) "
@@ -94,6 +94,7 @@ def reached(lab, process, step):
     return len(begun) > step * number
 
 
+@EACH
 def test_killed_at_each_step_of_ovn_the_same_command_finishes(
     lab, chassis, probe, kept_servers, books, undisturbed, tmp_path
 ):
@@ -106,6 +107,7 @@ def test_killed_at_each_step_of_ovn_the_same_command_finishes(
     state.assert_same(before, state.guests(lab), "guests")
 
 
+@EACH
 def test_a_rollback_killed_at_each_step_of_ovn_ends_as_before(
     lab, chassis, probe, kept_servers, books, undisturbed, tmp_path
 ):
@@ -124,6 +126,7 @@ def test_a_rollback_killed_at_each_step_of_ovn_ends_as_before(
 WINDOW = "apply ovn_hostname acted"
 
 
+@EACH
 def test_a_port_that_its_owner_updates_in_the_window_is_corrected_at_once(
     lab, chassis, probe, kept_servers, books, undisturbed, tmp_path
 ):
@@ -147,6 +150,7 @@ def test_a_port_that_its_owner_updates_in_the_window_is_corrected_at_once(
     assert chassis.binding(port) == bound(chassis, OLD)
 
 
+@EACH
 def test_while_no_run_watches_such_an_update_cuts_the_port_off_and_the_next_run_corrects_it(
     lab, chassis, probe, kept_servers, books, tmp_path
 ):
@@ -164,6 +168,7 @@ def test_while_no_run_watches_such_an_update_cuts_the_port_off_and_the_next_run_
     assert chassis.binding(port) == bound(chassis, OLD)
 
 
+@CHANCE
 def test_killed_at_random_and_resumed_or_rolled_back_the_outcome_is_whole(
     lab, chassis, probe, kept_servers, books, undisturbed
 ):

@@ -179,9 +179,8 @@ PARTS = {
     "operations-ovn": MatrixPart(
         "OVN: doctor, audit, drain, evacuation, return, rename by drain", OVN_OPERATIONS, Shape(l2="ovn")
     ),
-    "crash-ovn": MatrixPart(
-        "OVN: renames killed at each step and at random, under packets", OVN_KILLED, Shape(l2="ovn")
-    ),
+    "crash-ovn": MatrixPart("OVN: renames killed at each step, under packets", OVN_KILLED, Shape(l2="ovn")),
+    "crash-ovn-random": MatrixPart("OVN: renames killed at random, under packets", OVN_KILLED, Shape(l2="ovn")),
     "rename-ovn-rbac": _ovn_of("renames where RBAC forbids ovn-controller to write its hostname", ovn="rbac"),
     "rename-ovn-no-key": _ovn_of("renames where ovn-controller takes its hostname from the host", ovn="no-key"),
     "rename-ovn-system-id": _ovn_of("a chassis whose name is the host's first name", whole=(), ovn="system-id"),
