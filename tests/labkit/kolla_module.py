@@ -19,7 +19,7 @@ import tarfile
 from .lab import ROOT
 
 PLAY = ROOT / "tests" / "labkit" / "kolla_module.yml"
-#: kolla-ansible's module and podman-py; with a newer podman-py, the module loses ipc_mode under Debian's podman.
+#: kolla-ansible, podman-py, docker-py.
 LOCK = ROOT / "requirements" / "kolla.txt"
 FOLDER = "/opt/stackguard-test-kolla"
 
@@ -34,6 +34,7 @@ class KollaModule:
         self.playbook = directory / "play.yml"
         self.playbook.write_text(PLAY.read_text())
         (directory / "containers.json").write_text(json.dumps(self._parameters()))
+        (directory / "ansible.cfg").write_text("[defaults]\n")
         (directory / "run").write_text(self._script())
         (directory / "run").chmod(0o755)
 
@@ -58,7 +59,7 @@ class KollaModule:
             "# ACTION CONTAINER...: kolla-ansible's module for these containers.\n"
             "action=$1; shift\n"
             f"export ANSIBLE_LIBRARY={kolla}/library ANSIBLE_MODULE_UTILS={kolla}/module_utils\n"
-            "export ANSIBLE_HOST_KEY_CHECKING=false ANSIBLE_CONFIG=/dev/null\n"
+            f"export ANSIBLE_HOST_KEY_CHECKING=false ANSIBLE_CONFIG={self.directory}/ansible.cfg\n"
             f"exec {' '.join(words)} -e kolla_host={self.host} -e kolla_action=$action -e kolla_folder={FOLDER}"
             f" -e kolla_directory={self.directory} -e kolla_names=$(echo $* | tr ' ' ,)\n"
         )

@@ -214,6 +214,12 @@ PARTS = {
         (KOLLA_MODULE,),
         Shape(l2="ovs", deploy="kolla:compute1"),
     ),
+    "kolla-module-docker": MatrixPart(
+        "the same under docker",
+        (KOLLA_MODULE,),
+        Shape(l2="ovs", deploy="kolla:compute1", engine="docker"),
+        (KOLLA_MODULE,),
+    ),
     "rename-kolla-docker": _kolla_rename_of("the same under docker", l2="ovs", engine="docker"),
     "rename-kolla-ovn": _kolla_rename_of("the same with OVN", l2="ovn"),
     "rename-2025.1": _rename_of("2025.1"),
