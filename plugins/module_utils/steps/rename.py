@@ -166,7 +166,7 @@ def lock(options: t.Mapping[str, t.Any], name: str) -> t.Iterator[t.Union[databa
         try:
             held = stack.enter_context(database.advisory_lock(nova.url_of(options, "api"), name))
         except Conflict as error:
-            raise StepError(f"SG707 lock-held: another run works on this host: {error}") from error
+            raise StepError(f"SG707 lock-held: another run is working on this host: {error}") from error
         except DatabaseError as error:
             if not error.data.get("lock_refused"):
                 raise StepError(str(error)) from error
