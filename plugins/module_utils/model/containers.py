@@ -131,10 +131,8 @@ def _not_a_command(line: str) -> t.Optional[str]:
     except ValueError as error:
         return f"Correct the quotes in rename_recreate_command: {error}."
     if not words:
-        return "Set rename_recreate_command: its value is blank."
+        return "Set rename_recreate_command to a command: the value is blank."
     shell = [word for word in words if word in _SHELL]
     if shell:
-        return (
-            f"Put rename_recreate_command in bash -c '...': the run executes it without a shell, and it has {shell[0]}."
-        )
+        return f"Write rename_recreate_command as bash -c '...': the command contains {shell[0]}, which needs a shell."
     return None

@@ -59,7 +59,8 @@ class FenceProof:
             raise ProofError(f"a fence of kind {self.kind!r} cannot be read back")
         if of_addresses(self.kind) != bool(self.clusters):
             raise ProofError(
-                f"a proof of kind {self.kind} is invalid with these Ceph clusters: {sorted(self.clusters)}"
+                f"a proof for a fence of kind {self.kind} must not have this list of Ceph clusters: "
+                f"{sorted(self.clusters)}"
             )
         if not all(fsid and addresses and all(addresses) for fsid, addresses in self.clusters.items()):
             raise ProofError(

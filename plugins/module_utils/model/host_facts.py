@@ -20,7 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_f
 #: Reasons of an :class:`Unread` that is no failure: whoever read left the part out on purpose.
 NOT_ASKED_FOR = "not asked for"
 NOT_OPENED = "not opened"
-NO_VOLUME_POOL = "no pool was given for the search for volumes"
+NO_VOLUME_POOL = "the run has no Ceph pool in which to search for volumes"
 NO_API_DATABASE = "nova_api_db_url is not set"
 ONLY_NAMED_CELLS = f"{NO_API_DATABASE}: only the databases in nova_cell_db_urls were read"
 

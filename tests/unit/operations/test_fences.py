@@ -141,7 +141,7 @@ def test_the_off_of_another_node_of_the_same_enclosure_is_no_proof():
     """D7: node2 was off, node1 (ours) was on: proof."""
     answer = two_systems(node1="On", node2="Off")
     with pytest.raises(
-        ProofError, match="the answer of the power module has 2 power states, but exactly one is needed"
+        ProofError, match="the answer of the power module has 2 power states, but the run needs exactly one"
     ):
         power(answer, answer)
 

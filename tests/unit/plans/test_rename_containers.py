@@ -85,7 +85,7 @@ def test_without_such_a_command_each_service_is_refused_and_the_variable_named()
     ("command", "why"),
     [
         ("kolla-ansible --limit 'compute1", "Correct the quotes"),
-        ("  ", "its value is blank"),
+        ("  ", "the value is blank"),
         (". venv/bin/activate && kolla-ansible deploy-containers", "without a shell"),
     ],
 )

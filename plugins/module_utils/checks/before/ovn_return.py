@@ -45,7 +45,7 @@ def check(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> Items:
         if is_undecided(agents, facts):
             reasons = "; ".join(entry.reason for entry in facts.unread if entry.part == "ovs_external_ids")
             why = f"external_ids of Open vSwitch were not read ({reasons or 'no reason'})"
-            yield Unchecked("SG317", request.host, f"it is not known whether the host has OVN: {why}")
+            yield Unchecked("SG317", request.host, f"the run does not know whether the host has OVN: {why}")
         return
     if ovn is None:
         yield Unchecked("SG317", request.host, f"OVN's databases were not read, and the host has OVN: {signs[0]}")

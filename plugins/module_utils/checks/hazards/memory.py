@@ -39,8 +39,8 @@ _REMEDIES = {
         "on the dead host and can be recovered."
     ),
     "SG503": (
-        "Free more huge pages of the server's page size on one NUMA node of a host in the server's zone, or leave the "
-        "server out (evacuate_partial=true)."
+        "On a host in the server's zone, free more huge pages with the server's page size. All these pages must be on "
+        "one NUMA node. Or leave the server out (evacuate_partial=true)."
     ),
     "SG504": (
         "Find the missing image first (another pool, or the trash: rbd trash ls). Without the missing image, one "
@@ -49,7 +49,7 @@ _REMEDIES = {
     "SG505": "Give the destination host the same pool and Ceph configuration as the source host.",
     "SG512": "Start and enable another compute host of the server's zone, or free resources on such a host.",
     "SG513": (
-        "Start the dead host again, because the server's disk is on that host, or was lost with it. With an override, "
+        "Start the dead host again: if the server's disk still exists, the disk is on that host. With an override, "
         "Nova rebuilds the server from its image, and all data of the server is lost."
     ),
     "SG701": (
@@ -61,7 +61,7 @@ _REMEDIES = {
         "Make sure that the run can read the items that the evidence lists as not read, then run "
         "the same command again."
     ),
-    "SG702": "Follow the remedy of SG702 (docs/codes/SG702.md), because a migration of the server is open.",
+    "SG702": "Follow the remedy of SG702 (docs/codes/SG702.md), because the server has an unfinished migration.",
     "SG703": (
         "Start the dead host again to revert the resize. Until the owner reverts or confirms the resize, the server "
         "stays on the dead host."

@@ -40,8 +40,8 @@ class Consequence:
 CONSEQUENCES = {
     "ceph-osd": Consequence(
         BLOCKER,
-        "at its next start each OSD moves to a CRUSH bucket of the new name, outside the failure domains of the "
-        "old bucket: data moves through the whole cluster. After the rename, cephadm no longer manages the host",
+        "at its next start, each OSD moves to a CRUSH bucket with the new name, outside the old bucket's failure "
+        "domains. Ceph then moves data across the whole cluster. After the rename, cephadm no longer manages the host",
         "Move the OSDs away, or set osd_crush_update_on_start=false and rename the bucket during the rename (ceph osd "
         "crush rename-bucket). If cephadm manages the host, remove the host from cephadm and add it under the new "
         "name.",
@@ -173,7 +173,7 @@ def masakari(cloud: CloudFacts, old: str, new: str) -> Items:
 def _options(subject: Subject, options: t.Sequence[str]) -> Items:
     if options:
         evidence = {
-            "options of nova-compute with the old name": list(options),
+            "nova-compute options that contain the old name": list(options),
             "consequence": (
                 "these options keep the old name: live migrations and consoles fail as soon as DNS no longer has the "
                 "old name"
@@ -187,13 +187,13 @@ def _cloud_init(subject: Subject, told: t.Mapping[str, str]) -> Items:
     evidence: t.Dict[str, t.Any] = {"cloud-init": dict(told)}
     if told and told.get("manage_etc_hosts") not in ("false", "no", "off"):
         evidence["consequence"] = "at each boot cloud-init writes /etc/hosts with the name from its data source"
-        remedy = "Set manage_etc_hosts: false below /etc/cloud/cloud.cfg.d, or correct the data source first."
+        remedy = "Set manage_etc_hosts: false in a file in /etc/cloud/cloud.cfg.d, or correct the data source first."
         yield _configuration(subject, "cloud-init", evidence, remedy)
     elif told and told.get("preserve_hostname") not in ("true", "yes", "on"):
         evidence["consequence"] = (
             "if cloud-init's data source changes, cloud-init restores the old host name at the next boot"
         )
-        remedy = "Set preserve_hostname: true below /etc/cloud/cloud.cfg.d."
+        remedy = "Set preserve_hostname: true in a file in /etc/cloud/cloud.cfg.d."
         yield _configuration(subject, "cloud-init", evidence, remedy)
 
 
@@ -219,7 +219,7 @@ def _certificate(subject: Subject, certificate: Certificate, told: t.Optional[Pa
             "without the new name": stale,
             "consequence": "TLS connections to the new name fail: live migration, consoles, disk copies",
         }
-        remedy = f"Before the rename, request a new certificate that has {after.host} in addition to the old name."
+        remedy = f"Before the rename, request a new certificate that contains both {after.host} and the old name."
         about = Subject("host", f"{subject.id}:{certificate.path}", certificate.path, subject.host)
         yield finding("SG314", about, evidence, remedy)
 

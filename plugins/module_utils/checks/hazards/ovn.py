@@ -82,7 +82,7 @@ def _why_it_matters(index: Index) -> t.Optional[str]:
     if not unknown and index.compute_hosts and _services_read(index):
         return None
     what = "neutron's agents were not read" if agents is None else "no live agent shows which software binds the ports"
-    whose = f"it is not known whether these hosts have OVN: {', '.join(unknown[:_NAMED])}"
+    whose = f"the run does not know whether these hosts have OVN: {', '.join(unknown[:_NAMED])}"
     return f"{what}, and {whose if unknown else 'the compute hosts were not read from Nova'}"
 
 
@@ -134,7 +134,7 @@ def _without_chassis(index: Index, ovn: OvnFacts) -> Items:
     short = {row.hostname.partition(".")[0].casefold() for row in rows}
     for name in _undecided(index):
         if name not in reported and name.partition(".")[0].casefold() not in short:
-            yield from _not_compared(name, ovn, "it is not known whether the host has OVN")
+            yield from _not_compared(name, ovn, "the run does not know whether the host has OVN")
 
 
 def _not_compared(host: str, ovn: OvnFacts, why: str) -> Items:

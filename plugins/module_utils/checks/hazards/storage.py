@@ -62,8 +62,8 @@ GUARD = "stackguard-"
 ALIVE, SILENT, NO_PROOF = "alive", "the source answers, but was not read", "no proof"
 
 _FENCE = (
-    f"Use a fence that the run can read back: evacuate_fence={either(PROVABLE)}; or attest that the host is dead "
-    "(evacuate_fence=attested, with an override of SG506 for this host and your reason)."
+    f"Use a fence that the run can read back: evacuate_fence={either(PROVABLE)}. Or attest that the host is dead: set "
+    "evacuate_fence=attested, and override SG506 for this host with your reason."
 )
 _LIVES = (
     "Fence the host (evacuate_fence), wait until its guests are gone, then run the same command again. No override is "
@@ -676,6 +676,6 @@ def _landed_image(
             "SG109",
             subject,
             {"image": name, "watchers": 0},
-            "Check the server's QEMU log on the host: Nova shows the server as running, but no QEMU process has its "
-            "disk open.",
+            "Check the server's QEMU log on the host: Nova shows the server as running, but no QEMU process has the "
+            "server's disk open.",
         )

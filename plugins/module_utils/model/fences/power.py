@@ -78,8 +78,8 @@ def power_state(result: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -
             states = [match.group(0) for match in re.finditer(pattern, str(result.get("stdout", "")))]
     if len(states) != 1:
         raise ProofError(
-            f"the answer of the power module has {len(states)} power states, but exactly one is needed: select the "
-            "state of this machine with a JMESPath expression (power_state_query)"
+            f"the answer of the power module has {len(states)} power states, but the run needs exactly one: select "
+            "the state of this machine with a JMESPath expression (power_state_query)"
         )
     return states[0]
 
