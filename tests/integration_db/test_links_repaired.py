@@ -204,7 +204,7 @@ def test_killed_and_healed_by_nova_before_it_is_run_again(mixed: World, state: S
     assert (counted(shown), shown["incomplete"]) == ({"unproven": 2}, True)
     resumed = repair_links.apply(run(mixed.options(), state), request())
     assert (counted(resumed), resumed["incomplete"], resumed["changed"]) == ({"unproven": 2}, False, False)
-    assert "2 rows left unchanged, because it is not proven that this operation wrote the values" in resumed["msg"]
+    assert "2 rows left unchanged, because the run cannot prove that this operation wrote the values" in resumed["msg"]
     back = repair_links.rollback(run(mixed.options(), state))
     assert (counted(back), back["incomplete"]) == ({"unproven": 2}, True)
     for guest in (GUEST, uid("instance", 2)):

@@ -197,8 +197,7 @@ def rename_in_option_line(text: str, old: str, new: str) -> str:
     value = match.group(2) if match else None
     if match is None or value is None or value.strip("\"'") != old:
         raise NamesError(
-            f"the run can change only a line of the form host = {old}, but found {text.strip()!r}: change this line to "
-            f"host = {old} first"
+            f"the run cannot change the line {text.strip()!r}: first replace this line with the line host = {old}"
         )
     quote = value[0] if value[:1] in ("'", '"') else ""
     return f"{match.group(1)}{quote}{new}{quote}{match.group(3)}"

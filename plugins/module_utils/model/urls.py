@@ -102,8 +102,9 @@ def fill_template(template: str, base: str) -> str:
     except ValueError:
         # Nova stumbles over it as well. The reason would hold a piece of the password.
         raise DatabaseError(
-            "database_connection of the cell mapping is a template, and nova_api_db_url cannot be parsed to fill "
-            "in the template: quote the special characters of its password (/ is %2F)"
+            "database_connection of the cell mapping is a template. The run needs nova_api_db_url to fill in the "
+            "template, but cannot parse nova_api_db_url: percent-encode the special characters in the password of "
+            "nova_api_db_url (/ is %2F)"
         ) from None
     try:
         return template.format(**parts)

@@ -15,8 +15,8 @@ class MessageQueues(NamePlace):
     text = Text(
         "RabbitMQ, the queues `compute.NAME`, and since Nova release 33 `compute-alt.NAME`",
         "`rename_rabbit_url`; without this URL, the report lists the queues as `unchecked`, with the commands to run",
-        "with `rename_rabbit_url`, the run removes the queues named after the old host at the end; nova-compute "
-        "creates queues with the new name",
+        "with `rename_rabbit_url`, the run removes the queues that have the old name, after nova-compute has created "
+        "queues with the new name",
         "nothing to undo: nova-compute creates its queues when it starts",
         "without `rename_rabbit_url`, the queue named after the old host remains until an operator deletes it",
     )

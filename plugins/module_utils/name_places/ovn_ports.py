@@ -24,8 +24,8 @@ class OvnPorts(NamePlace):
         "OVN databases, `Chassis.hostname`, `options:requested-chassis` and neutron's labels of each logical "
         "switch port",
         "OVN's northbound and southbound database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
-        "in three changes, the run makes the ports request the chassis by its system-id, changes the hostname of the "
-        "chassis, and sets the ports and their labels to the new hostname",
+        "the run makes three changes: each port requests the chassis by system-id, then the chassis gets the new "
+        "hostname, then each port and its labels get the new hostname",
         "the run undoes the three changes of the rename in reverse order",
         "the name of the chassis (its system-id), which no rename changes",
     )

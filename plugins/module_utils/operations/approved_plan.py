@@ -148,7 +148,9 @@ class Approver:
         approved = self._approved()
         if approved is None:
             where = " or ".join(str(place) for place in (self.file, self.directory) if place)
-            lines.append(f"No {PLAN_FILE} of the approved plan is in {where}: run with --check to see the new plan")
+            lines.append(
+                f"The {PLAN_FILE} of the approved plan is not in {where}: run with --check to see the new plan"
+            )
         else:
             lines += ["Differences (- approved, + now):", *approval.differences(approved, decided)]
         return "\n".join([*lines, "Run with --check again, and approve the plan that the run shows"])

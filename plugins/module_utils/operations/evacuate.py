@@ -656,7 +656,7 @@ class Evacuation:
                 found = [*found, needs.fence(blocklist.FENCE.name, True, clusters, extra=True)]
             else:
                 self._warn(
-                    "the run knows no address of the host as a Ceph client, so it adds no blocklist entry to the fence"
+                    "the run knows no Ceph client address of the host, so the run adds no entry to the OSD blocklist"
                 )
         return found
 
@@ -718,8 +718,8 @@ class Evacuation:
         )
         if self.scratch.none_left:
             remedy = (
-                f"No server is left on {self.host}, so the run read the fence back, and did nothing else. End the "
-                f"operation with {self.run.variable('action')}=abort."
+                f"No server is left on {self.host}, so the run only verified the fence. End the operation with "
+                f"{self.run.variable('action')}=abort."
             )
         elif not self.scratch.act:
             remedy = (
@@ -795,7 +795,7 @@ class Evacuation:
             target = FenceTarget(self.host, self.scratch.operation_id, self.options, tuple(self._clusters()))
             fence_proof.prove(blocklist.FENCE.name, target, extra, _read_at(extra))
         except ProofError as error:
-            self._warn(f"the run could not add a blocklist entry to the fence: {error}")
+            self._warn(f"the run could not verify the additional entries on the OSD blocklist: {error}")
 
     def _warn(self, said: str) -> None:
         self.run.say(f"warning: {said}")
@@ -1503,8 +1503,8 @@ class Evacuation:
         else:
             self._release()
             said = (
-                f"the operation requested no evacuation, so {self.host} is as before the operation. The run does not "
-                "switch on what the fence switched off"
+                f"the operation requested no evacuation, so the run released the compute service of {self.host}. If the "
+                "fence switched off the machine or its network ports, switch them on yourself"
             )
             if kept:
                 said += (

@@ -160,8 +160,8 @@ class Rename(planned.Planned):
         if self.is_another(journal):
             head = lifecycle.unfinished(journal, self.goal(journal), " on this host")
             raise Refused(
-                f"{head}. First resume or roll back this rename, with the same rename_from and rename_to as at "
-                "its beginning"
+                f"{head}. First resume or roll back this rename. Use the same rename_from and rename_to as the run that "
+                "began the rename"
             )
         if self._args.get("action") == ADOPT and journal["about"].get("adopt") != self._args["adopt"]:
             head = lifecycle.unfinished(journal, self.goal(journal), " on this host")
@@ -206,7 +206,9 @@ class Rename(planned.Planned):
     def prepare(self) -> planned.Prepared:
         """Judge by the evidence, and plan. Raises Refused with every reason why not."""
         if not self._args["evidence_dir"]:
-            raise StackguardError("evidence_dir is required to begin a rename: the module reads its evidence there")
+            raise StackguardError(
+                "evidence_dir is required to begin a rename: the module reads the evidence in this directory"
+            )
         bundle = evidence.with_unread(evidence.load_dir(self._args["evidence_dir"]), self._args["peers"])
         request = self._request()
         request = deployments.with_preset(request, bundle.hosts.get(request.inventory_name))

@@ -51,8 +51,8 @@ _WHAT = "repair of links"
 #: Rows that the message of a rollback names one by one.
 NAMED = 20
 UNPROVEN = (
-    "the run ended while it wrote the row, and another process has changed the row since. It is not known whether the "
-    "repair was committed"
+    "the run ended while it wrote the row, and another process has changed the row since. The run does not know "
+    "whether the database committed the repair"
 )
 
 Result = t.Dict[str, t.Any]
@@ -281,7 +281,7 @@ def _aside(tally: Tally) -> str:
     said = [
         (tally.skipped, "left unchanged, because another process made changes after the repair"),
         (tally.gone, "deleted since the repair"),
-        (tally.unproven, "left unchanged, because it is not proven that this operation wrote the values"),
+        (tally.unproven, "left unchanged, because the run cannot prove that this operation wrote the values"),
         (len(tally.doubtful), "repaired, although the target of the link changed during the repair"),
     ]
     return "".join(f", {count(number, 'row')} {what}" for number, what in said if number)
@@ -399,7 +399,7 @@ def refuse_nonsense(request: plans.LinkRequest) -> None:
     strange = sorted(set(request.codes) - set(REPAIRABLE))
     if strange:
         raise StackguardError(
-            f"repair_codes: the run cannot repair {', '.join(strange)}, but only {', '.join(REPAIRABLE)}"
+            f"repair_codes: the run cannot repair {', '.join(strange)}. The run can repair only {', '.join(REPAIRABLE)}"
         )
     if not 1 <= request.batch_size <= MOST or request.limit < 0:
         raise StackguardError(f"repair_batch_size must be 1 to {MOST}, and repair_limit must not be negative")

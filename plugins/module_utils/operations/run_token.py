@@ -128,7 +128,7 @@ class JournalHost:
         age = self._clock() - self._answered
         if age > FRESH:
             raise runner.StepError(
-                f"this run paused for {int(age)} s, so another run may have taken the operation over. "
+                f"this run paused for {int(age)} s, so another run may have taken over the operation. "
                 "Nothing was written. Run the same command again"
             )
 

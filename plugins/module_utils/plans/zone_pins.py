@@ -95,7 +95,7 @@ def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union
         return finding("SG701", subject, {"task_state": server.task_state}, "Wait until the server's task ends.")
     method, why = _method(facts, server, before, after, request)
     if method is None:
-        remedy = "Use strategy=auto, or set the option that this strategy needs."
+        remedy = "Use strategy=auto, or set the option that the selected strategy needs."
         return finding("SG705", subject, {"pinned to": before, "wanted": after, "why not": why}, remedy)
     return PinChange(server.id, server.name, server.host, before, after, method)
 

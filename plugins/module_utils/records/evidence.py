@@ -237,7 +237,7 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
     for name in sorted(set(hosts) & set(unreachable)):
         # The run was killed between the two writes of a save: which one is the newer cannot be told.
         raise FactsError(
-            f"{directory}: the evidence has host {name} in {HOSTS} and in {UNREACHABLE}: read this host again"
+            f"{directory}: the evidence contains host {name} both in {HOSTS} and in {UNREACHABLE}: read this host again"
         )
     cloud = _load_optional(os.path.join(directory, CLOUD), CloudFacts)
     databases = _load_optional(os.path.join(directory, DATABASES), DatabaseFacts)

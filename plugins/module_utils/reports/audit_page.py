@@ -323,7 +323,7 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
         words = f"If any one host of {zone.name} is lost, the other hosts have room for its guests"
     elif len(short) == judged:
         words = (
-            f"Whichever host of {zone.name} is lost, the other hosts have too little room for its guests: {named}{more}"
+            f"If any host of {zone.name} is lost, the other hosts have too little room for its guests: {named}{more}"
         )
     else:
         words = (

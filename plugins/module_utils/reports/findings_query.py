@@ -307,7 +307,7 @@ def message(found: Answer, report: Json) -> str:
     if found.unnamed:
         parts.append(
             f"The report has no finding about {', '.join(found.unnamed)}. Check the names: a report lists only hosts "
-            "with findings, so the report cannot show whether a host without findings exists."
+            "with findings. A host that is not in the report either has no finding, or does not exist."
         )
     return " ".join(_printable(part) for part in parts)
 

@@ -366,7 +366,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "neutron": ("neutron", "The network agents and ports were read back under the new name."),
     "ovn_ports_by_chassis": (
         "OVN ports",
-        "Each port of the host requested its chassis by name, and the chassis kept each port.",
+        "Each port of the host requested the chassis by its system-id, and stayed bound to the chassis.",
     ),
     "ovn_hostname": ("OVN chassis", "The chassis was read back with the new hostname."),
     "neutron_bindings": ("neutron database", "The rows of port bindings and segments have the new name."),
@@ -386,7 +386,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "no_evacuation": ("no evacuation", "No guest of the host was evacuated during the operation."),
     "lost_requests": (
         "no request lost",
-        "Requests that arrived after the plan was made have ended, or are findings below.",
+        "Each request that arrived after the plan was made has ended, or is listed below as a finding.",
     ),
     "audit": ("old name gone", "Each place that stores a host name was read again."),
     "fence": ("fence", "The host was fenced, and the fence was read back."),

@@ -132,7 +132,7 @@ KEEP_STOPPED = (
     "Do not start or restart nova-compute on this host until the steps below are done. Prevent others from "
     "starting nova-compute: systemctl mask nova-compute (the unit may have another name)."
 )
-AGAIN = "Run the audit again. The new report shows the remedies of the findings that this report postpones."
+AGAIN = "Run the audit again. The new report shows the remedies that this report does not show yet."
 
 
 @dataclasses.dataclass(frozen=True)

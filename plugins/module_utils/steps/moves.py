@@ -133,8 +133,8 @@ class RoundHistory:
             self.closed.setdefault(
                 host,
                 (
-                    f"the moves of {count(self.failures[host], 'server')} to this host failed, the most recent "
-                    f"one with: {why}"
+                    f"the moves of {count(self.failures[host], 'server')} to this host failed. The most recent "
+                    f"error is: {why}"
                 ),
             )
 

@@ -39,7 +39,10 @@ class ChassisRenamed:
             session.close()
         found = _compared(systems, params, facts)
         ports = count(len(facts.switch_ports or []), "port")
-        told = f"chassis {name}: hostname {new}, tunnel endpoints unchanged; the run read {ports}: none requests {old}"
+        told = (
+            f"chassis {name} has the hostname {new} and the same tunnel endpoints as before; the run read {ports}, and "
+            f"no port requests {old}"
+        )
         return Done(told, noted(found, systems.overrides))
 
     def _wait_for_hostname(self, params: Params) -> None:

@@ -721,7 +721,7 @@ class ComputeUp:
         if verified in found:
             proofs["log"] = "log: nova-compute verified its compute node"
         elif determined in found:
-            proofs["log"] = "log: nova-compute determined its compute node, and logged no refusal"
+            proofs["log"] = "log: nova-compute determined its compute node, and logged no error about its identity"
 
 
 class Audit:

@@ -363,7 +363,7 @@ def test_a_zone_says_which_losses_it_survives():
     )
     alone = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
     assert audit_page.zone_words(alone[0]) == (
-        "Whichever host of az1 is lost, the other hosts have too little room for its guests: compute1 (no room for "
+        "If any host of az1 is lost, the other hosts have too little room for its guests: compute1 (no room for "
         "192 MiB)"
     )
     silent = capacity_outlook.zones(healthy(hosts=4).unreachable("compute1").bundle)
