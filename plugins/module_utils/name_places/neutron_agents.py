@@ -35,9 +35,9 @@ class NeutronAgents(NamePlace):
     text = Text(
         "neutron database, `agents.host`",
         "network API; also neutron's database if `neutron_db_url` is set",
-        "with `neutron_db_url`, the run writes the new name and a fresh heartbeat into each agent row of the host, then "
-        "changes the ports. Without `neutron_db_url`, the agent registers under the new name, and the run deletes the agent's "
-        "old record",
+        "with `neutron_db_url`, the run writes the new name and a fresh heartbeat into each agent row of the host, "
+        "then changes the ports. Without `neutron_db_url`, the agent registers under the new name, and the run deletes "
+        "the agent's old record",
         "with `neutron_db_url`, the run restores the old name in the agent rows, with a fresh heartbeat. "
         "Without `neutron_db_url`, the agent registers under the old name again",
     )

@@ -1503,8 +1503,8 @@ class Evacuation:
         else:
             self._release()
             said = (
-                f"the operation requested no evacuation, so the run released the compute service of {self.host}. If the "
-                "fence switched off the machine or its network ports, switch them on yourself"
+                f"the operation requested no evacuation, so the run released the compute service of {self.host}. If "
+                "the fence switched off the machine or its network ports, switch them on yourself"
             )
             if kept:
                 said += (

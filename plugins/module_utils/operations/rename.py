@@ -160,8 +160,8 @@ class Rename(planned.Planned):
         if self.is_another(journal):
             head = lifecycle.unfinished(journal, self.goal(journal), " on this host")
             raise Refused(
-                f"{head}. First resume or roll back this rename. Use the same rename_from and rename_to as the run that "
-                "began the rename"
+                f"{head}. First resume or roll back this rename. Use the same rename_from and rename_to as the run "
+                "that began the rename"
             )
         if self._args.get("action") == ADOPT and journal["about"].get("adopt") != self._args["adopt"]:
             head = lifecycle.unfinished(journal, self.goal(journal), " on this host")

@@ -140,7 +140,8 @@ def _second_aside(adoption: Adoption, name: str) -> t.List[Step]:
     api_rows = _second_api_rows(adoption, name)
     if api_rows:
         params = {"database": "api", "rows": [dataclasses.asdict(row) for row in api_rows]}
-        title = f"write the temporary name of the second compute service into {count(len(api_rows), 'row')} of the API database"
+        number = count(len(api_rows), "row")
+        title = f"write the temporary name of the second compute service into {number} of the API database"
         steps.append(Step("api_aside", title, CONTROLLER, "rows_aside", params, row_changes(api_rows)))
     providers = _second_providers(adoption, name)
     if providers:
