@@ -88,7 +88,7 @@ def scene():
 def test_a_chassis_with_the_new_hostname_passes(scene):
     scene.rename()
     done = scene.verify()
-    assert f"chassis {scene.name}: hostname {NEW}" in done.remark
+    assert f"chassis {scene.name} has the hostname {NEW}" in done.remark
     assert done.memory["findings"] == []
 
 

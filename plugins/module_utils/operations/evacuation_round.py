@@ -477,8 +477,8 @@ def _verified(bundle: Bundle, entry: PlannedServer, host: str, status: str, give
         # Its owner may have stopped or started it meanwhile.
         severity = WARNING if status in ("ACTIVE", "SHUTOFF") else BLOCKER
         remedy = (
-            f"Check the server's events: openstack server event list {entry.uuid}. The server is on a new host, but "
-            "its state differs from its state on the dead host"
+            f"Check the server's events: openstack server event list {entry.uuid}. The server has left the dead "
+            "host, but does not have the expected state"
         )
         yield finding("SG710", subject, seen, remedy, severity)
     elif expected is None:
