@@ -109,7 +109,9 @@ def fill_template(template: str, base: str) -> str:
     try:
         return template.format(**parts)
     except (KeyError, IndexError, ValueError) as error:
-        raise DatabaseError(f"database_connection of the cell mapping cannot be filled in: {error!r}") from None
+        raise DatabaseError(
+            f"the template in database_connection of the cell mapping cannot be filled in: {error!r}"
+        ) from None
 
 
 def _parts(url: str) -> t.Dict[str, t.Any]:

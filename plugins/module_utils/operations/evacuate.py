@@ -795,7 +795,7 @@ class Evacuation:
             target = FenceTarget(self.host, self.scratch.operation_id, self.options, tuple(self._clusters()))
             fence_proof.prove(blocklist.FENCE.name, target, extra, _read_at(extra))
         except ProofError as error:
-            self._warn(f"the run could not verify the additional entries on the OSD blocklist: {error}")
+            self._warn(f"the run could not add or verify the additional OSD blocklist entries: {error}")
 
     def _warn(self, said: str) -> None:
         self.run.say(f"warning: {said}")

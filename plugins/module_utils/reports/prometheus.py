@@ -84,7 +84,7 @@ def _forecast(metrics: _Metrics, found: AuditResult) -> None:
     outcomes = collections.Counter(start.outcome for start in found.starts)
     metrics.gauge(
         "forecast_hosts",
-        "Number of hosts for each forecast outcome of a start of nova-compute.",
+        "Number of hosts, by the forecast of what nova-compute would do at its next start.",
         [({"outcome": name}, outcomes[name]) for name in (STARTS, REFUSES, UNKNOWN)],
     )
     lost = sum(len(start.destroys) for start in found.starts)

@@ -126,5 +126,5 @@ def test_lines_of_nova_conf(text, expected):
 
 @pytest.mark.parametrize("text", ["host = $my_name", "hostname = compute1", "host = compute10", "# host = compute1"])
 def test_a_line_that_does_not_plainly_say_the_old_name_is_refused(text):
-    with pytest.raises(names.NamesError, match="change this line to host = compute1 first"):
+    with pytest.raises(names.NamesError, match="first replace this line with the line host = compute1"):
         names.rename_in_option_line(text, "compute1", "cn7")

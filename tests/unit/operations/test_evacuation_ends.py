@@ -355,7 +355,10 @@ def test_an_extra_blocklist_entry_that_can_not_be_made_is_a_warning(life):
     )
     done = life.run(also_blocklist=True)
     assert (done["failed"], done["state"]) == (False, "evacuated")
-    assert any("could not add a blocklist entry" in entry["reason"] for entry in life.report()["unchecked"])
+    assert any(
+        "could not add or verify the additional OSD blocklist entries" in entry["reason"]
+        for entry in life.report()["unchecked"]
+    )
 
 
 # --- resume, status, abort ------------------------------------------------------------------------------------

@@ -43,8 +43,8 @@ _REMEDIES = {
         "one NUMA node. Or leave the server out (evacuate_partial=true)."
     ),
     "SG504": (
-        "Find the missing image first (another pool, or the trash: rbd trash ls). Without the missing image, one "
-        "failed start of the server deletes all images of the server."
+        "First find the missing image: look in the other pools and in the trash (rbd trash ls). Without the missing "
+        "image, one failed start of the server deletes all images of the server."
     ),
     "SG505": "Give the destination host the same pool and Ceph configuration as the source host.",
     "SG512": "Start and enable another compute host of the server's zone, or free resources on such a host.",
@@ -53,9 +53,9 @@ _REMEDIES = {
         "Nova rebuilds the server from its image, and all data of the server is lost."
     ),
     "SG701": (
-        "Set evacuate_reset_states=[task]: the run then resets the tasks of simple requests (such as a reboot or a "
-        "stop) as soon as it has proof that the host is dead. On a dead host most tasks never end. The run never "
-        "resets the task of an evacuation, migration or deletion: see SG702."
+        "Set evacuate_reset_states=[task]. As soon as the run has proof that the host is dead, the run resets the task "
+        "of a server that has only a simple request in progress, such as a reboot or a stop. On a dead host most tasks "
+        "never end. The run never resets the task of an evacuation, migration or deletion: see SG702."
     ),
     "SG709": (
         "Make sure that the run can read the items that the evidence lists as not read, then run "

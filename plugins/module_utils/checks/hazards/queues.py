@@ -33,9 +33,9 @@ def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t
     if own is None or not own.consumers:
         evidence = {"queue": main, "exists": own is not None, "consumers": own.consumers if own else 0}
         remedy = (
-            "Set rename_rabbit_url to the transport_url of the host's own cell, start nova-compute, or leave "
-            "rename_rabbit_url out. Either the host's nova-compute uses another RabbitMQ or virtual host, or "
-            "nova-compute does not run."
+            "Either the host's nova-compute uses another RabbitMQ or another virtual host of RabbitMQ, or nova-compute "
+            "does not run. Set rename_rabbit_url to the transport_url of the host's own cell, start nova-compute, or "
+            "leave rename_rabbit_url out."
         )
         yield finding("SG316", Subject("host", old), evidence, remedy)
     for name in names_of(new):
@@ -71,8 +71,8 @@ def not_asked(old: str, reason: str) -> Finding:
 def without_access(new: str) -> Unchecked:
     """SG315 undecided: no broker was named."""
     why = (
-        "RabbitMQ was not read (rename_rabbit_url is not set). If requests wait for the new name, nova-compute "
-        f"executes them at its first start under that name. List the queues: {look(new)}"
+        "RabbitMQ was not read (rename_rabbit_url is not set). If the queues of the new name contain requests, "
+        f"nova-compute executes these requests at its first start under that name. List the queues: {look(new)}"
     )
     return Unchecked("SG315", names_of(new)[0], why)
 

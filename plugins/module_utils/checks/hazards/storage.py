@@ -236,7 +236,7 @@ def live_domains(bundle: Bundle, request: EvacuationRequest, guests: t.Sequence[
     return [
         *(f"domain {domain.name} ({domain.uuid}) is {domain.state} on the host" for domain in running),
         *(
-            f"a QEMU of {uuid} runs on the host (process {pid}), and libvirt does not show this process"
+            f"a QEMU process of {uuid} runs on the host (process {pid}), but libvirt does not show this process"
             for uuid, pid in lost.items()
         ),
     ]

@@ -150,8 +150,8 @@ def a_deployment(*processes):
         ({"ovs_external_ids": {"system-id": "x", "ovn-remote": "tcp:192.0.2.9:6642"}}, "ovn-remote"),
         ({"ovs_external_ids": {"system-id": "x", "ovn-encap-ip": "192.0.2.1"}}, "ovn-encap-ip"),
         ({"ovs_external_ids": None, "deployment": a_deployment(controller())}, "process 77 of ovn-controller"),
-        ({"ovs_external_ids": None, "deployment": None}, "not known whether these hosts have OVN: compute1"),
-        ({"ovs_external_ids": None, "deployment": with_open_vswitch()}, "not known whether these hosts have OVN"),
+        ({"ovs_external_ids": None, "deployment": None}, "does not know whether these hosts have OVN: compute1"),
+        ({"ovs_external_ids": None, "deployment": with_open_vswitch()}, "does not know whether these hosts have OVN"),
     ],
     ids=["ovn-remote", "a tunnel", "ovn-controller in a container", "nothing known", "ovn-controller is stopped"],
 )

@@ -138,7 +138,7 @@ def test_templates_that_cannot_be_filled(template: str) -> None:
 
 
 def test_a_password_that_nova_cannot_take_apart_is_not_shown() -> None:
-    with pytest.raises(DatabaseError, match="quote the special") as raised:
+    with pytest.raises(DatabaseError, match="percent-encode the special") as raised:
         urls.fill_template("{scheme}://{hostname}/x", "mysql://root:hunter2/34@h:1/d")
     assert "hunter2" not in raised.value.message
     assert raised.value.__cause__ is None
