@@ -40,8 +40,8 @@ class PlacementProviders(NamePlace):
     text = Text(
         "placement: the names of the resource provider and of its child providers",
         "placement API",
-        "with one API call for each provider, the run renames the providers that still have the old name, first the "
-        "root provider",
+        "the run renames each provider that still has the old name with one API call, and begins with the root "
+        "provider",
         "with one API call for each renamed provider, the run restores the old name",
     )
     codes = ("SG304", "SG310")

@@ -1377,7 +1377,8 @@ class Evacuation:
             return self._end("none", lifecycle.nothing_open(self._what, lifecycle.ABORT), over=True)
         if self.run.check_mode:
             self.scratch.changed = self.scratch.ended_well = True
-            said = f"operation {journal['operation_id']} would be aborted\n{lifecycle.status_text(journal)}"
+            abort = f"without --check, the run would abort operation {journal['operation_id']}"
+            said = f"{abort}\n{lifecycle.status_text(journal)}"
             return self._end(str(journal["state"]), said, over=True)
         bundle, _about = self._collect(rounds.ROUND_PARTS)
         book = Book.take_up(self.run, journal, "abort started")

@@ -279,7 +279,7 @@ def _resume(run: ServerRun, journal: Result) -> Result:
             **told,
             "changed": True,
             "state": journal["state"],
-            "msg": ("the open operation would be resumed"),
+            "msg": ("without --check, the run would resume the open operation"),
         }
     if not run.options["again"]:
         # What failed then may have been repaired since: all is tried once more.
@@ -350,7 +350,11 @@ def rollback(run: ServerRun) -> Result:
             "move"
         )
     if run.check_mode:
-        return {"changed": True, "state": journal["state"], "msg": "the open operation would be ended"}
+        return {
+            "changed": True,
+            "state": journal["state"],
+            "msg": "without --check, the run would end the open operation",
+        }
     book = _taken_up(run, journal, "rollback started")
     return {"operation_id": book.operation_id, **_backward(run, book)}
 

@@ -213,7 +213,8 @@ class HostReturn:
     def _abort(self, journal: Json) -> ReturnCall:
         """Close the journal without the rest: no step is taken back, and the hold of the evacuation stays."""
         if self.run.check_mode:
-            said = f"operation {journal['operation_id']} would be aborted\n{lifecycle.status_text(journal)}"
+            abort = f"without --check, the run would abort operation {journal['operation_id']}"
+            said = f"{abort}\n{lifecycle.status_text(journal)}"
             return self._end(str(journal["state"]), said, well=True)
         if journal["state"] == journals.FINISHED:
             # Killed between the last write and the journal's way to the closed ones.

@@ -80,7 +80,9 @@ STATES: t.Mapping[str, Ended] = {
         "open", BLOCK, "The rollback is not finished. The journal of the operation is open: finish the rollback."
     ),
     PLANNED: Ended("planned", None, "Check mode: nothing was changed. This is the whole plan."),
-    "resumed": Ended("open", WARN, "Check mode: nothing was changed. An open operation would be resumed."),
+    "resumed": Ended(
+        "open", WARN, "Check mode: nothing was changed. Without --check, the run would resume an open operation."
+    ),
     "refused": Ended("refused", BLOCK, "Nothing was changed. The list of blockers below is complete."),
     "disks-not-open": Ended(
         "disks not open",

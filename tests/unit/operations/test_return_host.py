@@ -396,7 +396,7 @@ def test_an_abort_in_check_mode_closes_nothing(life):
     before = life.open
     result = life.run(check=True, action="abort")
     assert (result["failed"], life.open) == (False, before)
-    assert "would be aborted" in result["msg"]
+    assert "would abort operation" in result["msg"]
 
 
 # --- the approved plan ----------------------------------------------------------------------------------------

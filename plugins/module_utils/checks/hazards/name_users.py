@@ -54,7 +54,7 @@ CONSEQUENCES = {
     ),
     "ceph": Consequence(
         WARNING,
-        "the names of Ceph daemons contain the host's name, and cephadm no longer manages the host under its new name",
+        "the names of Ceph daemons contain the host's name, and cephadm does not manage the host under its new name",
         "Remove the Ceph daemons before the rename, and create them again after the rename. If cephadm manages the "
         "host, add the host under the new name.",
     ),
@@ -179,7 +179,10 @@ def _options(subject: Subject, options: t.Sequence[str]) -> Items:
                 "old name"
             ),
         }
-        remedy = "Set these options to an address or to the new name. A restart of nova-compute applies the change."
+        remedy = (
+            "Set each option that contains the old name to an address or to the new name. A restart of nova-compute "
+            "applies the change."
+        )
         yield _configuration(subject, "nova.conf", evidence, remedy)
 
 
