@@ -62,8 +62,8 @@ options:
     type: dict
     description:
       - The journals in the journal directory, as the lists C(open) and C(closed). The module copies the operations from
-        the journals into the evidence. Without O(journals) the module treats the journals as not read, and cannot
-        decide what an open operation still needs.
+        the journals into the evidence. Without O(journals) the module treats the journals as not read. The checks that
+        need the journals are then undecided.
   report_dir:
     type: path
     required: true
@@ -152,7 +152,7 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the verdict of the audit lets the task succeed, according to O(fail_on).
+    - Whether the task succeeds with this verdict, according to O(fail_on).
     - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
       summary as its message.
   returned: always
@@ -222,10 +222,10 @@ changes:
       type: int
     gone:
       description: Number of findings of the previous audit that this audit does not report. If the audits are not
-        comparable, a finding can be missing because this audit did not read its object.
+        comparable, a finding can be missing because this audit did not read the object of the finding.
       type: int
     known:
-      description: Number of findings that both audits report.
+      description: Number of findings that are in this audit and in the previous audit.
       type: int
     new_blockers:
       description: Number of blockers that the previous audit did not report; V(null) if there is no audit to compare

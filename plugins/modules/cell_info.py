@@ -41,8 +41,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether to read, in addition to O(instance_uuids), the instances of all domains and disk images that the facts
-        of hosts in O(evidence_dir) contain.
+      - Whether to also read the instance of each domain and of each disk image in the facts of the hosts in
+        O(evidence_dir).
   probe_rename:
     type: bool
     default: false

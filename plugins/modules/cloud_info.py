@@ -31,8 +31,8 @@ options:
     elements: str
     default: []
     description:
-      - Names of the compute hosts to read. With an empty list, the module reads all compute hosts, but not the
-        allocations of resource providers, because each provider needs its own request.
+      - Names of the compute hosts to read. With an empty list, the module reads all compute hosts. With an empty list,
+        the module does not read the allocations of resource providers, because each provider needs a separate request.
   nodes:
     type: list
     elements: str
@@ -226,7 +226,7 @@ cloud:
       type: list
       elements: str
     routed_subnets:
-      description: With O(hosts), the subnets of the ports, without subnets that belong to no network segment.
+      description: With O(hosts), the subnets of the ports, but only subnets that belong to a network segment.
       type: list
       elements: str
     ha_hosts:

@@ -15,11 +15,12 @@ description:
     and unfinished operations.
   - The module reads every part of the facts separately. A part that could not be read is V(null), never an empty list.
     C(unread) contains the reason why the module could not read a part of the facts.
-  - With O(evidence_dir) the module writes the facts into a file on the Ansible controller and returns only a digest, so
-    that the facts of many hosts do not pass through Ansible variables.
+  - With O(evidence_dir) the module writes the facts into a file on the Ansible controller and returns only a digest.
+    The facts of many hosts then do not pass through Ansible variables.
   - If a host does not answer, or the module fails on a host, the module also records the failure in O(evidence_dir).
     Ansible still reports the task as unreachable or failed.
-  - Configuration files contain passwords. The module returns only the options and lines that RV(host) documents.
+  - Configuration files contain passwords. From configuration files, the module returns only the options and lines that
+    RV(host) documents.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -128,10 +129,10 @@ options:
     type: bool
     default: false
     description:
-      - Whether to read the facts that a fence by the OSD blocklist needs, in addition to the blocklist. A fence by the
-        blocklist needs the addresses of Ceph's daemons, the word that the Ceph release uses (C(blocklist) or
-        C(blacklist)), and the user's permissions to add and remove entries. The module tests the permissions without a
-        change to the blocklist.
+      - Whether to read all facts that are necessary to fence a host with the OSD blocklist. To fence a host, a run
+        needs the addresses of Ceph's daemons, the word that the Ceph release uses (C(blocklist) or C(blacklist)), and
+        the user's permissions to add and remove entries. The module tests the permissions without a change to the
+        blocklist.
   rbd_volumes:
     type: list
     elements: str
@@ -193,7 +194,7 @@ EXAMPLES = r"""
     resolve_names: [compute1, cn-rack7.example]
   register: answer
 
-- name: Show the name that libvirt gives to Nova
+- name: Show the host name that libvirt reports to Nova
   ansible.builtin.debug:
     var: answer.host.libvirt.hostname
 """
@@ -213,7 +214,7 @@ host:
       description: Name of the host in the evidence.
       type: str
     read_at:
-      description: Time at which the module read the host, by the host's clock.
+      description: Time on the host's clock at which the module read the facts.
       type: str
     kernel_hostname:
       description: The kernel's host name.

@@ -66,9 +66,9 @@ options:
       - V(apply) begins the rename, or resumes the same rename if it is open.
       - V(resume) resumes an open rename, and fails if no rename is open. V(rollback) undoes every step that has begun.
         V(status) reports the state of an open rename.
-      - V(adopt) is for a host that someone has already renamed, in part or everywhere. The module writes one host name
-        in all places, either the old or the new name (O(adopt)). A rollback of V(adopt) restores the names that the
-        host had before the run.
+      - V(adopt) is for a host that someone has already renamed, in part or everywhere. The module writes the same host
+        name in all places. O(adopt) selects the old name or the new name. A rollback of V(adopt) restores the names
+        that the host had before the run.
   adopt:
     type: str
     choices: [forward, back]
@@ -78,9 +78,10 @@ options:
     type: path
     description:
       - Directory on the Ansible controller with the evidence of M(stackguard.nova.compute_host_info),
-        M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). Collect the evidence about the host that you
-        rename with O(stackguard.nova.compute_host_info#module:name_users=true). You must set O(evidence_dir) to begin a
-        rename. The module also writes all evidence to the file C(evidence.json) in O(evidence_dir).
+        M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). For the host that you rename, set
+        O(stackguard.nova.compute_host_info#module:name_users=true) when you collect the evidence. You must set
+        O(evidence_dir) to begin a rename. The module also writes all evidence to the file C(evidence.json) in
+        O(evidence_dir).
   report_dir:
     type: path
     description:
@@ -93,7 +94,7 @@ options:
     default: []
     description:
       - Inventory names of the other compute hosts that should be in the evidence. The module treats a host without
-        evidence as a host that did not answer, and reports that it did not compare this host.
+        evidence as a host that did not answer, and reports that the run did not compare this host.
   strategy:
     type: str
     default: in_place
@@ -210,8 +211,8 @@ options:
         module uses TLS and verifies the certificate. If the query of the URL sets C(ssl_ca_file), the module verifies
         the certificate with that file.
       - With O(rabbit_url) the run fails if the RabbitMQ queue of the new host name contains requests. The run stops
-        nova-compute when no request waits in the RabbitMQ queues of the host. At the end, the run reports requests that
-        remain for the old name, and removes the queues of the old name.
+        nova-compute only while no request waits in the RabbitMQ queues of the host. At the end, the run reports
+        requests that remain for the old name, and removes the queues of the old name.
       - Without O(rabbit_url), the run reports that it did not check the RabbitMQ queues.
       - With O(strategy=drain) the run reads the RabbitMQ queues of the new name, but not the queues of the old name.
 requirements:

@@ -11,9 +11,9 @@ short_description: Check and clean up a compute host that returns after its evac
 version_added: 0.2.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
-  - Determines from the evidence what a start of nova-compute would do to each domain of the host, and which leftovers
-    of an evacuation remain on the host. The module plans to remove the leftovers that are safe to remove, or returns
-    all reasons for a refusal.
+  - Determines from the evidence what a start of nova-compute would do to each domain of the host. Also determines which
+    leftovers of an evacuation remain on the host. The module plans to remove the leftovers that are safe to remove, or
+    returns all reasons for a refusal.
   - Each call continues the operation as far as the evidence allows. After each call, RV(needs) lists the facts that
     only a playbook can collect, and the actions that only a playbook can execute. The role
     P(stackguard.nova.return_host#role) collects the requested facts, executes the requested actions, and calls the
@@ -185,8 +185,8 @@ ended:
 state:
   description:
     - C(planned) in check mode, or C(resumed) in check mode if a run would resume an open operation.
-    - C(clear) if the host has no leftovers of an evacuation. C(disks-not-open) if the host has no leftovers, but
-      running domains have disks that this host does not have open (SG517) or that no host could read (SG709). The run
+    - C(clear) if the host has no leftovers of an evacuation. C(disks-not-open) if the host has no leftovers, but the
+      host has not opened the disks of some running domains (SG517), or no host could read these disks (SG709). The run
       fails if the state is C(disks-not-open).
     - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
       if the run refused to start, or C(failed) if the run ended before it made a decision.

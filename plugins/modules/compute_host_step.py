@@ -42,7 +42,7 @@ options:
       - The requests, in order, each with C(op) and its parameters.
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
         C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module writes an
-        open journal only if the run that the journal names owns the operation. For C(journal_mark), the parameter
+        open journal only if the run in the journal is the owner of the operation. For C(journal_mark), the parameter
         C(run) names the run that must own the operation.
       - C(journal_claim) makes a run the owner of an open operation, by compare-and-swap. C(journal_release) ends the
         ownership.

@@ -13,9 +13,9 @@ description:
   - Writes the file C(compute_id). From Nova release 27 (2023.1) on, nova-compute reads the uuid of its compute node
     from the C(compute_id) file. Use the module after you have reinstalled a host, or before an upgrade from Nova
     release 26.
-  - The module writes the uuid of the host's compute node in the databases, and never generates or guesses a uuid. The
-    task fails unless exactly one live row in all cells has both the host name of nova-compute and libvirt's host name.
-    The task also fails if another host has the uuid of the compute node.
+  - The module takes the uuid of the host's compute node from the databases, and writes this uuid into the file. The
+    module never generates or guesses a uuid. The task fails unless exactly one live row in all cells has both the host
+    name of nova-compute and libvirt's host name. The task also fails if another host has the uuid of the compute node.
   - The module never overwrites an existing file. The module leaves a file with the correct uuid unchanged. If a file
     has another uuid, the task fails and reports both uuids.
   - If the host has neither a C(compute_id) file nor records in the databases, let nova-compute create the file.
@@ -40,8 +40,8 @@ options:
     required: true
     description:
       - Directory on the Ansible controller with the results of M(stackguard.nova.cell_info) for all cells. To find
-        copies of the uuid on other hosts, the directory also needs the results of M(stackguard.nova.compute_host_info)
-        for these hosts.
+        copies of the uuid on other hosts, the module also needs the results of M(stackguard.nova.compute_host_info) for
+        these hosts in this directory.
       - The module itself reads the facts of the host that the task runs on.
   path:
     type: path
@@ -82,7 +82,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read this and all other compute hosts
+- name: Read the facts of this compute host and of all other compute hosts
   stackguard.nova.compute_host_info:
     evidence_dir: /run/stackguard-evidence
 

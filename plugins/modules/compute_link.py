@@ -13,9 +13,9 @@ description:
   - Checks C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
     repairs wrong links whose correct value is certain. If the correct value of a wrong link is not certain, the module
     only reports the link.
-  - If the host name and the node name match exactly one live row, the correct value of the link is certain. The value
-    is the id of this row, which nova-compute itself would write. If the id and the names contradict each other, the
-    correct value is certain only if the facts of hosts in O(evidence_dir) prove the value.
+  - If the host name and the node name match exactly one live row, the correct value of the link is certain. The correct
+    value is the id of this row. nova-compute itself would write the same value. If the id and the names contradict each
+    other, the correct value is certain only if the facts of hosts in O(evidence_dir) prove the value.
   - The module changes rows in batches, each in one transaction. The module does not change a row that has changed since
     the module read it, or a row with a task in progress. Before the module commits a batch, it writes the old values to
     a journal. The journal is on the host that the task runs on (or is delegated to). O(action=rollback) restores the
@@ -51,7 +51,7 @@ options:
       - V(apply) repairs links, or resumes the same repair after an interruption.
       - V(resume) resumes the open repair or the open rollback. V(resume) fails if no repair and no rollback is open.
       - V(status) reports the open repair, changes nothing and reads no database.
-      - V(rollback) restores the rows that a repair changed, except rows that another process has changed since.
+      - V(rollback) restores the rows that a repair changed, except rows that another process has changed again.
   hosts:
     type: list
     elements: str

@@ -46,7 +46,7 @@ def carried_out(playbooks, names, result, variables):
     while results[-1].rc != 0:
         assert len(results) < 4, results[-1].told()
         stopped = results[-1].output
-        assert "The run had done only preparations" in stopped or "refused, nothing was changed" in stopped, results[
+        assert "The run had made only preparations" in stopped or "refused, nothing was changed" in stopped, results[
             -1
         ].told()
         requests.settled(playbooks.lab)

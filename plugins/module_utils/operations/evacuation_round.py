@@ -188,7 +188,9 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     arrived = [entry for entry in looked if entry.uuid not in doubted]
     found = Checked(tuple(item for item in found.findings if checks.server_of(item, doubted) is None), found.unchecked)
     staying = [entry for entry in others if entry.uuid in here]
-    left = dict.fromkeys(hidden, "Nova shows the server on the dead host, but not in the list of that host's servers")
+    left = dict.fromkeys(
+        hidden, "Nova shows the server on the dead host, but the server list of this host does not contain the server"
+    )
     assigned: t.List[Assignment] = []
     stopped = False
     resets: t.Container[str] = ()

@@ -145,13 +145,11 @@ class Runner:
             except StepError as error:
                 if error.changed_meanwhile and _only_quiet_steps(plan, journal):
                     self.voice.end("a value has changed since the run read it")
-                    self.voice.remark(
-                        "the run has only prepared the operation so far, and now undoes these preparations"
-                    )
+                    self.voice.remark("the run has made only preparations so far, and now undoes these preparations")
                     self.backward(journal)
                     raise StepError(
-                        f"{error}. The run had done only preparations, and has undone them, so everything is as before "
-                        "the run. Run the same command again."
+                        f"{error}. The run had made only preparations, and has undone all preparations. Everything is "
+                        "as before the run. Run the same command again."
                     ) from error
                 raise
         return self._close(journal, journals.FINISHED)
@@ -179,7 +177,7 @@ class Runner:
             raise StepError(
                 f"another version of this collection began operation {plan.operation_id}. This version of the "
                 f"collection does not know these steps of the operation: {', '.join(unknown)}. Nothing was changed. "
-                "Use the other version of the collection to end the operation"
+                "End the operation with the version of the collection that began the operation"
             )
         return plan
 

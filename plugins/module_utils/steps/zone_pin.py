@@ -83,8 +83,8 @@ class Pins:
         known, found = self.read(uuid)
         if known and found != after:
             raise Conflict(
-                f"server {uuid} is pinned to {found} after this run pinned it to {after}: another writer changes the "
-                "pin",
+                f"this run pinned server {uuid} to {after}, but now the server is pinned to {found}: another process "
+                "changed the pin",
                 expected=after,
                 found=found,
             )

@@ -24,7 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.kept_rows im
 
 #: The journal's name; batches take no hyphen in theirs.
 KIND = "zone-pins"
-SUBJECT = "pins of servers to zones"
+SUBJECT = "availability zone pins of servers"
 ROWS = "zone_pins"
 #: Servers whose pins are changed at a time.
 PARALLEL = 8

@@ -200,7 +200,7 @@ def test_asked_what_is_open_it_says_so_and_changes_nothing(cloud, state):
     killed(cloud, state, 6)
     pins = dict(cloud.pins)
     result = cloud.run(state, action="status")
-    assert "operation op1 (zone-pins pins of servers to zones) is open, begun at" in result["msg"]
+    assert "operation op1 (zone-pins availability zone pins of servers) is open, begun at" in result["msg"]
     assert "10 pins recorded. Resume it with action=resume, or undo it with action=rollback" in result["msg"]
     assert {row["server"]: row["before"] for row in result["changes"]}[UUIDS[2]] == "nova"
     assert cloud.pins == pins

@@ -100,7 +100,7 @@ def set_service_status(
     found = (service.status, service.disabled_reason)
     if leaving is not None and found != leaving and not _matches(service, body):
         raise Conflict(
-            f"another user changed the compute service of {service.host}: it is {_status(found)}, expected "
+            f"another user changed the compute service of {service.host}: the service is {_status(found)}, expected "
             f"{_status(leaving)}. Set the service to {_status(leaving)}, or to {_status(wanted)}",
             service=service_id,
             expected=leaving,
@@ -145,8 +145,8 @@ def _set_service(connection: t.Any, service: facts.ApiService, body: Json) -> fa
     after = get_service(connection, service.id)
     if not _matches(after, body):
         raise ApiError(
-            f"compute service of {after.host} ({after.id}) is not as requested ({body}): it is {after.status}, "
-            f"disabled_reason={after.disabled_reason}, forced_down={after.forced_down}"
+            f"the run requested {body} for the compute service of {after.host} ({after.id}), but the service is "
+            f"{after.status}, disabled_reason={after.disabled_reason}, forced_down={after.forced_down}"
         )
     return after
 

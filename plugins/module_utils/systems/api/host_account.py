@@ -98,5 +98,8 @@ def _explained(connection: t.Any, uuid: str, host: str) -> t.Optional[str]:
     if answer.get("status") == "UNKNOWN":
         return "the cell of this server does not answer"
     if answer.get("OS-EXT-SRV-ATTR:host") == host:
-        return f"Nova shows the server on {host} ({answer.get('status')}), but not in the list of that host's servers"
+        return (
+            f"Nova shows the server on {host} ({answer.get('status')}), but the server list of {host} does not contain "
+            "the server"
+        )
     return None

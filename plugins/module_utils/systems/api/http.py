@@ -175,7 +175,7 @@ def pages(
             return
         last = str(page[-1].get(marker))
         if last == asked.get("marker"):
-            raise ApiError(f"GET {service} {path}: the API returns the page after {last} again")
+            raise ApiError(f"GET {service} {path}: the API returned the same page twice (marker {last})")
         asked = {**asked, "marker": last}
     raise ApiError(f"GET {service} {path}: more than {MAX_PAGES} pages")
 

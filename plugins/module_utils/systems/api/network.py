@@ -189,7 +189,7 @@ def rebind_port(
             raise
         return _verify_binding(connection, port_id, after, expected)
     raise ApiError(
-        f"other users changed port {port_id} {REVISION_TRIES} times while the run tried to bind it to {after}"
+        f"other users changed port {port_id} {REVISION_TRIES} times while the run tried to bind the port to {after}"
     )
 
 
@@ -207,7 +207,7 @@ def _verify_binding(connection: t.Any, port_id: str, host: str, expected: t.Opti
     if port.get("binding:host_id") != host or (found != expected and expected not in FAILED_BINDINGS):
         why = "; check that a network agent with this name is alive" if found in FAILED_BINDINGS else ""
         raise ApiError(
-            f"port {port_id} on {port.get('binding:host_id')} is now {found}, but was {expected}{why}",
+            f"port {port_id} on {port.get('binding:host_id')} has binding:vif_type {found}, expected {expected}{why}",
             port=port_id,
             vif_type=found,
         )

@@ -195,7 +195,7 @@ def _made(
                 "the image was replaced after the run had read it, so other software must have deleted the old image",
             )
         elif not _has(seen, snapshot):
-            problems.setdefault(image.name, "the snapshot does not exist after the run made it")
+            problems.setdefault(image.name, "the run made the snapshot, but the snapshot does not exist")
     if problems:
         raise CephError(f"no guard snapshot was made on {_told(problems)}")
     _refuse_unexpected(list(after.values()), named)
@@ -240,7 +240,7 @@ def _remove(ceph: Ceph, found: t.Sequence[RbdImage], snapshot: str) -> None:
     problems = _each(ceph, found, lambda image: ceph.remove_snapshot(image.name, snapshot))
     for image in ceph.images([image.name for image in found]) if found else []:
         if _has(image, snapshot):
-            problems.setdefault(image.name, "the snapshot still exists after the run removed it")
+            problems.setdefault(image.name, "the run removed the snapshot, but the snapshot still exists")
     if problems:
         raise CephError(f"the guard snapshot is still on {_told(problems)}")
 
@@ -274,7 +274,7 @@ def _each(ceph: Ceph, images: t.Sequence[RbdImage], work: t.Callable[[RbdImage],
         try:
             work(image)
         except GoneError as error:
-            return image.name, f"{error}: other software deletes disks"
+            return image.name, f"{error}: other software is deleting disks"
         except CephError as error:
             return image.name, str(error)
         return image.name, None
@@ -334,7 +334,9 @@ def entry_of(address: str) -> str:
     parsed = ipaddress.ip_address(host)
     refused = parsed.is_loopback or parsed.is_unspecified or parsed.is_multicast or parsed.is_link_local
     if refused or parsed.is_reserved:
-        raise CephError(f"{address} is not the address of one host, so the run does not put it on the blocklist")
+        raise CephError(
+            f"{address} is not the address of one host, so the run does not put this address on the blocklist"
+        )
     return ceph_addresses.entry_of(host)
 
 
@@ -365,7 +367,9 @@ def block(
     mine = set(hosts_of(own)) if own else set()
     for host in hosts:
         if host in mine:
-            raise CephError(f"{host} is an address of this host itself, so the run does not put it on the blocklist")
+            raise CephError(
+                f"{host} is an address of this host itself, so the run does not put this address on the blocklist"
+            )
     refused = set(hosts_of(never)) if never else set()
     for host in hosts:
         if host in refused:
@@ -444,14 +448,14 @@ def _refuse_infrastructure(
     for host in hosts:
         if host in known:
             raise CephError(
-                f"{host} is an address of the Ceph cluster itself, so the run does not put it on the blocklist"
+                f"{host} is an address of the Ceph cluster, so the run does not put this address on the blocklist"
             )
     unread = [entry for entry in parts.unread if not (enough and entry.part in _CAN_BE_SAID)]
     if unread:
         told = "; ".join(f"{entry.part}: {entry.reason}" for entry in unread)
         raise CephError(
-            "the run puts nothing on the blocklist, because it cannot read all addresses of the Ceph cluster itself "
-            f"({told}). Give the Ceph user these permissions, or set the addresses of managers and MDS: ceph auth caps "
+            "the run puts nothing on the blocklist, because the run cannot read all addresses of the Ceph cluster "
+            f"({told}). Set the addresses of managers and MDS, or give the Ceph user these permissions: ceph auth caps "
             f"client.USER mon '{CAPS}' osd '...'"
         )
 

@@ -46,7 +46,8 @@ def options(
     found = files.on_host(inside)
     if found is None:
         raise ReadError(
-            f"nova-compute runs in a container, and the run does not know where the host has the container's {inside}. "
+            f"nova-compute runs in a container, and the run does not know the path of the container's {inside} on the "
+            "host. "
             "Set audit_ceph_conf, evacuate_ceph_conf, return_ceph_conf or rbd_conf to the path on the host"
         )
     return dataclasses.replace(made, conf=found, files=files, inside=inside)

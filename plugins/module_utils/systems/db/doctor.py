@@ -103,7 +103,7 @@ def _database(
     rights: t.Sequence[schema.Grantable],
 ) -> DatabaseState:
     if url is None:
-        return DatabaseState(name, problem=problem or "the run knows no URL of this database")
+        return DatabaseState(name, problem=problem or "the run has no URL for this database")
     try:
         state = _about(name, url)
     except StackguardError as error:

@@ -200,8 +200,8 @@ def _is(found: t.Optional[Container], item: Params) -> bool:
 def _same(found: t.Optional[Container], item: Params) -> Container:
     """Return the container, if it is the one that the plan knows. Raises HostStepError."""
     if found is None or found.id != item["id"]:
-        is_now = "is gone" if found is None else "was created again"
-        raise HostStepError(f"container {item['name']} {is_now} since the run read it", changed_meanwhile=True)
+        is_now = "was removed" if found is None else "was created again"
+        raise HostStepError(f"container {item['name']} {is_now} after the run had read it", changed_meanwhile=True)
     return found
 
 
@@ -285,7 +285,7 @@ def _running(params: Params) -> int:
     name = str(params["container"])
     found = _engine(params).find(name)
     if found is None or not found.pid:
-        raise HostStepError(f"container {name} does not run")
+        raise HostStepError(f"container {name} is not running")
     return found.pid
 
 
@@ -495,7 +495,7 @@ class HoldContainers:
     def verify(self, params: Params) -> Result:
         """See none of them run."""
         if not self.is_done(params)["done"]:
-            raise HostStepError("a unit that the run holds still runs")
+            raise HostStepError("a unit that the run must keep stopped is running")
         return {}
 
     def undo(self, params: Params) -> Result:

@@ -168,7 +168,7 @@ def _of_unit(role: Role, names: t.Sequence[str], systemctl: units.Systemctl) -> 
             return NameSpace(role.name, f"unit {name}", protected not in ("", "no"))
     except units.UnitError as error:
         return NameSpace(role.name, "not running", None, reason=str(error))
-    reason = "the service does not run, and neither a unit nor a container shows how it is started"
+    reason = "the service is not running, and the run found no unit and no container that starts the service"
     return NameSpace(role.name, "not running", None, reason=reason)
 
 

@@ -166,7 +166,9 @@ def _plain_defaults(program: str) -> None:
     path = os.path.join("/etc/default", program)
     text = text_of(path)
     if any("OS_" in line for line in (text or "").splitlines() if not line.lstrip().startswith("#")):
-        raise ReadError(f"{path} may set options of nova-compute with OS_ variables, which the run cannot evaluate")
+        raise ReadError(
+            f"{path} may set options of nova-compute with OS_ variables, and the run cannot evaluate these variables"
+        )
 
 
 #: What Nova takes for options that are unset, the same in all releases (nova/conf).

@@ -617,7 +617,7 @@ class EndDomains:
 
     def undo(self, params: Params) -> Result:
         """Nothing can be taken back: their servers live elsewhere."""
-        raise HostStepError("the run cannot restore an ended domain: its server is on another host")
+        raise HostStepError("the run cannot restore a domain that the run has ended: the server is on another host")
 
     @staticmethod
     def _left(params: Params) -> t.List[str]:

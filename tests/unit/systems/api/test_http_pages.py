@@ -46,7 +46,7 @@ def test_pages_end_at_an_empty_one() -> None:
 
 def test_a_server_that_repeats_itself_is_an_error() -> None:
     server = _Pages({"servers": [{"id": 1}], **NEXT})
-    with pytest.raises(ApiError, match="returns the page after 1 again"):
+    with pytest.raises(ApiError, match=r"returned the same page twice \(marker 1\)"):
         list(http.pages(server, "compute", "/s", "servers"))
 
 

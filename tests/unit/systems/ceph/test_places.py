@@ -58,7 +58,10 @@ def test_a_file_of_the_container_is_read_where_the_host_has_it(found, named):
 
 def test_a_file_that_is_on_no_known_path_is_an_error_and_never_the_hosts_own(found):
     for service in (CONTAINED, STOPPED):
-        with pytest.raises(ReadError, match=r"does not know where the host has the container's /etc/ceph/ceph\.conf"):
+        with pytest.raises(
+            ReadError,
+            match=r"does not know the path of the container's /etc/ceph/ceph\.conf on the host",
+        ):
             places.options(NOVA, service)
 
 

@@ -135,7 +135,7 @@ def test_what_is_not_as_it_was_read_stops_before_anything_is_renamed(host, chang
     assert host.containers == before
 
 
-@pytest.mark.parametrize(("now", "why"), [(["another", 5], "was created again"), (None, "is gone")])
+@pytest.mark.parametrize(("now", "why"), [(["another", 5], "was created again"), (None, "was removed")])
 def test_what_a_later_step_sets_aside_is_looked_at_before_the_first(host, now, why):
     """After the databases have the new name, such a run could only end in a rollback."""
     params = {**ASIDE, "containers": ITEMS[1:], "known": ITEMS[:1]}
@@ -250,7 +250,7 @@ def test_the_hosts_own_name_is_never_set_by_this(host):
 
 
 def test_a_container_that_does_not_run_has_no_name_to_set(host):
-    with pytest.raises(HostStepError, match="does not run"):
+    with pytest.raises(HostStepError, match="is not running"):
         containers.LibvirtName().apply(UTS)
 
 
