@@ -15,7 +15,7 @@ description:
     Apart from the evidence, the module reads only the directories of O(history_dir) and O(definitions_dir).
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
     C(changes.json) and C(evidence.json). The same evidence always gives identical files. Only the comparison with
-    earlier audits depends also on the reports in O(history_dir).
+    earlier audits also depends on the reports in O(history_dir).
   - Shows a short table on the terminal. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)

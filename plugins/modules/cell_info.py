@@ -52,7 +52,7 @@ options:
         module runs the statements of a rename. The statements for the test match no row, and the module rolls them
         back.
       - During the test of the privileges, the module also takes and releases a lock in the API database. C(lock) in
-        RV(databases) shows which other runs the lock excludes.
+        RV(databases) shows whether the lock also excludes runs that use another server of the database cluster.
   links:
     type: bool
     default: false
@@ -242,8 +242,8 @@ databases:
           description: Reason why the module could not read this part of the facts.
           type: str
     lock:
-      description: With O(probe_rename=true), a description of the other runs that a database lock excludes, with the
-        keys C(scope) and C(reason).
+      description: With O(probe_rename=true), whether a lock in the API database also excludes runs that use another
+        server of the database cluster, with the keys C(scope) and C(reason).
       type: dict
     ovn:
       description: With O(ovn_nb_connection), the facts from OVN's databases about O(hosts), or about the whole cloud,

@@ -425,7 +425,8 @@ plan:
               description: The value after the step.
               type: str
             measured:
-              description: Whether the value depends on a measurement that the run repeats.
+              description: Whether the value depends on a measurement, such as the free memory of a host. The run
+                measures again, so the value can change.
               type: bool
     notes:
       description: Further notes for the operator.

@@ -55,7 +55,7 @@ options:
       - V(apply) begins the return of the host, or resumes an open return of the host. V(resume) fails if no return of
         the host is open.
       - V(status) reports the open operation and changes nothing.
-      - V(abort) closes the open return of the host without the remaining steps. V(abort) does not undo the executed
+      - V(abort) closes the open return of the host, and skips the remaining steps. V(abort) does not undo the executed
         steps, and leaves the compute service disabled and forced down.
   phase:
     type: str
@@ -67,7 +67,7 @@ options:
     type: list
     elements: dict
     default: []
-    description: The results for the entries of RV(needs) of the previous call, in the order of these entries.
+    description: The results for the entries that the previous call returned in RV(needs), in the same order.
   failure:
     type: str
     description: With O(phase=end), the reason why the run was interrupted.
@@ -255,7 +255,8 @@ plan:
               description: The value after the step.
               type: str
             measured:
-              description: Whether the value depends on a measurement that the run repeats.
+              description: Whether the value depends on a measurement, such as the free memory of a host. The run
+                measures again, so the value can change.
               type: bool
     notes:
       description: Further notes for the operator.

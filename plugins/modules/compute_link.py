@@ -104,7 +104,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Set every compute_id that is NULL, if its host and node are known
+- name: Set the missing compute_id of each row whose host and node are known
   stackguard.nova.compute_link:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     codes: [SG211]
@@ -187,9 +187,9 @@ counts:
   sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
 not_guaranteed:
   description:
-    - One sentence for each database that cannot guarantee that the target of a link stays unchanged until the commit.
-      In a Galera cluster, a lock is valid on only one node, so another node of the cluster can change the target of a
-      link before the commit.
+    - A message for each database that cannot prevent changes to the target of a link before the commit. In a Galera
+      cluster, a lock is valid on only one node, so another node of the cluster can change the target of a link before
+      the commit.
   returned: with O(action=apply), when it was not refused
   type: list
   elements: str

@@ -12,8 +12,9 @@ version_added: 0.1.0
 description:
   - Internal, no stability promise. The roles P(stackguard.nova.evacuate_host#role) and
     P(stackguard.nova.return_host#role) do not use this module.
-  - Forces a compute service down and disables it with a reason, in one request, so that its servers can be evacuated
-    and no other operation uses the host. The module fails if another operation has disabled the compute service.
+  - Forces a compute service down and disables the service with a reason, in one request. Nova can then evacuate the
+    servers of the host, and no other operation uses the host. The module fails if another operation has disabled the
+    compute service.
   - Fence the host first. The module marks the host as dead in Nova, but does not power the host off.
   - Runs on the Ansible controller.
 author:
@@ -60,8 +61,8 @@ options:
     elements: str
     aliases: [takes_over]
     default: []
-    description: Reasons with which operations that have ended disabled a compute service. The module can also change a
-      compute service whose disabled reason is in O(ended_reasons).
+    description: Disabled reasons that come from operations that have ended. The module can also change a compute
+      service whose disabled reason is in O(ended_reasons).
 seealso:
   - module: stackguard.nova.server_evacuate
 """
@@ -147,8 +148,8 @@ def work(cloud: t.Any, params: t.Mapping[str, t.Any], check: bool) -> t.Dict[str
         raise ApiError(f"SG707 lock-held: another operation holds {params['host']}: {found}")
     if before != after and params["state"] == "released" and found != params["reason"]:
         raise ApiError(
-            f"the compute service of {params['host']} does not have the disabled reason {params['reason']}, but "
-            f"{found or 'no reason'}: the module does not change the service"
+            f"the compute service of {params['host']} has the disabled reason {found or '(none)'}, expected "
+            f"{params['reason']}: the module does not change the service"
         )
     if before != after and not check:
         if params["state"] == "held":

@@ -18,7 +18,7 @@ description:
     statements for the test match no row, and the module rolls them back. To test OVN's databases, the module sends a
     change in a transaction that the server aborts.
   - If the module could not read a part, the state of the part is V(not checked), never V(ok). The task fails if a part
-    is failed, or if a part is not checked and O(accept_unchecked) does not list it.
+    is failed, or if a part is not checked and O(accept_unchecked) does not contain the part.
   - The playbook C(stackguard.nova.doctor) uses this module. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -52,7 +52,8 @@ options:
       database_clock, ovn_database, ovn_rights, reached, python, root, nova_conf, libvirt, rbd, ceph_caps,
       host_journals, host_clock, journals]
     default: []
-    description: Parts whose state V(not checked) does not make the task fail. A failed part always makes the task fail.
+    description: Parts that do not make the task fail if their state is V(not checked). A failed part always makes the
+      task fail.
   clock_tolerance:
     type: float
     default: 10

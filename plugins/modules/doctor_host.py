@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: doctor_host
-short_description: Read whether a host is ready for the operations of this collection
+short_description: Read the facts that show whether a host is ready for the operations of this collection
 version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the playbook C(stackguard.nova.doctor).

@@ -132,7 +132,7 @@ guests:
       type: str
     live:
       description: Definition of the running guest, with the keys C(sha256), C(machine_type), C(cpu) and C(devices). The
-        value is V(null) if the guest does not run.
+        value is V(null) if the guest is not running.
       type: dict
     inactive:
       description: Definition for the next start of the guest, with the keys C(sha256), C(machine_type), C(cpu) and

@@ -131,8 +131,8 @@ unchecked:
       type: str
 unread:
   description:
-    - Codes of the findings that report that facts could not be read (SG114, SG311, SG709). The query does not filter
-      these codes.
+    - Codes of the findings about facts that could not be read (SG114, SG311, SG709). The query does not filter these
+      codes.
   returned: if the report answers
   type: list
   elements: str

@@ -62,7 +62,7 @@ options:
     description: URL of Nova's API database, for an operation that reads or changes the database.
   report_dir:
     type: path
-    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into O(report_dir).
+    description: Directory on the Ansible controller into which the module writes C(plan.json) in check mode.
       C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_resize
@@ -89,8 +89,8 @@ succeeded:
 state:
   description:
     - V(finished), or V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode,
-      V(refused) if the run refused to start and changed nothing. V(unknown) if the run was interrupted, so that its
-      state is not known.
+      V(refused) if the run refused to start and changed nothing. V(unknown) if the run was interrupted and the state of
+      the operation is not known.
     - With O(action=status) V(open) or V(rolling-back).
   returned: always
   type: str
@@ -162,7 +162,8 @@ plan:
               description: The value after the step.
               type: str
             measured:
-              description: Whether the value depends on a measurement that the run repeats.
+              description: Whether the value depends on a measurement, such as the free memory of a host. The run
+                measures again, so the value can change.
               type: bool
     notes:
       description: Further notes for the operator.

@@ -10,14 +10,14 @@ module: rbd_blocklist
 short_description: Fence a host with Ceph's OSD blocklist
 version_added: 0.1.0
 description:
-  - Adds addresses to the OSD blocklist, or removes addresses from it. Clients at a listed address can no longer write
-    to Ceph, even if their processes still run. The module reads the blocklist again after each change.
+  - Adds addresses to the OSD blocklist, or removes addresses from the blocklist. Clients at a listed address can no
+    longer write to Ceph, even if their processes still run. The module reads the blocklist again after each change.
   - The module fails if O(addresses) is empty, or contains an address of the Ceph cluster itself (monitors, managers,
     OSDs, MDS, gateways). If the module cannot read the addresses of the Ceph cluster, it adds nothing to the blocklist.
     See O(infrastructure) and O(host_addresses).
   - If a host also runs Ceph daemons or a gateway, these daemons share the address of the host. The blocklist cannot
     fence a host that runs Ceph daemons or a gateway.
-  - Remove the addresses of a host only when no QEMU of the host runs any more.
+  - Remove the addresses of a host only after all QEMU processes of the host have ended.
   - Runs on a host with access to Ceph. A Ceph user with C(profile rbd) on the monitors can add blocklist entries. To
     remove blocklist entries, the user needs at least the permission C(allow command "osd blocklist"). To read the
     addresses of managers and MDS, the user needs C(allow command "mgr dump"), C(allow command "mgr metadata") and
@@ -62,8 +62,8 @@ options:
     default: 157680000
     description:
       - Number of seconds after which Ceph removes the blocklist entries. By default a blocklist entry is valid for five
-        years. If a blocklist entry expired too early, the client could write to Ceph again. The module prolongs a
-        blocklist entry if less than nine tenths of O(expire) remain.
+        years. If a blocklist entry expired too early, the client could write to Ceph again. The module extends a
+        blocklist entry if less than nine tenths of O(expire) remains.
   infrastructure:
     type: list
     elements: str
@@ -133,7 +133,7 @@ EXAMPLES = r"""
     addresses: [192.0.2.11]
     fsid: da0d2b0c-0824-5eed-b650-1f58a483491c
 
-- name: Remove the addresses when no QEMU of the host runs any more
+- name: Remove the addresses after all QEMU processes of the host have ended
   stackguard.nova.rbd_blocklist:
     state: absent
     addresses: [192.0.2.11]
@@ -206,7 +206,7 @@ pool:
   type: str
   sample: vms
 read_at:
-  description: Time immediately before the module changed and read the list, by the clock of this host.
+  description: Time on the clock of this host, immediately before the module changed and read the blocklist.
   returned: success
   type: str
   sample: "2026-11-22T14:37:15+00:00"

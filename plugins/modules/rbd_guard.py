@@ -47,15 +47,15 @@ options:
     type: str
     required: true
     description:
-      - Id of the operation. The id of the operation is a part of the snapshots' name.
+      - Id of the operation. The name of each snapshot contains the id of the operation.
   servers:
     type: list
     elements: str
     default: []
     description:
-      - Uuids of the servers. The module guards all images of the servers in the pool, or removes the guard snapshots of
-        the images. O(state=present) requires O(servers) or O(images). O(state=absent) without O(servers) and O(images)
-        removes all snapshots of the operation in the pool.
+      - Uuids of the servers. The module guards all images that the servers have in the pool, or removes the guard
+        snapshots of these images. O(state=present) requires O(servers) or O(images). O(state=absent) without O(servers)
+        and O(images) removes all snapshots of the operation in the pool.
   images:
     type: dict
     default: {}
@@ -174,7 +174,7 @@ pool:
   type: str
   sample: vms
 read_at:
-  description: Time immediately before the module changed and read the images, by the clock of this host.
+  description: Time on the clock of this host, immediately before the module changed and read the images.
   returned: success
   type: str
   sample: "2026-11-22T14:37:15+00:00"

@@ -17,10 +17,10 @@ description:
     requested facts, executes the requested actions, and calls the module again until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and calls the APIs from the
     Ansible controller.
-  - The module evacuates a server only if it has valid proof that the host is fenced, and if each image of the server
-    has its guard snapshot. The module does not evacuate a server while another client has an image of the server open.
-    The evacuation request contains the destination, and never uses C(force), so the scheduler checks the destination.
-    The module uses microversion 2.68 to keep the power state of the server, or microversion 2.95 to leave the server
+  - The module evacuates a server only if valid proof shows that the host is fenced, and if each image of the server has
+    a guard snapshot. The module does not evacuate a server while another client has an image of the server open. The
+    evacuation request contains the destination, and never uses C(force), so the scheduler checks the destination. The
+    module uses microversion 2.68 to keep the power state of the server, or microversion 2.95 to leave the server
     stopped.
   - A call that ends the operation writes the report and publishes the outcome for workflows.
 author:
@@ -157,8 +157,8 @@ options:
     description:
       - Addresses of Ceph's managers and MDS daemons. Set O(ceph_infrastructure) if the Ceph user has no permission to
         read the addresses of managers and MDS daemons. The run never puts the addresses of managers and MDS daemons on
-        the blocklist. The run needs O(ceph_infrastructure) only if it must blocklist an address that is missing from
-        both Nova's record of the host and the host's collected facts.
+        the blocklist. The run needs O(ceph_infrastructure) only if the run puts an address on the blocklist, and
+        neither Nova's record of the host nor the collected facts of the host contain this address.
   never_blocklist:
     type: list
     elements: str
@@ -416,7 +416,8 @@ plan:
               description: The value after the step.
               type: str
             measured:
-              description: Whether the value depends on a measurement that the run repeats.
+              description: Whether the value depends on a measurement, such as the free memory of a host. The run
+                measures again, so the value can change.
               type: bool
     notes:
       description: Further notes for the operator.

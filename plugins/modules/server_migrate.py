@@ -169,9 +169,9 @@ options:
       after O(server_timeout).
   nova_api_db_url:
     type: str
-    description: URL of Nova's API database. The module needs the URL to read the availability zone pins of servers
-      before Nova release 29. Before Nova release 29, the module does not check the pins if O(nova_api_db_url) is not
-      set.
+    description: URL of Nova's API database. The module needs the URL of Nova's API database to read the availability
+      zone pins of servers before Nova release 29. Before Nova release 29, the module does not check the pins if
+      O(nova_api_db_url) is not set.
   report_dir:
     type: path
     description: Directory on the Ansible controller for the report. With O(prefix) the module writes C(report.html)
@@ -325,7 +325,8 @@ plan:
               description: The value after the step.
               type: str
             measured:
-              description: Whether the value depends on a measurement that the run repeats.
+              description: Whether the value depends on a measurement, such as the free memory of a host. The run
+                measures again, so the value can change.
               type: bool
     notes:
       description: Further notes for the operator.

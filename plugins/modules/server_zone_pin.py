@@ -16,8 +16,8 @@ description:
   - If a server is pinned to a zone without an aggregate, the module treats the pin as missing, and replaces the pin if
     O(nova_api_db_url) is set.
   - If one server cannot be pinned and O(partial) is V(false), the module changes nothing.
-  - In the database the module changes nothing except the zone in the stored request spec, and uses compare and swap on
-    the row. The module writes only while no task of the server is in progress.
+  - In the database, the module changes only the zone in the stored request spec. The module does not change a row that
+    has changed since the module read it. The module writes only while no task of the server is in progress.
   - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)

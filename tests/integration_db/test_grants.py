@@ -138,7 +138,7 @@ def test_a_probe_changes_nothing_and_keeps_no_lock(world: World) -> None:
     assert world.everything() == before
     gone = nova.probe_grants(world.options(), [("cell:nowhere", "services", ("host",), "update")])
     assert gone == [
-        Grant("cell:nowhere", "services", ["host"], "update", False, "the run knows no database with this name")
+        Grant("cell:nowhere", "services", ["host"], "update", False, "the run has no URL for a database with this name")
     ]
 
 

@@ -205,9 +205,10 @@ def _verify_binding(connection: t.Any, port_id: str, host: str, expected: t.Opti
         return None
     found = port.get("binding:vif_type")
     if port.get("binding:host_id") != host or (found != expected and expected not in FAILED_BINDINGS):
-        why = "; check that a network agent with this name is alive" if found in FAILED_BINDINGS else ""
+        why = f"; check that the network agent of {host} is alive" if found in FAILED_BINDINGS else ""
         raise ApiError(
-            f"port {port_id} on {port.get('binding:host_id')} has binding:vif_type {found}, expected {expected}{why}",
+            f"port {port_id} is bound to {port.get('binding:host_id')} with vif_type {found}, expected {host} with "
+            f"vif_type {expected}{why}",
             port=port_id,
             vif_type=found,
         )

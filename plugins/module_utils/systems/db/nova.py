@@ -572,7 +572,7 @@ def probe_grants(options: Options, wanted: t.Sequence[Wanted]) -> t.List[facts.G
     grants: t.List[facts.Grant] = []
     for name in names:
         rights = [right for right in wanted if right[0] == name]
-        url, problem = known.get(name, (None, "the run knows no database with this name"))
+        url, problem = known.get(name, (None, "the run has no URL for a database with this name"))
         grants += _probe_database(url, problem, rights)
     return grants
 

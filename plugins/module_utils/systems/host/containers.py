@@ -231,7 +231,7 @@ class ForgetAside:
     def verify(self, params: Params) -> Result:
         """See none of them."""
         if not self.is_done(params)["done"]:
-            raise HostStepError("a container that the run set aside still exists")
+            raise HostStepError("an old container that the run renamed still exists")
         return {"remark": f"removed {', '.join(str(item['aside']) for item in params['containers'])}"}
 
     def undo(self, params: Params) -> Result:

@@ -254,7 +254,8 @@ def _commands(params: Params) -> bool:
     given = bool(params.get("stop_command") and params.get("start_command"))
     if not given and not params["units"]:
         raise HostStepError(
-            "the run knows neither a systemd unit nor an operator's command to stop and start the service"
+            "the run cannot stop and start the service: no systemd unit is known, and stop_command and start_command "
+            "are not both set"
         )
     return given
 

@@ -230,7 +230,7 @@ def block(name: str, state_dir: str, systemctl: Systemctl) -> None:
     """Keep a unit from starting, at once and after a reboot, without touching how it stops."""
     mark(name, state_dir)
     text = (
-        "# stackguard.nova: an operation on this host is under way\n"
+        "# stackguard.nova: an operation on this host is in progress\n"
         f"[Unit]\nAssertPathExists=!{marker(name, state_dir)}\n"
     )
     _write(drop_in(name), text)

@@ -90,7 +90,7 @@ def _southbound(access: OvnAccess) -> OvnDatabaseState:
         select = {"op": "select", "table": "Chassis", "where": [], "columns": ["_uuid", "hostname"]}
         (found,) = ask([select])
         if not found.get("rows"):
-            raise OvnError("OVN has no chassis on which the run can test its write access")
+            raise OvnError("OVN has no chassis, so the run cannot test the write access")
         row = found["rows"][0]
         where = [["_uuid", "==", row["_uuid"]]]
         return [{"op": "update", "table": "Chassis", "where": where, "row": {"hostname": row["hostname"]}}]

@@ -81,7 +81,9 @@ def test_a_name_without_a_live_agent_shows_on_the_first_port() -> None:
     player = Player("ports_wrong")
     (first,) = recorded_ports("ports_wrong")
     others = recorded_ports("ports_right")
-    with pytest.raises(ApiError, match="has binding:vif_type binding_failed, expected ovs; check that a network agent"):
+    with pytest.raises(
+        ApiError, match="vif_type binding_failed, expected ghost with vif_type ovs; check that the network"
+    ):
         network.rebind_ports(player, [first, *others], "compute1", "ghost")
     assert {entry["path"] for entry in player.asked} == {f"/ports/{first['id']}"}
 
