@@ -96,8 +96,8 @@ options:
     description: Directory for the journal, on the host that the task runs on.
   report_dir:
     type: path
-    description: Directory on the Ansible controller for C(plan.json). In check mode the module writes C(plan.json) into
-      O(report_dir). C(plan.json) contains the C(plan_sha256).
+    description: Directory on the Ansible controller into which the module writes C(plan.json) in check mode.
+      C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.cell_info

@@ -94,7 +94,7 @@ options:
         34, and to read availability zone pins before Nova release 29.
   report_dir:
     type: path
-    description: Directory on the Ansible controller. In check mode the module writes C(plan.json) into O(report_dir).
+    description: Directory on the Ansible controller into which the module writes C(plan.json) in check mode.
       C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_zone_pin

@@ -367,7 +367,7 @@ def test_a_fence_that_is_there_already_is_read_back_all_the_same():
 def test_a_monitor_manager_osd_or_gateway_is_never_put_on_the_blocklist(address):
     """Seen in the review: to be blocked ``198.51.100.250: watcher of ...`` next to the dead host, for five years."""
     there = pool()
-    with pytest.raises(CephError, match=f"{address} is an address of the Ceph cluster itself"):
+    with pytest.raises(CephError, match=f"{address} is an address of the Ceph cluster, so the run"):
         guard_snapshots.block(there, ["192.0.2.11", address], [])
     assert orders(there) == []
 
