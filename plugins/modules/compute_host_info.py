@@ -175,10 +175,10 @@ options:
     type: bool
     default: false
     description:
-      - Whether to look for uses of the host's name that a rename does not change. A rename does not change the host's
-        name in other services (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), in options of nova-compute, in
-        cloud-init, and in the certificates of libvirt, QEMU and nova-compute. The module returns the names of options
-        but not their values, and only the first certificate of each certificate file.
+      - Whether to search for places that contain the host's name and that a rename does not change. A rename does not
+        change the host's name in other services (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), in options of
+        nova-compute, in cloud-init, and in the certificates of libvirt, QEMU and nova-compute. The module returns the
+        names of options but not their values, and only the first certificate of each certificate file.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.compute_host_rename
@@ -331,8 +331,8 @@ host:
       type: list
       elements: dict
     name_users:
-      description: With O(name_users=true), the uses of the host's name that a rename does not change, with the keys
-        C(residents), C(options), C(cloud_init), C(certificates) and C(unread).
+      description: With O(name_users=true), the places that contain the host's name and that a rename does not change,
+        with the keys C(residents), C(options), C(cloud_init), C(certificates) and C(unread).
       type: dict
     ovs_version:
       description: Version of Open vSwitch, if it is installed.

@@ -19,8 +19,8 @@ description:
     method that keeps the server in its zone, and RV(why) shows the reason for the method.
   - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
     the module reverts the resize.
-  - Before any change the module fails if no host of the zone has enough free resources (SG406), or if the module could
-    not read a required fact.
+  - The module fails before it changes anything if no host of the zone has enough free resources (SG406), or if the
+    module could not read a required fact.
   - A stopped server stays stopped.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to roll the run back. The journal is
     on the host that the task runs on (or is delegated to). The host with the journal receives no credentials.
@@ -90,8 +90,9 @@ options:
   nova_api_db_url:
     type: str
     description:
-      - URL of Nova's API database. The module needs the URL of Nova's API database to pin servers before Nova release
-        34, and to read availability zone pins before Nova release 29.
+      - URL of Nova's API database. Before Nova release 34, the module needs the URL of Nova's API database to pin
+        servers. Before Nova release 29, the module also needs the URL of Nova's API database to read availability zone
+        pins.
   report_dir:
     type: path
     description: Directory on the Ansible controller into which the module writes C(plan.json) in check mode.

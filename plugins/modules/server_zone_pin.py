@@ -100,8 +100,9 @@ options:
   nova_api_db_url:
     type: str
     description:
-      - URL of Nova's API database. The module needs the URL of Nova's API database to write availability zone pins
-        before Nova release 34, and to read these pins before Nova release 29.
+      - URL of Nova's API database. Before Nova release 34, the module needs the URL of Nova's API database to write
+        availability zone pins. Before Nova release 29, the module also needs the URL of Nova's API database to read
+        availability zone pins.
   report_dir:
     type: path
     description: Directory on the Ansible controller into which the module writes C(plan.json) in check mode.
