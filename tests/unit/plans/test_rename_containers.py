@@ -86,7 +86,7 @@ def test_without_such_a_command_each_service_is_refused_and_the_variable_named()
     [
         ("kolla-ansible --limit 'compute1", "Correct the quotes"),
         ("  ", "the value is blank"),
-        (". venv/bin/activate && kolla-ansible deploy-containers", "without a shell"),
+        (". venv/bin/activate && kolla-ansible deploy-containers", "which needs a shell"),
     ],
 )
 def test_a_command_that_cannot_be_executed_is_refused_before_anything_is_changed(command, why):

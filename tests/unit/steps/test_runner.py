@@ -231,7 +231,7 @@ def test_a_refusal_before_anything_was_renamed_puts_everything_back():
     plan = Plan(plan.kind, plan.operation_id, plan.subject, quiet)
     world = World(keys_of(plan))
     error = steps.StepError("instance i appeared", changed_meanwhile=True)
-    with pytest.raises(steps.StepError, match="everything is as before"):
+    with pytest.raises(steps.StepError, match="Everything is as before"):
         journaled.begun(runner(world, Fuse(), error), plan, {})
     assert set(world.values.values()) == {"old"}
     assert world.journal is None

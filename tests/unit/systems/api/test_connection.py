@@ -29,7 +29,7 @@ def test_a_cloud_that_is_not_configured() -> None:
 
 
 def test_a_dictionary_holds_everything() -> None:
-    with pytest.raises(ApiError, match="so you cannot set auth, interface"):
+    with pytest.raises(ApiError, match="set auth, interface in this dictionary"):
         connection.connect({"cloud": {"auth": AUTH}, "auth": AUTH, "interface": "internal"})
     assert connection._keywords({"cloud": {"auth": AUTH}, "interface": "public"}) == {"auth": AUTH}
 

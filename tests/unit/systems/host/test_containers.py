@@ -118,7 +118,7 @@ def test_half_set_aside_goes_on_and_back(host):
     ("change", "why"),
     [
         ({"nova_compute": ["another", 0]}, "was created again"),
-        ({"nova_compute": None}, "is gone"),
+        ({"nova_compute": None}, "was removed"),
         ({"nova_compute": ["old-nova_compute", 77]}, "still runs"),
         ({"nova_compute.stackguard": ["x", 0]}, "left over"),
         ({"other.stackguard": ["x", 0]}, "left over"),

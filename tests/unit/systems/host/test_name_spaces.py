@@ -210,4 +210,4 @@ def test_kollas_files_without_its_container_are_not_a_unit_of_the_host(proc, eng
 def test_what_neither_runs_nor_has_a_unit_nor_a_container_is_not_known(proc, engines):
     found = read(proc.root, Systemd())
     assert [(entry.service, entry.own) for entry in found] == [("nova-compute", None), ("libvirt", None)]
-    assert "neither a unit nor a container" in found[0].reason
+    assert "found no unit and no container" in found[0].reason
