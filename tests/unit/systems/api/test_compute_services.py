@@ -47,7 +47,8 @@ def test_service_status() -> None:
 def test_a_service_that_someone_changed_meanwhile_is_left_as_it_is() -> None:
     player = Player("service_status")
     service = a_service(player)
-    with pytest.raises(Conflict, match=r"the service is \w+.*expected disabled .stackguard:rename:2.\. Set the service to"):
+    told = r"the service is \w+.*expected disabled .stackguard:rename:2.\. Set the service to"
+    with pytest.raises(Conflict, match=told):
         compute_services.set_service_status(
             player, service, "disabled", "stackguard:rename:1", ("disabled", "stackguard:rename:2")
         )
