@@ -118,7 +118,7 @@ options:
   drain_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait for the move of one guest.
+    description: Number of seconds to wait while one guest moves.
   discover_timeout:
     type: int
     default: 120

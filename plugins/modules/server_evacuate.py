@@ -147,7 +147,7 @@ options:
     elements: str
     default: []
     description:
-      - Addresses of the dead host in Ceph's public network, in addition to the addresses in watchers and locks.
+      - Addresses of the dead host on Ceph's public network, in addition to the addresses in watchers and locks.
       - You must set O(blocklist_addresses) if neither watchers nor locks show an address of the host. The address in
         Nova (C(host_ip)) does not prove which address the host uses for Ceph.
   ceph_infrastructure:

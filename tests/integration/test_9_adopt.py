@@ -220,7 +220,7 @@ def test_a_second_service_and_node(lab, guests, playbooks, beginning):
 
 
 @pytest.mark.matrix("adopt")
-@pytest.mark.parametrize("said", ["update cell database", "change the host's own name"])
+@pytest.mark.parametrize("said", ["update cell database", "change the host name in the operating system"])
 def test_killed_and_resumed(lab, guests, playbooks, beginning, said):
     hostnamectl(lab)
     half_of_the_sql(lab)
@@ -240,7 +240,7 @@ def test_rolled_back_to_what_was_found(lab, guests, playbooks, beginning):
     restart(lab)
     found = {"files": state.files(lab, restarted=True), "databases": state.written(lab, NEW)}
     process = adopt(playbooks, "forward", kill=True)
-    killing.kill_when_said(process, "change the host's own name", 300, times=2)
+    killing.kill_when_said(process, "change the host name in the operating system", 300, times=2)
     result = playbooks.rename(OLD, NEW, "rollback", variables={"rename_adopt": "forward"})
     assert result.stats["state"] == "rolled-back", result.told()
     state.assert_same(found["databases"], state.written(lab, NEW), "the databases are not what they were")

@@ -485,6 +485,6 @@ def _directory_problem(found: Directory, least_mb: int) -> t.Tuple[str, str]:
     if found.free_mb < least_mb:
         return (
             f"{place} has {found.free_mb} MiB free, but {least_mb} MiB are needed",
-            f"df -h {place}, then free space there",
+            f"run df -h {place}, then delete files to free space on that file system",
         )
     return "", ""

@@ -51,7 +51,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 #: The key of evidence that says that there is nothing to put on a list: no override makes an address.
 NOTHING = "addresses for the blocklist"
 
-_NAME_THEM = "List the host's addresses in Ceph's public network in evacuate_blocklist_addresses=[...]."
+_NAME_THEM = "List the host's addresses on Ceph's public network in evacuate_blocklist_addresses=[...]."
 _OTHER_FENCE = f"Use a fence that covers the whole machine: evacuate_fence={either(OF_MACHINE)}."
 
 
