@@ -217,7 +217,7 @@ def test_only_what_the_collection_changes_can_be_changed(world: World) -> None:
     ):
         with pytest.raises(ValueError, match="the collection must not make this change"):
             nova.apply_row_changes(world.url("cell"), [bad])
-    with pytest.raises(ValueError, match="one database"):
+    with pytest.raises(ValueError, match="in the same database"):
         nova.apply_row_changes(world.url("cell"), [first, *world.api_changes()])
 
 
