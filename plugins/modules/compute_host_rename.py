@@ -66,7 +66,7 @@ options:
       - V(apply) begins the rename, or resumes the same rename if it is open.
       - V(resume) resumes an open rename, and fails if no rename is open. V(rollback) undoes every step that has begun.
         V(status) reports the state of an open rename.
-      - V(adopt) is for a host that someone has already renamed, in part or everywhere. The module writes the same host
+      - V(adopt) is for a host that someone has already renamed, partly or completely. The module writes the same host
         name in all places. O(adopt) selects the old name or the new name. A rollback of V(adopt) restores the names
         that the host had before the run.
   adopt:
@@ -118,7 +118,7 @@ options:
   drain_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait while one guest moves.
+    description: Number of seconds to wait for the migration of one guest.
   discover_timeout:
     type: int
     default: 120

@@ -85,8 +85,8 @@ options:
   server_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait until the resize ends. For the confirmation or the revert of the resize, the
-      module again waits up to O(server_timeout) seconds.
+    description: Number of seconds to wait until the resize ends. When the module confirms or reverts the resize, it
+      again waits up to O(server_timeout) seconds.
   nova_api_db_url:
     type: str
     description:
