@@ -11,11 +11,11 @@ short_description: Execute steps of a plan on a compute host
 version_added: 0.1.0
 description:
   - Internal, no stability promise. The operations of this collection call this module.
-  - Executes on a compute host the steps that M(stackguard.nova.compute_host_rename) planned, and keeps the journal on
-    that host.
+  - Executes the steps of a plan of M(stackguard.nova.compute_host_rename) on the compute host, and stores the journal
+    on the same host.
   - The module does not check whether a step makes sense. Do not call this module from a playbook.
-  - You can safely send the same request again. A request fails if a line, a name or a unit differs from the plan. After
-    a failed request the module does not begin further requests.
+  - You can safely send the same request again. A request fails if a line of a file, a host name or a systemd unit
+    differs from the plan. After a failed request the module does not begin further requests.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -26,10 +26,10 @@ attributes:
     description: In check mode, the module skips requests that would change something.
   diff_mode:
     support: none
-    description: The module that makes the plan shows the differences.
+    description: M(stackguard.nova.compute_host_rename) makes the plan, and shows the differences.
   idempotent:
     support: full
-    description: If you send the same request again, it changes nothing.
+    description: A repeated request changes nothing.
 requirements:
   - Python 3.9 or newer on the compute host
   - C(python3-libvirt) on the compute host (for C(host_names) and C(guests_unchanged))
@@ -39,32 +39,33 @@ options:
     elements: dict
     required: true
     description:
-      - The requests, in order, each with C(op) and its parameters.
+      - List of requests, which the module executes in order. Each request contains C(op) and the parameters of this
+        C(op).
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
-        C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module writes an
-        open journal only if the run in the journal is the owner of the operation. For C(journal_mark), the parameter
-        C(run) names the run that must own the operation.
-      - C(journal_claim) makes a run the owner of an open operation, by compare-and-swap. C(journal_release) ends the
-        ownership.
+        C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module replaces
+        the journal of an open operation only if the run in the new journal owns the operation. For C(journal_mark), the
+        parameter C(run) names the run that must own the operation.
+      - C(journal_claim) makes a run the owner of an open operation, unless another run has become the owner in the
+        meantime. C(journal_release) ends the ownership.
       - The module executes a request with C(holder) (C(kind), C(operation_id), C(token)) only while the run with this
         C(token) owns the operation. While a request with C(holder) runs, no other run can take over the operation.
         C(still_ours) checks that the run owns the operation, and does nothing else.
       - C(is_done), C(apply), C(verify) and C(undo) take C(action), one of C(stop_units), C(start_units), C(host_names),
         C(ovs_hostname), C(restart_units), C(identity_file), C(end_domains) and C(guests_unchanged), and its C(params).
-      - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units). C(stop_begin) and C(stop_poll) together
-        replace C(apply) of C(stop_units), because a stop can take minutes.
+      - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units). For C(stop_units), use C(stop_begin) and
+        then C(stop_poll) instead of C(apply), because a unit can need minutes to stop.
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).
       - C(rehearse) takes C(name) and C(line_edits) of a rename, and returns the name that libvirt would use for the
         host after the rename. C(rehearse) runs in private UTS and mount namespaces, and changes nothing.
       - C(guests_inside) takes the C(params) C(engine), C(containers) and C(known). C(guests_inside) returns the guests
-        in the control groups of these containers, without the guests of C(known).
+        in the control groups of the containers in C(containers), except the guests in C(known).
       - C(probe_tcp) takes C(targets), each with C(address) and C(port), and C(timeout). C(probe_tcp) opens each
         connection and sends no data.
   state_dir:
     type: path
     default: /var/lib/stackguard
     description:
-      - Directory for journals and for the markers of blocked systemd units.
+      - Directory for journals, and for the marker files that prevent systemd from starting units.
 seealso:
   - module: stackguard.nova.compute_host_rename
 """

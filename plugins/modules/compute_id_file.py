@@ -14,8 +14,9 @@ description:
     from the C(compute_id) file. Use the module after you have reinstalled a host, or before an upgrade from Nova
     release 26.
   - The module takes the uuid of the host's compute node from the databases, and writes this uuid into the file. The
-    module never generates or guesses a uuid. The task fails unless exactly one live row in all cells has both the host
-    name of nova-compute and libvirt's host name. The task also fails if another host has the uuid of the compute node.
+    module never generates or guesses a uuid. The task fails unless, in all cells together, exactly one live row of
+    C(compute_nodes) contains the host name of nova-compute and the host name of libvirt. The task also fails if another
+    host has the uuid of the compute node.
   - The module never overwrites an existing file. The module leaves a file with the correct uuid unchanged. If a file
     has another uuid, the task fails and reports both uuids.
   - If the host has neither a C(compute_id) file nor records in the databases, let nova-compute create the file.
@@ -41,13 +42,13 @@ options:
     description:
       - Directory on the Ansible controller with the results of M(stackguard.nova.cell_info) for all cells. To find
         copies of the uuid on other hosts, the module also needs the results of M(stackguard.nova.compute_host_info) for
-        these hosts in this directory.
+        the other hosts in O(evidence_dir).
       - The module itself reads the facts of the host that the task runs on.
   path:
     type: path
     description:
-      - Path of the file. nova-compute must read the file at this path. The default is C(compute_id) in the state_path
-        of nova-compute, where Nova itself writes the file.
+      - Path of the C(compute_id) file. Enter the path from which nova-compute reads the file. The default is
+        C(compute_id) in the state_path of nova-compute, where Nova itself writes the file.
   owner:
     type: str
     description:
@@ -110,8 +111,8 @@ uuid:
   type: str
   sample: 1cff775e-46bf-4a92-9aef-068925bfe4ab
 decision:
-  description: The records that determine the uuid. The module has not read the facts of the hosts in C(unseen), so it
-    cannot find a copy of the uuid on these hosts.
+  description: The database records from which the module determined the uuid. The module has not read the facts of the
+    hosts in C(unseen), so it cannot find a copy of the uuid on these hosts.
   returned: success
   type: dict
   contains:
@@ -170,7 +171,9 @@ def main() -> None:
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
     decision = module.params["decision"]
     if not decision:
-        module.fail_json(msg="run compute_id_file through its action plugin, which determines the uuid")
+        module.fail_json(
+            msg="Ansible did not run the action plugin of compute_id_file, so the module did not receive a uuid"
+        )
     path, uuid = decision["path"], decision["uuid"]
     diff = {"before_header": path, "after_header": path, "before": "", "after": f"{uuid}\n"}
     try:

@@ -13,13 +13,14 @@ description:
   - Checks C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
     repairs wrong links whose correct value is certain. If the correct value of a wrong link is not certain, the module
     only reports the link.
-  - If the host name and the node name match exactly one live row, the correct value of the link is certain. The correct
-    value is the id of this row. nova-compute itself would write the same value. If the id and the names contradict each
-    other, the correct value is certain only if the facts of hosts in O(evidence_dir) prove the value.
+  - If the host name and the node name match exactly one live row of C(services) or C(compute_nodes), the correct value
+    of the link is certain. The correct value is the id of the matching row. nova-compute itself would write the same
+    value. If the stored id belongs to a live row with a different name, the correct value is certain only if the facts
+    of hosts in O(evidence_dir) prove the value.
   - The module changes rows in batches, each in one transaction. The module does not change a row that has changed since
-    the module read it, or a row with a task in progress. Before the module commits a batch, it writes the old values to
-    a journal. The journal is on the host that the task runs on (or is delegated to). O(action=rollback) restores the
-    rows that still have the repaired values.
+    the module read it, or a row of an instance with a task in progress. Before the module commits a batch, it writes
+    the old values to a journal. The journal is on the host that the task runs on (or is delegated to).
+    O(action=rollback) restores the rows that still have the repaired values.
   - Run the same task again to resume a run that was killed.
   - The module connects to the databases from the Ansible controller. The host that keeps the journal receives no
     credentials.
@@ -49,7 +50,8 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) repairs links, or resumes the same repair after an interruption.
-      - V(resume) resumes the open repair or the open rollback. V(resume) fails if no repair and no rollback is open.
+      - V(resume) resumes the open repair or the open rollback. V(resume) fails if neither a repair nor a rollback is
+        open.
       - V(status) reports the open repair, changes nothing and reads no database.
       - V(rollback) restores the rows that a repair changed, except rows that another process has changed again.
   hosts:
@@ -82,8 +84,8 @@ options:
     type: path
     description:
       - Directory on the Ansible controller with the results of M(stackguard.nova.compute_host_info) and
-        M(stackguard.nova.cloud_info). Without O(evidence_dir) no host can prove the correct value of a link, and the
-        module does not repair SG203 and SG214.
+        M(stackguard.nova.cloud_info). If you do not set O(evidence_dir), the module does not repair links with the
+        codes SG203 and SG214, because only facts of hosts prove the correct values of these links.
   fail_when_left:
     type: bool
     default: true
@@ -187,9 +189,9 @@ counts:
   sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
 not_guaranteed:
   description:
-    - A message for each database that cannot prevent changes to the target of a link before the commit. In a Galera
-      cluster, a lock is valid on only one node, so another node of the cluster can change the target of a link before
-      the commit.
+    - One message for each database in which a lock cannot protect the linked service or compute node until the commit.
+      In a Galera cluster, a lock is valid on only one node, so a client of another node can change the service or the
+      compute node before the commit.
   returned: with O(action=apply), when it was not refused
   type: list
   elements: str
@@ -209,7 +211,7 @@ remaining:
       description: Number of wrong links whose codes are not in O(codes).
       type: int
     accepted:
-      description: Number of wrong links, of all codes, whose findings are in O(overrides).
+      description: Number of wrong links that are overridden in O(overrides), with any code.
       type: int
     in_flight:
       description: Number of links that the module could not check, because a task or a migration of the instance is in
@@ -221,8 +223,8 @@ remaining:
       elements: str
   sample: {asked: 1, other: 0, accepted: 0, in_flight: 0, not_looked_at: []}
 repairs:
-  description: The rows that the module changed or would change, and the rows that it left unchanged, at most 1000 rows.
-    The journal contains all rows.
+  description: The rows that the module changed or left unchanged, at most 1000 rows. In check mode, the rows that the
+    module would change. The journal contains all rows.
   returned: when rows were to be changed
   type: list
   elements: dict
@@ -256,7 +258,7 @@ repairs:
       description: Value that the repair writes, by column.
       type: dict
     why:
-      description: Reason why the value is certain.
+      description: Proof that the new value is correct.
       type: str
     outcome:
       description: Whether the module changed the row, and if not, the reason.

@@ -61,7 +61,7 @@ options:
     elements: str
     aliases: [takes_over]
     default: []
-    description: Disabled reasons that come from operations that have ended. The module can also change a compute
+    description: Disabled reasons that were set by operations that have ended. The module can also change a compute
       service whose disabled reason is in O(ended_reasons).
 seealso:
   - module: stackguard.nova.server_evacuate

@@ -10,15 +10,15 @@ module: doctor
 short_description: Report whether a cloud, its hosts and its databases are ready for the operations of this collection
 version_added: 0.1.0
 description:
-  - Checks the APIs, the databases, and the facts of the hosts that M(stackguard.nova.doctor_host) saved. Reports all
-    parts at once, each as ok, failed or not checked, on the terminal and in C(doctor.json). The report shows the
-    command that fixes each failed part.
+  - Checks the APIs, the databases, and the facts of the hosts that M(stackguard.nova.doctor_host) saved. Reports the
+    results of all checks at once, on the terminal and in C(doctor.json). The result of a check is ok, failed or not
+    checked. For each failed check, the report shows a command that fixes the problem.
   - The module changes nothing. To test the API permissions, the module sends read requests that require administrator
     permissions. To test the database privileges, the module sends the statements that the operations use. The
     statements for the test match no row, and the module rolls them back. To test OVN's databases, the module sends a
-    change in a transaction that the server aborts.
-  - If the module could not read a part, the state of the part is V(not checked), never V(ok). The task fails if a part
-    is failed, or if a part is not checked and O(accept_unchecked) does not contain the part.
+    change in a transaction that OVN's database server aborts.
+  - If the module could not make a check, the result is V(not checked), never V(ok). The task fails if a check failed,
+    or if a check could not be made and O(accept_unchecked) does not contain the check.
   - The playbook C(stackguard.nova.doctor) uses this module. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -52,8 +52,8 @@ options:
       database_clock, ovn_database, ovn_rights, reached, python, root, nova_conf, libvirt, rbd, ceph_caps,
       host_journals, host_clock, journals]
     default: []
-    description: Parts that do not make the task fail if their state is V(not checked). A failed part always makes the
-      task fail.
+    description: Checks that do not make the task fail if their result is V(not checked). A failed check always makes
+      the task fail.
   clock_tolerance:
     type: float
     default: 10
@@ -66,8 +66,8 @@ options:
     type: list
     elements: str
     default: []
-    description: Inventory names of the requested hosts. The module reports a host without facts as
-      failed.
+    description: Inventory names of the requested hosts. If O(evidence_dir) contains no facts of a host, the module
+      reports the host as failed.
   journal_host:
     type: str
     description: Inventory name of the host that keeps the journals of operations.
@@ -110,34 +110,34 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verdict:
-  description: V(pass) if every requested part either is V(ok), or is V(not checked) and in O(accept_unchecked).
-    Otherwise V(block).
+  description: V(pass) if the result of every requested check is V(ok), or is V(not checked) for a check in
+    O(accept_unchecked). Otherwise V(block).
   returned: always
   type: str
   sample: block
 counts:
-  description: Number of parts that are ok, failed or not checked.
+  description: Number of checks with the result ok, failed or not checked.
   returned: always
   type: dict
   contains:
     ok:
-      description: Number of parts that meet the needs of the operations.
+      description: Number of checks with the result V(ok).
       type: int
     failed:
-      description: Number of parts that do not meet the needs of the operations.
+      description: Number of checks with the result V(failed).
       type: int
     not_checked:
-      description: Number of parts that the module could not check.
+      description: Number of checks that the module could not make.
       type: int
   sample: {ok: 17, failed: 1, not_checked: 1}
 results:
-  description: The result of each part.
+  description: The result of each check.
   returned: always
   type: list
   elements: dict
   contains:
     source:
-      description: Source of the part.
+      description: Source that was checked.
       returned: always
       type: str
       sample: hosts
@@ -147,7 +147,7 @@ results:
       type: str
       sample: compute1
     part:
-      description: The part, as in O(accept_unchecked).
+      description: Name of the check, as in O(accept_unchecked).
       returned: always
       type: str
       sample: libvirt
@@ -167,7 +167,7 @@ results:
       type: str
       sample: apt-get install python3-libvirt
 summary:
-  description: The first 40 lines of the output.
+  description: The first 40 lines of the report on the terminal.
   returned: always
   type: list
   elements: str
@@ -178,7 +178,8 @@ report_dir:
   type: str
   sample: /home/operator/stackguard-reports
 succeeded:
-  description: Whether every requested part either is V(ok), or is V(not checked) and in O(accept_unchecked).
+  description: Whether the result of every requested check is V(ok), or is V(not checked) for a check in
+    O(accept_unchecked).
   returned: always
   type: bool
   sample: false

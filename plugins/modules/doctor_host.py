@@ -26,17 +26,17 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory on the Ansible controller in which the module saves the facts for M(stackguard.nova.doctor). The
-        module also records a host that does not answer. Without O(evidence_dir), the module returns the facts under
-        RV(state).
+      - Directory on the Ansible controller in which the module saves the facts for M(stackguard.nova.doctor). If a host
+        does not answer, the module saves the error instead of the facts. Without O(evidence_dir), the module returns
+        the facts under RV(state).
   inventory_name:
     type: str
     description: Name of the host in the evidence. The default is C(inventory_hostname).
   only_journals:
     type: bool
     default: false
-    description: Whether the host stores journals, and runs no guests. With O(only_journals=true) the module reads no
-      facts about nova-compute.
+    description: Whether the host only stores journals, and is not a compute host. With O(only_journals=true) the module
+      reads no facts about nova-compute.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -59,7 +59,8 @@ options:
   caps:
     type: bool
     default: true
-    description: Whether to read the caps of the Ceph user (C(ceph auth get)). The module never keeps the user's key.
+    description: Whether to read the caps of the Ceph user (C(ceph auth get)). The module never saves the key of the
+      Ceph user.
   ceph_user:
     type: str
     description: Name of the Ceph user whose caps the module reads, without the prefix C(client.). The default is the

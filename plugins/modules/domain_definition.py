@@ -10,11 +10,11 @@ module: domain_definition
 short_description: Record the definitions of the guests of a compute host, and report what changed
 version_added: 0.1.0
 description:
-  - Reads the XML of guests on a compute host, both the XML of the running guest and the XML for its next start.
-    Compares the XML with the most recently recorded XML, device by device, and then records the new XML. The module
-    does not change the guests.
+  - Reads the libvirt XML of guests on a compute host. For each guest, the module reads the XML of the running guest,
+    and the XML that libvirt uses when the guest starts again. Compares the XML with the most recently recorded XML,
+    device by device, and then records the new XML. The module does not change the guests.
   - The records are on the Ansible controller, normalised and without secrets. C(guests/UUID.json) contains the most
-    recent record of a guest. C(definitions/SHA256.xml) contains one XML that the module read.
+    recent record of a guest. Each file C(definitions/SHA256.xml) contains one XML definition.
   - M(stackguard.nova.audit) compares and records the definitions of all guests of a cloud.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -116,7 +116,7 @@ findings:
       type: str
   sample: [{code: SG601, slug: address-drift, severity: warning, evidence: {}, remedy: Inform its owner.}]
 guests:
-  description: Each guest with its devices.
+  description: The guests that the module read, each with the devices of the guest.
   returned: success
   type: list
   elements: dict

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: explain
-short_description: Print the page of a finding's code
+short_description: Print the documentation page of a finding code
 version_added: 0.1.0
 description:
-  - Prints the page of a finding's code from C(docs/codes) of this collection, or lists all codes, one on each line.
+  - Prints the documentation page of a finding code from C(docs/codes) of this collection, or lists all codes, one on
+    each line.
   - Connects to no system and writes no file. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -30,14 +31,14 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Print the page of a code
+- name: Print the documentation page of a finding code
   stackguard.nova.explain:
     code: SG113
 
 - name: List all codes, one on each line
   stackguard.nova.explain:
 
-- name: Keep the page of a code for a ticket
+- name: Save the documentation page of a finding code for a ticket
   stackguard.nova.explain:
     code: "{{ finding.code }}"
   register: page

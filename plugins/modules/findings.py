@@ -11,10 +11,10 @@ short_description: Query the findings of a saved report
 version_added: 0.1.0
 description:
   - Reads a C(report.json) that a playbook of this collection wrote. Selects findings by code, severity and host, or
-    with a JMESPath expression, and prints them as a table or as JSON.
-  - The module refuses an expression with a field that the report cannot contain. The error message shows the position
-    in the expression and the existing fields. The module also refuses a comparison that can never be true, such as the
-    comparison of a number with a string.
+    with a JMESPath expression, and prints the selected findings as a table or as JSON.
+  - The module refuses a JMESPath expression with a field that the report cannot contain. The error message shows the
+    position in the expression and the existing fields. The module also refuses a comparison that can never be true,
+    such as the comparison of a number with a string.
   - Connects to no system and writes no file. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -44,16 +44,16 @@ options:
     elements: str
     default: []
     description:
-      - Compute hosts to select, by any name of a host in the report. By default the module selects findings of all
-        hosts.
+      - Compute hosts whose findings the module selects. Enter any name that the report shows for the host. By default
+        the module selects findings of all hosts.
       - RV(unnamed_hosts) lists the hosts of O(hosts) that have no finding in the report.
   query:
     type: str
     default: ""
     description:
-      - JMESPath expression that runs on the report, such as V(findings[?severity=='blocker'].object.host). The module
-        evaluates O(query) on the findings that the other options have selected. O(codes) selects findings and unchecked
-        items that have one of the codes.
+      - JMESPath expression that the module applies to the report, such as
+        V(findings[?severity=='blocker'].object.host). The module evaluates O(query) on the findings that the other
+        options have selected. O(codes) selects the findings and the undecided checks with these codes.
   format:
     type: str
     default: table
@@ -67,9 +67,10 @@ options:
       - With O(fail_if=never) the task fails only if the report cannot answer the query. With O(fail_if=found) the task
         also fails if the query selects anything, if one of the codes is unchecked in the report, or if a host of
         O(hosts) has no finding in the report.
-      - With O(fail_if=found) and any O(codes), the task also fails if the report has an unchecked item of SG114, SG311,
-        SG709 or SG710, or a finding of SG114, SG311 or SG709. SG114, SG311, SG709 and SG710 report facts that could not
-        be read, and your query might need one of these facts.
+      - With O(fail_if=found), the task also fails if the report has an undecided check with the code SG114, SG311,
+        SG709 or SG710, or a finding with the code SG114, SG311 or SG709. The task fails even if O(codes) does not
+        contain these codes. SG114, SG311, SG709 and SG710 report facts that could not be read, and your query might
+        need one of these facts.
       - With O(fail_if=found) the task fails if the report is not from an audit. With O(fail_if=found) and O(codes) or
         O(hosts), the task also fails if the report contains no compute hosts.
   max_age_minutes:
@@ -89,7 +90,7 @@ EXAMPLES = r"""
     severities: [blocker]
     hosts: [compute1]
 
-- name: Fail if a start of nova-compute would destroy a guest, or if the report cannot rule this out
+- name: Fail unless the report proves that a start of nova-compute destroys no guest
   stackguard.nova.findings:
     report: stackguard-reports/report.json
     codes: [SG113]
@@ -114,8 +115,8 @@ count:
   returned: if the report answers
   type: int
 unchecked:
-  description: Undecided checks of O(codes) in the report. RV(unchecked) always contains undecided checks of SG114,
-    SG311, SG709 and SG710.
+  description: Undecided checks in the report with a code in O(codes). RV(unchecked) always contains undecided checks
+    with the codes SG114, SG311, SG709 and SG710.
   returned: if the report answers
   type: list
   elements: dict
