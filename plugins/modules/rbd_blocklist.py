@@ -46,8 +46,9 @@ options:
     default: present
     choices: [present, absent, listed]
     description:
-      - Whether the addresses must be on the blocklist. With O(state=listed) the module only reads the blocklist, and
-        fails if one of O(addresses) is not on the blocklist.
+      - Whether the module adds O(addresses) to the blocklist (V(present)) or removes O(addresses) from the blocklist
+        (V(absent)). With O(state=listed) the module only reads the blocklist, and fails if one of O(addresses) is not
+        on the blocklist.
   addresses:
     type: list
     elements: str
@@ -85,9 +86,9 @@ options:
     elements: str
     default: []
     description:
-      - The entries of O(addresses) that certainly belong to the fenced host. If a manager or MDS daemon has one of
-        these addresses, the daemon runs on the fenced host. If O(host_addresses) contains all of O(addresses), the
-        module does not need the addresses of managers and MDS daemons.
+      - The entries of O(addresses) that certainly belong to the fenced host. A manager or MDS daemon with an address in
+        O(host_addresses) runs on the fenced host. If O(host_addresses) contains all of O(addresses), the module does
+        not need the addresses of managers and MDS daemons.
   fsid:
     type: str
     description:
@@ -117,7 +118,7 @@ options:
     default: []
     description:
       - Configuration files of nova-compute, in the order in which nova-compute reads them. Set O(nova_conf_files) if
-        the module cannot find the files.
+        the module cannot find the configuration files.
 seealso:
   - module: stackguard.nova.rbd_guard
 """
@@ -206,7 +207,8 @@ pool:
   type: str
   sample: vms
 read_at:
-  description: Time on the clock of this host, immediately before the module changed and read the blocklist.
+  description: Time on the clock of the host that the task runs on, immediately before the module changed and read the
+    blocklist.
   returned: success
   type: str
   sample: "2026-11-22T14:37:15+00:00"

@@ -12,9 +12,8 @@ version_added: 0.1.0
 description:
   - Creates a snapshot C(stackguard-OPERATION) of every image of the servers, or removes the snapshots. Ceph does not
     delete an image that has a snapshot, so a failed evacuation cannot delete the data.
-  - Remove the snapshots afterwards. While a snapshot exists, Nova cannot delete the disk, but reports that it deleted
-    the disk. Because the disk still exists, a later rebuild or unshelve of the server boots the old content of the
-    disk.
+  - Remove the snapshots afterwards. While a snapshot exists, Nova cannot delete the disk, but still reports the disk as
+    deleted. Because the disk still exists, a later rebuild or unshelve of the server boots the old content of the disk.
   - If an image in O(images) does not exist or has another id, the module fails before it creates a snapshot. After a
     change the module reads each image again.
   - Runs on a compute host, with the pool and the Ceph user in the nova.conf of the host. Set O(fsid) if there is more
@@ -53,9 +52,9 @@ options:
     elements: str
     default: []
     description:
-      - Uuids of the servers. The module guards all images that the servers have in the pool, or removes the guard
-        snapshots of these images. O(state=present) requires O(servers) or O(images). O(state=absent) without O(servers)
-        and O(images) removes all snapshots of the operation in the pool.
+      - Uuids of the servers. The module creates guard snapshots of all images that the servers have in the pool, or
+        removes the guard snapshots of these images. O(state=present) requires O(servers) or O(images). O(state=absent)
+        without O(servers) and O(images) removes all snapshots of the operation in the pool.
   images:
     type: dict
     default: {}
@@ -125,7 +124,7 @@ snapshot:
 images:
   description:
     - The images with their ids in Ceph. An image that was deleted and created again has a different id.
-    - C(guarded) shows whether the snapshot existed when the module read the image again.
+    - C(guarded) shows whether the snapshot existed when the module read the image again after the change.
   returned: success
   type: list
   elements: dict
@@ -174,7 +173,8 @@ pool:
   type: str
   sample: vms
 read_at:
-  description: Time on the clock of this host, immediately before the module changed and read the images.
+  description: Time on the clock of the host that the task runs on, immediately before the module changed and read the
+    images.
   returned: success
   type: str
   sample: "2026-11-22T14:37:15+00:00"
@@ -212,7 +212,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     given = module.params
     if given["state"] == "present" and not given["servers"] and not given["images"]:
-        module.fail_json(msg="set servers or images: the module needs the disks to guard")
+        module.fail_json(msg="set servers or images, so that the module knows which disks to guard")
     work = guard_snapshots.guard if given["state"] == "present" else guard_snapshots.unguard
     try:
         where = guard_snapshots.options_of(

@@ -12,9 +12,9 @@ version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.evacuate_host#role).
   - Evacuates one dead compute host. An evacuation takes several calls of the module. Each call continues the operation
-    as far as the facts of the hosts allow. After each call, RV(needs) lists the facts that only a playbook can collect,
-    and the actions that only a playbook can execute. The role P(stackguard.nova.evacuate_host#role) collects the
-    requested facts, executes the requested actions, and calls the module again until RV(needs) is empty.
+    until the module needs new facts or an action. After each call, RV(needs) lists the facts that only a playbook can
+    collect, and the actions that only a playbook can execute. The role P(stackguard.nova.evacuate_host#role) collects
+    the requested facts, executes the requested actions, and calls the module again until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and calls the APIs from the
     Ansible controller.
   - The module evacuates a server only if valid proof shows that the host is fenced, and if each image of the server has
@@ -97,8 +97,8 @@ options:
   fence:
     type: str
     description:
-      - Kind of fence, which is one of the choices of O(stackguard.nova.evacuate_host#role:main:evacuate_fence).
-        Required with O(action=apply) and O(action=resume).
+      - Fencing method, with the same choices as O(stackguard.nova.evacuate_host#role:main:evacuate_fence). Required
+        with O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
     description: With O(fence=command), the command that succeeds only if the host is off. The proof that the host is
@@ -122,8 +122,8 @@ options:
   also_blocklist:
     type: bool
     default: false
-    description: Whether to put the host's addresses on the OSD blocklist, in addition to the fence of O(fence). If the
-      run cannot add the blocklist entries, the run continues with a warning.
+    description: Whether to put the host's addresses on the OSD blocklist, in addition to the fencing method in
+      O(fence). If the run cannot add the blocklist entries, the run continues with a warning.
   remove_chassis:
     type: bool
     default: false
@@ -157,8 +157,8 @@ options:
     description:
       - Addresses of Ceph's managers and MDS daemons. Set O(ceph_infrastructure) if the Ceph user has no permission to
         read the addresses of managers and MDS daemons. The run never puts the addresses of managers and MDS daemons on
-        the blocklist. The run needs O(ceph_infrastructure) only if the run puts an address on the blocklist, and
-        neither Nova's record of the host nor the collected facts of the host contain this address.
+        the blocklist. The run needs O(ceph_infrastructure) only if the run must blocklist an address that neither
+        Nova's record of the host nor the collected facts of the host contain.
   never_blocklist:
     type: list
     elements: str
@@ -195,7 +195,7 @@ options:
   guest_overhead_mb:
     type: int
     default: 128
-    description: Memory that each QEMU needs in addition to the memory of its guest, in MiB.
+    description: Memory that each QEMU process needs in addition to the memory of the guest, in MiB.
   overcommit:
     type: float
     default: 1.0
@@ -273,7 +273,8 @@ needs:
   elements: dict
   contains:
     kind:
-      description: What the playbook must provide, such as V(read_hosts). The other keys of the entry depend on C(kind).
+      description: Kind of fact or action that the playbook must provide, such as V(read_hosts). The other keys of the
+        entry depend on C(kind).
       type: str
     hosts:
       description: With C(kind=read_hosts), inventory names of the hosts to read. V(null) means all hosts.
@@ -357,8 +358,8 @@ report_file:
   type: str
   sample: /home/operator/stackguard-reports/report.json
 placements:
-  description: Destination of each server with the reason, by uuid. For a server without a destination, the reasons why
-    no host can be the destination.
+  description: Destination of each server, and why the module chose this destination, by the uuid of the server. For a
+    server without a destination, the reasons why no host can be the destination.
   returned: when the run has ended, without O(report_dir)
   type: dict
   sample:

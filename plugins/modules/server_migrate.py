@@ -104,7 +104,8 @@ options:
     default: 2
     description:
       - Maximum number of servers that move away from one host at the same time. Nova itself runs at most
-        C(max_concurrent_live_migrations) live migrations from a host at a time, 1 by default, and queues the others.
+        C(max_concurrent_live_migrations) live migrations from a host at a time, 1 by default, and queues further live
+        migrations.
   max_parallel_per_destination:
     type: int
     default: 2
@@ -116,7 +117,7 @@ options:
   guest_overhead_mb:
     type: int
     default: 128
-    description: Memory that each QEMU needs in addition to the memory of its guest, in MiB.
+    description: Memory that each QEMU process needs in addition to the memory of the guest, in MiB.
   overcommit:
     type: float
     default: 1.0
@@ -160,8 +161,8 @@ options:
     default: ""
     choices: ["", drain, migrate]
     description:
-      - Prefix that messages put before the names of the playbook's variables. By default, messages contain the names of
-        the module's options.
+      - Prefix of the playbook's variables. Messages of the module contain the names of these variables, such as
+        C(drain_partial) with V(drain). By default, messages contain the names of the module's options.
   server_timeout:
     type: int
     default: 3600
@@ -174,8 +175,9 @@ options:
       O(nova_api_db_url) is not set.
   report_dir:
     type: path
-    description: Directory on the Ansible controller for the report. With O(prefix) the module writes C(report.html)
-      into O(report_dir). In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
+    description: Directory on the Ansible controller for the report. If you set O(prefix), the module writes
+      C(report.html) into O(report_dir). In check mode the module also writes C(plan.json), which contains the
+      C(plan_sha256).
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.server_evacuate

@@ -85,8 +85,8 @@ options:
   server_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait until the resize ends. When the module confirms or reverts the resize, it
-      again waits up to O(server_timeout) seconds.
+    description: Number of seconds to wait until the resize ends. When the module then confirms or reverts the resize,
+      it waits again, for at most O(server_timeout) seconds.
   nova_api_db_url:
     type: str
     description:
@@ -117,7 +117,7 @@ EXAMPLES = r"""
     server: web1
   delegate_to: localhost
 
-- name: Resize a server and leave the confirmation to its owner
+- name: Resize a server and let the server's owner confirm the resize
   stackguard.nova.server_resize:
     cloud: production
     server: web1

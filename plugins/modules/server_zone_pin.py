@@ -17,7 +17,8 @@ description:
     O(nova_api_db_url) is set.
   - If one server cannot be pinned and O(partial) is V(false), the module changes nothing.
   - In the database, the module changes only the zone in the stored request spec. The module does not change a row that
-    has changed since the module read it. The module writes only while no task of the server is in progress.
+    has changed since the module read it. The module changes the request spec of a server only while no task of the
+    server is in progress.
   - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -57,8 +58,8 @@ options:
     type: list
     elements: str
     default: []
-    description: Compute hosts whose servers the module pins, by their names in Nova. With O(servers), the module pins
-      only the servers of O(servers) that are on one of the O(hosts).
+    description: Compute hosts whose servers the module pins, by their names in Nova. If you set both O(servers) and
+      O(hosts), the module pins only those servers in O(servers) that are on a host in O(hosts).
   all_servers:
     type: bool
     default: false
@@ -78,8 +79,8 @@ options:
     type: list
     elements: dict
     description:
-      - The changes to undo, in the form of RV(changes) of an earlier run. The module undoes the changes of the earlier
-        run, except pins that another process has changed again.
+      - Changes that the module undoes. Set O(restore) to RV(changes) of an earlier run. The module undoes the changes
+        of the earlier run, except pins that another process has changed again.
   partial:
     type: bool
     default: false

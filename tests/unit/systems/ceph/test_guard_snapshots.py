@@ -605,7 +605,7 @@ def test_the_module_guards_by_name_and_id_and_removes_wherever_they_are(there):
     done = run(rbd_guard.main, {**WHERE, "operation_id": "op1", "images": images, "fsid": "c1"})
     assert (done["changed"], done["fsid"], done["pool"]) == (True, "c1", "vms")
     assert [(entry["image"], entry["guarded"]) for entry in done["images"]] == [(f"{ONE}_disk", True)]
-    assert "the module needs the disks to guard" in run(rbd_guard.main, {**WHERE, "operation_id": "op1"})["msg"]
+    assert "the module knows which disks to guard" in run(rbd_guard.main, {**WHERE, "operation_id": "op1"})["msg"]
     wrong = run(rbd_guard.main, {**WHERE, "operation_id": "op1", "images": {f"{ONE}_disk": "another"}})
     assert "the pool is not as expected" in wrong["msg"]
     swept = run(rbd_guard.main, {**WHERE, "operation_id": "op1", "state": "absent"})
