@@ -93,7 +93,8 @@ results:
       elements: dict
   sample: [{ok: true, journals: []}]
 changed_meanwhile:
-  description: Whether the failed request found values that differ from the plan, and changed nothing.
+  description: Whether the request failed because values on the host differ from the plan. The failed request then
+    changed nothing.
   returned: failure
   type: bool
   sample: false

@@ -18,7 +18,7 @@ description:
     C(compute_nodes) contains the host name of nova-compute and the host name of libvirt. The task also fails if another
     host has the uuid of the compute node.
   - The module never overwrites an existing file. The module leaves a file with the correct uuid unchanged. If a file
-    has another uuid, the task fails and reports both uuids.
+    has another uuid, the task fails, and reports the uuid in the file and the correct uuid.
   - If the host has neither a C(compute_id) file nor records in the databases, let nova-compute create the file.
 author:
   - stackguard.nova contributors (@stackguard)

@@ -49,7 +49,7 @@ options:
     default: apply
     choices: [apply, resume, status, rollback]
     description:
-      - V(apply) repairs links, or resumes the same repair after an interruption.
+      - V(apply) repairs links, or resumes an interrupted repair.
       - V(resume) resumes the open repair or the open rollback. V(resume) fails if neither a repair nor a rollback is
         open.
       - V(status) reports the open repair, changes nothing and reads no database.
@@ -211,7 +211,7 @@ remaining:
       description: Number of wrong links whose codes are not in O(codes).
       type: int
     accepted:
-      description: Number of wrong links that are overridden in O(overrides), with any code.
+      description: Number of wrong links, with any code, whose findings you override in O(overrides).
       type: int
     in_flight:
       description: Number of links that the module could not check, because a task or a migration of the instance is in

@@ -42,9 +42,9 @@ options:
     elements: str
     default: []
     description:
-      - Operations that you plan to run, by the names of their playbooks. With an empty list, the module checks all
-        playbooks of this collection except C(doctor), C(explain) and C(findings). The module checks only the database
-        privileges and the Ceph permissions that the operations in O(operations) need.
+      - Names of the playbooks that you plan to run. With an empty list, the module checks all playbooks of this
+        collection except C(doctor), C(explain) and C(findings). The module checks only the database privileges and the
+        Ceph permissions that the operations in O(operations) need.
   accept_unchecked:
     type: list
     elements: str
@@ -90,7 +90,7 @@ EXAMPLES = r"""
     sources: [api]
     report_dir: stackguard-reports
 
-- name: Check whether everything is ready for a rename, without a check of Ceph caps
+- name: Check whether everything is ready for a rename, even if the Ceph caps cannot be checked
   stackguard.nova.doctor:
     cloud: production
     operations: [rename_host]

@@ -91,7 +91,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 state:
-  description: The facts of the host. A fact that could not be read is V(null), with its reason under C(unread).
+  description: The facts of the host. If a fact could not be read, the value is V(null), and C(unread) contains the
+    reason.
   returned: when O(evidence_dir) is not given
   type: dict
   sample: {inventory_name: compute1, python: 3.11.2, own_uid: 0, images_type: rbd, unread: []}

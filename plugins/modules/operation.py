@@ -13,7 +13,7 @@ description:
   - Internal, no stability promise. The roles of this collection call this module.
   - Begins, resumes, undoes or reports an operation. The module makes the whole plan of the operation before the first
     step.
-  - The roles document the options of their operations as variables.
+  - The documentation of each role describes the options of the role's operation, as variables of the role.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run. The journal is on
     the host that the task runs on (or is delegated to). The host with the journal receives no credentials.
   - Runs on the Ansible controller.

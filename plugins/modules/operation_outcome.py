@@ -37,7 +37,7 @@ options:
   result:
     type: dict
     default: {}
-    description: Result that the task of the operation registered. O(result) is empty if Ansible did not execute the
+    description: Registered result of the task that ran the operation. O(result) is empty if Ansible did not execute the
       task of the operation.
   others:
     type: list

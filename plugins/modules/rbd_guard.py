@@ -28,7 +28,7 @@ attributes:
     description: Returns the images whose snapshot the module would create or remove.
   diff_mode:
     support: none
-    description: The module shows no content of a snapshot.
+    description: The module does not show the content of snapshots.
   idempotent:
     support: full
     description: The module does not create an existing snapshot again.
@@ -59,7 +59,7 @@ options:
     type: dict
     default: {}
     description:
-      - Images by name, each with its id in Ceph, in addition to the images of O(servers).
+      - Names of further images, each with the id of the image in Ceph, in addition to the images of O(servers).
       - With O(state=present) each image must exist and have the given id. With O(state=absent) the module returns a
         missing image in RV(gone), and an image with another id in RV(replaced).
   fsid:
@@ -97,12 +97,12 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Guard the disks of two servers
+- name: Protect the disks of two servers from deletion
   stackguard.nova.rbd_guard:
     operation_id: 5f0a6f0f7a11
     servers: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, 8961cf04-0ee7-44b1-9ed3-a4b18e535683]
 
-- name: Guard the named images in the expected Ceph cluster
+- name: Protect the named images in the expected Ceph cluster from deletion
   stackguard.nova.rbd_guard:
     operation_id: 5f0a6f0f7a11
     fsid: da0d2b0c-0824-5eed-b650-1f58a483491c

@@ -175,13 +175,14 @@ options:
     type: raw
     description:
       - Names or uuids of the servers to evacuate, or a JMESPath filter such as C([?metadata.tier=='gold']). By default
-        the module evacuates all servers of the host. If an operation is open, the module fails if O(servers) differs
+        the module evacuates all servers of the host. While an operation is open, the module fails if O(servers) differs
         from the selection of the open operation.
   order:
     type: str
     description:
-      - JMESPath sort key, such as C(metadata.priority), for the order in which servers get a destination. Servers for
-        which the sort key has no value come last, ordered by size with the largest server first.
+      - JMESPath expression that returns the sort key of a server, such as C(metadata.priority). The run chooses
+        destinations for the servers in the order of the sort key. Servers without a sort key come last, ordered by size
+        with the largest server first.
   max_parallel:
     type: int
     default: 8
@@ -228,9 +229,9 @@ options:
     choices: [task, paused, suspended, rescued]
     description:
       - Server states that the run resets after it has proven that the host is dead. Nova refuses to evacuate a paused,
-        suspended or rescued server. Without V(task), the run refuses to evacuate a server that has a task in progress.
-        V(task) means that the server has a task that the dead host did not finish. The report shows what each server
-        loses when the run resets the server's state (SG519).
+        suspended or rescued server. If you do not list V(task), the run refuses to evacuate a server that has a task in
+        progress. V(task) means that the server has a task that the dead host did not finish. The report shows what each
+        server loses when the run resets the server's state (SG519).
   max_rounds:
     type: int
     default: 200

@@ -11,20 +11,20 @@ short_description: Move servers to other hosts of their availability zone, or em
 version_added: 0.1.0
 description:
   - Moves the selected servers, or all servers of a host. The module live-migrates running servers and cold-migrates
-    other servers. Each server stays in the zone of its host.
-  - The module chooses each destination by the memory that was measured on the hosts. The request to Nova contains the
-    destination, and the scheduler checks the destination. The module never bypasses the checks of Nova's scheduler. A
-    host that the run could not read cannot be a destination.
+    other servers. Each server stays in the availability zone of its current host.
+  - The module chooses each destination based on the free memory that was measured on the hosts. The request to Nova
+    contains the destination, and the scheduler checks the destination. The module never bypasses the checks of Nova's
+    scheduler. A host that the run could not read cannot be a destination.
   - After each move the module verifies the zone of the server, and then confirms a cold migration. If the server is in
     another zone, the module reverts the migration, or reports the server if a revert is not possible.
-  - If the module refuses to start, it reports every reason at once and changes nothing. If the move of a server fails,
-    the module tries other hosts. The run fails if a server does not arrive.
+  - If the module refuses to start, it reports every reason at once and changes nothing. If a server cannot move to a
+    host, the module tries other hosts. The run fails if a server does not arrive.
   - With O(drain_host) the module disables the host in Nova, with the operation's id as the disabled reason. With
     O(enable_after=false), the host stays disabled.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to close an unfinished run. The
     journal is on the host that the task runs on (or is delegated to). The host with the journal receives no
-    credentials. Only one move can be open at a time, because the plans of two moves would count the same free memory
-    twice.
+    credentials. Only one operation that moves servers can be open at a time, because the plans of two such operations
+    would count the same free memory twice.
   - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -56,8 +56,8 @@ options:
       - V(apply) moves the servers, or resumes an unfinished run. V(resume) resumes an unfinished run, and never begins
         a new run. Without O(servers), V(resume) uses the servers of the open operation. V(status) reports the open
         operation and the current hosts of its servers, and changes nothing.
-      - V(rollback) closes an unfinished run, ends its unfinished moves, and restores the status that a drained host had
-        before the run. Servers that have already moved stay on their new hosts.
+      - V(rollback) closes an unfinished run, ends the unfinished moves of the run, and restores the status that a
+        drained host had before the run. Servers that have already moved stay on their new hosts.
   servers:
     type: raw
     description:

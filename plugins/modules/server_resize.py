@@ -11,7 +11,7 @@ short_description: Resize a server within its availability zone
 version_added: 0.1.0
 description:
   - Nova schedules a resized server like a new server. A server without an availability zone pin can move to a zone that
-    differs from the zone of its volumes. This module keeps the server in the zone of its host.
+    differs from the zone of its volumes. This module keeps the server in the availability zone of its current host.
   - O(strategy=auto) does not change the availability zone pin of a server that is already pinned to its zone. If a
     server is not pinned to its zone, O(strategy=auto) pins the server through the API (microversion 2.104, release 34),
     or in the API database if O(nova_api_db_url) is set. After the resize the module restores the earlier availability

@@ -254,7 +254,7 @@ def the_host_returns(lab, playbooks, uuid):
 TASKS = (
     # Nothing is open yet.
     (OPERATION, 3),
-    ("Put the host on the OSD blocklist of each Ceph cluster, or only read the blocklist", 1),
+    ("Put the host's addresses on the OSD blocklist of each Ceph cluster, or only read the blocklist", 1),
     # Fenced, and not noted; held down.
     (OPERATION, 4),
     (OPERATION, 5),
