@@ -88,7 +88,8 @@ results:
       description: Whether the request was executed.
       type: bool
     journals:
-      description: With C(journal_list), the journals on this host, each with C(kind), C(operation_id) and C(state).
+      description: The journals on the host, for a request with C(op=journal_list). Each journal has C(kind),
+        C(operation_id) and C(state).
       type: list
       elements: dict
   sample: [{ok: true, journals: []}]

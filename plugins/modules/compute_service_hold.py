@@ -145,7 +145,9 @@ def work(cloud: t.Any, params: t.Mapping[str, t.Any], check: bool) -> t.Dict[str
     found = service.disabled_reason or ""
     before, after = shown(service), wanted(params)
     if before != after and found.startswith(OURS) and found not in (params["reason"], *params["ended_reasons"]):
-        raise ApiError(f"SG707 lock-held: another operation holds {params['host']}: {found}")
+        raise ApiError(
+            f"SG707 lock-held: another operation has disabled the compute service of {params['host']}: {found}"
+        )
     if before != after and params["state"] == "released" and found != params["reason"]:
         raise ApiError(
             f"the compute service of {params['host']} has the disabled reason {found or '(none)'}, expected "

@@ -72,7 +72,7 @@ options:
     description:
       - Addresses of the managers and MDS daemons of the Ceph cluster. Set O(infrastructure) if the Ceph user has no
         permission to read the addresses of managers and MDS daemons. The module never adds the addresses in
-        O(infrastructure) to the blocklist. With O(infrastructure) you confirm that the Ceph cluster has no other
+        O(infrastructure) to the blocklist. If you set O(infrastructure), you confirm that the Ceph cluster has no other
         managers and MDS daemons.
   never:
     type: list
@@ -284,7 +284,7 @@ def main() -> None:
     except (HostError, OSError) as error:
         module.fail_json(msg=str(error))
     for entry in done.covered:
-        module.warn(f"the OSD blocklist still covers {entry.address} with the range {entry.entry}")
+        module.warn(f"the OSD blocklist still contains the range {entry.entry}, which covers {entry.address}")
     module.exit_json(
         changed=bool(done.changed),
         changed_entries=done.changed,

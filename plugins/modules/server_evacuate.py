@@ -15,8 +15,8 @@ description:
     until the module needs new facts or an action. After each call, RV(needs) lists the facts that only a playbook can
     collect, and the actions that only a playbook can execute. The role P(stackguard.nova.evacuate_host#role) collects
     the requested facts, executes the requested actions, and calls the module again until RV(needs) is empty.
-  - The operation keeps its journal in O(state_dir) on the host that the task runs on, and calls the APIs from the
-    Ansible controller.
+  - The module keeps the journal of the operation in O(state_dir) on the host that the task runs on, and calls the APIs
+    from the Ansible controller.
   - The module evacuates a server only if valid proof shows that the host is fenced, and if each image of the server has
     a guard snapshot. The module does not evacuate a server while another client has an image of the server open. The
     evacuation request contains the destination, and never uses C(force), so the scheduler checks the destination. The
@@ -80,7 +80,7 @@ options:
   evidence_dir:
     type: path
     required: true
-    description: Directory with the facts of the hosts for this run.
+    description: Directory with the facts that the playbook collected from the hosts for this run.
   report_dir:
     type: path
     description: Directory for C(report.json), C(report.html) and C(placements.json). In check mode the module also

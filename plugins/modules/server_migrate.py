@@ -19,8 +19,8 @@ description:
     another zone, the module reverts the migration, or reports the server if a revert is not possible.
   - If the module refuses to start, it reports every reason at once and changes nothing. If a server cannot move to a
     host, the module tries other hosts. The run fails if a server does not arrive.
-  - With O(drain_host) the module disables the host in Nova, with the operation's id as the disabled reason. With
-    O(enable_after=false), the host stays disabled.
+  - If you set O(drain_host), the module disables the compute service of the host. The disabled reason contains the id
+    of the operation. With O(enable_after=false), the host stays disabled.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to close an unfinished run. The
     journal is on the host that the task runs on (or is delegated to). The host with the journal receives no
     credentials. Only one operation that moves servers can be open at a time, because the plans of two such operations
@@ -148,7 +148,7 @@ options:
         connections to test with C(probe_tcp) of M(stackguard.nova.compute_host_step), by inventory host. After the
         tests, set O(probes) to the results of the tests, and repeat the task. With O(probe=false) the module first
         moves one server to each destination, and moves further servers to a destination only after the first server has
-        arrived there.
+        arrived at this destination.
   probes:
     type: list
     elements: dict

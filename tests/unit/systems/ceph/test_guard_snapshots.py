@@ -597,7 +597,7 @@ def test_the_module_warns_of_a_range_that_still_shuts_the_host_out(there, monkey
     answer = run(rbd_blocklist.main, {**WHERE, "addresses": ["192.0.2.11"], "state": "absent"})
     assert (answer["changed"], answer["listed"]) == (False, ["192.0.2.11"])
     assert [entry["entry"] for entry in answer["covered"]] == ["192.0.2.0:0/24"]
-    assert warned == ["the OSD blocklist still covers 192.0.2.11 with the range 192.0.2.0:0/24"]
+    assert warned == ["the OSD blocklist still contains the range 192.0.2.0:0/24, which covers 192.0.2.11"]
 
 
 def test_the_module_guards_by_name_and_id_and_removes_wherever_they_are(there):
