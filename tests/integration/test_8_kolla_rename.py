@@ -69,7 +69,7 @@ def test_without_a_command_that_recreates_the_rename_is_refused(lab, servers, bo
 def test_check_mode_shows_the_steps_of_the_containers_and_changes_nothing(lab, servers, books):
     before = everything(lab)
     result = books.rename(flags=("--check", "--diff"), timeout=PATIENCE).ok()
-    for text in ("verify that libvirt reports it", "with rename_recreate_command", "nova_libvirt.stackguard"):
+    for text in ("verify that libvirt reports the new name", "with rename_recreate_command", "nova_libvirt.stackguard"):
         assert text in result.output, result.told()
     state.assert_same(before, everything(lab), "check mode changed something")
 

@@ -241,7 +241,7 @@ def test_rows_that_others_write_all_the_time_end_the_run_with_nothing_changed(un
         "batch_write",
         lambda: unlinked.update("cell", "compute_nodes", 1, updated_at=f"2026-11-21 06:01:{next(seconds)}"),
     )
-    with pytest.raises(Conflict, match="other writers keep changing"):
+    with pytest.raises(Conflict, match="other processes keep changing"):
         repair_links.apply(run(unlinked.options(), state), request("SG201"))
     assert service_ids(unlinked) == [None, None]
     state.between = None

@@ -1031,7 +1031,7 @@ class Evacuation:
         result = rounds.run(bundle, about, self._evacuator(), self._passes(bundle, about, known))
         self._note_round(result)
         if result.stopped:
-            raise Stopped(f"{self.host} shows signs of life, so the run evacuates no further server", result.checked)
+            raise Stopped(f"{self.host} shows signs of life, so the run evacuates no more servers", result.checked)
         done = self._finished_guards(result)
         if result.again and self.scratch.rounds < int(self.options["max_rounds"]):
             homes = self._homes(done)

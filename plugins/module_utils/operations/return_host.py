@@ -436,7 +436,7 @@ class HostReturn:
                 where = f"Ceph {entry.get('fsid')}, through {entry.get('reader')}"
                 raise Stopped(f"{where}: the blocklist entries were not removed: {task_results.why(result)}")
         if not answered:
-            raise Stopped("the blocklist entries were not removed, because the task did not run")
+            raise Stopped("the blocklist entries were not removed, because the task that removes them did not run")
         said = [f"{', '.join(entry['addresses'])} in Ceph {entry['fsid']}" for entry in answered]
         return self._done(plans.BLOCKLIST, "; ".join(said))
 
@@ -484,8 +484,8 @@ class HostReturn:
                 continue
             if step.name == plans.RELEASE and judged.decision.clearing.held_until_start is not None:
                 raise Stopped(
-                    "the run can no longer release the compute service, because nova-compute must start first, and "
-                    "complete the records of another evacuation. End this operation with "
+                    "the run can no longer release the compute service. nova-compute must first start and complete the "
+                    "records of another evacuation. End this operation with "
                     f"{self.run.variable('action')}={lifecycle.ABORT}"
                 )
             self.book.mark(step.name, journals.DONE, "nothing was left to do in this step")

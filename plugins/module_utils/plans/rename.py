@@ -88,7 +88,7 @@ class PlanContext:
     def __init__(self, bundle: Bundle, request: RenameRequest) -> None:
         self.request = request
         self.host = needed(bundle.hosts.get(request.inventory_name), f"facts of host {request.inventory_name}")
-        own = needed(naming.conf_host(self.host), "nova.conf (the host's own name)")
+        own = needed(naming.conf_host(self.host), "nova.conf (the host name that nova-compute uses)")
         if own != request.rename_from:
             raise PlanError(f"nova-compute on this host uses the name {own}, not {request.rename_from}")
         self.databases: DatabaseFacts = needed(bundle.databases, "the databases")
@@ -487,8 +487,8 @@ def _agents_can_follow(context: PlanContext) -> None:
     if signs and context.before.host != context.after.host:
         raise PlanError(
             f"the ports of {context.before.host} belong to OVN ({', '.join(signs)}), but neutron shows no OVN agent "
-            "with this name. An override of SG317 does not help, because the name of the host would change before its "
-            "ports"
+            "with this name. An override of SG317 does not help, because the run would change the name of the host "
+            "before the name in the ports"
         )
     if not context.request.has_neutron_db or context.before.host == context.after.host or not agents:
         return
@@ -749,8 +749,8 @@ def _notes(context: PlanContext) -> t.List[str]:
         )
     if context.after.os is None:
         notes.append(
-            f"The host's own name ({context.host.kernel_hostname}) differs from the name in Nova. The run does not "
-            "change the host's own name."
+            f"The host name in the operating system ({context.host.kernel_hostname}) differs from the name in Nova. The "
+            "run does not change the host name in the operating system."
         )
     return notes
 

@@ -107,8 +107,8 @@ class _Renaming:
         }
         if controller and not hostname_keys(self.host.ovs_external_ids or {}):
             raise PlanError(
-                "set external_ids:hostname in Open vSwitch to the host's name: without it, ovn-controller uses the old "
-                "name of its container"
+                "set external_ids:hostname in Open vSwitch to the host's name: otherwise, ovn-controller uses the host "
+                "name of its container, which is the old name"
             )
 
     def _items(self, found: t.Sequence[NamedContainer]) -> t.List[t.Dict[str, str]]:
@@ -167,7 +167,7 @@ class _Renaming:
         return [
             Step(
                 "libvirt_name",
-                "set the new name in the libvirt container, and verify that libvirt reports it",
+                "set the new name in the libvirt container, and verify that libvirt reports the new name",
                 HOST,
                 "libvirt_name",
                 {**self._uts(entry), "libvirt": self._libvirt()},

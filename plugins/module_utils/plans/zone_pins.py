@@ -114,8 +114,8 @@ def _wanted(
     evidence = {"pinned to": before, "host": server.host, "zone of its host": zone}
     if zone is None:
         remedy = (
-            "Put the server's host into exactly one zone, and make sure that the run can read the aggregates: the run "
-            "pins a server to the one zone of its host."
+            "Put the server's host into exactly one zone, and make sure that the run can read the aggregates. The run "
+            "pins a server to the zone of the server's host."
         )
         return finding("SG709", subject, evidence, remedy)
     if zone not in zones.carried(known):
@@ -142,7 +142,10 @@ def _method(
             f"{resize.PIN_API}"
         )
     elif after is not None and (before is not None or after != zones.zone_of(facts, server.host)):
-        api = f"the API pins only an unpinned server, and only to its current zone; this server is pinned to {before}"
+        api = (
+            "the API can pin a server only if the server has no pin, and only to the current zone of the server; this "
+            f"server is pinned to {before}"
+        )
     problems = {"pin_api": api, "pin_db": None if request.has_database else "nova_api_db_url is not set"}
     for method in ("pin_api", "pin_db") if request.strategy == "auto" else (request.strategy,):
         if problems[method] is None:

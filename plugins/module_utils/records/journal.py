@@ -280,7 +280,7 @@ def run_text(run: t.Mapping[str, t.Any]) -> str:
 def taken_over_text(journal: t.Mapping[str, t.Any]) -> str:
     """Return why the run of an operation ends that another run has taken up."""
     who, operation = run_text(journal.get("run") or {}), journal["operation_id"]
-    return f"SG707 lock-held: {who} took operation {operation} over: this run ends"
+    return f"SG707 lock-held: {who} has taken over operation {operation}, so this run ends"
 
 
 def _run_lock(directory: str, kind: str) -> str:

@@ -318,7 +318,7 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
     named = ", ".join(f"{host.name} (no room for {amount(host.no_room_mib)})" for host in short[:NAMED])
     more = f", and {count(len(short) - NAMED, 'more host')}" if len(short) > NAMED else ""
     if not judged:
-        return f"{zone.name}: the capacity is not known, because none of its hosts was read"
+        return f"{zone.name}: the capacity is not known, because no host of the zone was read"
     if not short:
         words = f"If any one host of {zone.name} is lost, the other hosts have room for its guests"
     elif len(short) == judged:
@@ -327,8 +327,8 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
         )
     else:
         words = (
-            f"If any one host of {zone.name} is lost, the other hosts have room for its guests, unless the lost host "
-            f"is one of these: {named}{more}"
+            f"If any one host of {zone.name} is lost, the other hosts have room for its guests. This does not apply "
+            f"to these hosts: {named}{more}"
         )
     return (
         f"{words}. The run did not read {count(len(unread), 'host')}, so the effect of a loss of "
@@ -404,8 +404,8 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
     (
         r"link|cell|database|migrations|instances|mapping",
         (
-            "Read the databases: set nova_api_db_url, give the grants of docs/database-grants.md, and add databases to "
-            "audit_sources."
+            "Read the databases: set nova_api_db_url, grant the privileges in docs/database-grants.md, and add "
+            "databases to audit_sources."
         ),
     ),
     (

@@ -355,8 +355,8 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
         "operation lock",
         ("The compute service has the status and the disabled reason that this operation sets."),
     ),
-    "lock_guests": ("guests locked", "Nova refuses the owners' requests while the host is renamed."),
-    "settle": ("no task in flight", "No guest of the host had a task in progress when the run continued."),
+    "lock_guests": ("guests locked", "Nova refuses requests of the guests' owners while the run renames the host."),
+    "settle": ("no task in flight", "The run waited until no guest of the host had a task in progress."),
     "drain_queues": ("no request waiting", "RabbitMQ had no request for the old name."),
     "stop_units": ("service stopped", "The run verified that the units are stopped and masked."),
     "cell_rows": (
@@ -375,7 +375,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "ovn_ports_by_host": ("OVN ports", "No port of the host has the old name."),
     "ovn_verified": (
         "OVN",
-        "The chassis is the same, its ports are bound as before, and ovn-controller is applying changes.",
+        "The chassis and the bindings of the ports are the same as before, and ovn-controller is applying changes.",
     ),
     "ovn_chassis": (
         "OVN chassis",
@@ -383,8 +383,11 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     ),
     "host_names": ("canonical name", "The host's names and files were read back, and libvirt reports the new name."),
     "guests": ("guests unharmed", "The QEMU process, uuid and definition of each guest match the plan."),
-    "compute_up": ("service up", "nova-compute started under the new name, with the same node and ids."),
-    "agents_alive": ("network agents", "Neutron reports the agents alive under the new name."),
+    "compute_up": (
+        "service up",
+        "nova-compute started under the new name, with the same compute node and the same ids.",
+    ),
+    "agents_alive": ("network agents", "Neutron reports that the agents with the new name are alive."),
     "no_evacuation": ("no evacuation", "No guest of the host was evacuated during the operation."),
     "lost_requests": (
         "no request lost",

@@ -145,7 +145,9 @@ class RemoveSecond:
                 row_sets.instances_of_node(url, node["id"] if params["by_id"] else None, params["name"]) if node else 0
             )
             if used:
-                raise StepError(f"compute service {service['uuid']} is not deleted: its node has {used} instances")
+                raise StepError(
+                    f"compute service {service['uuid']} is not deleted: its compute node has {used} instances"
+                )
             self.systems.still_ours()
             compute_services.delete_service(self.systems.cloud, service["uuid"])
         return Done(f"compute service {service['uuid']} deleted")

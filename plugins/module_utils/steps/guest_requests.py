@@ -83,7 +83,10 @@ class LockGuests:
             return None
         found = Checked(tuple(lost_requests.bare_locks(bare)))
         self.systems.remark(findings_text(found))
-        return Done(f"{count(len(bare), 'guest')} locked without a reason", noted(found, self.systems.overrides))
+        return Done(
+            f"{count(len(bare), 'guest')} locked, but without a reason for the lock",
+            noted(found, self.systems.overrides),
+        )
 
 
 class Settle:
@@ -249,7 +252,7 @@ def unlock(systems: Systems, params: Params, uuids: t.Iterable[str], ours: t.Col
         left = mine()
     if left:
         raise StepError(
-            f"these servers are still locked for {reason}, although Nova accepted the unlock: {', '.join(left)}"
+            f"these servers are still locked with the reason {reason}, although Nova accepted the unlock: {', '.join(left)}"
         )
     return unlocked
 

@@ -238,8 +238,8 @@ def _holds(made: Repair, found: t.Optional[t.Sequence[t.Any]]) -> bool:
 def _interfered(made: t.Sequence[Repair]) -> Conflict:
     change = made[0].change
     return Conflict(
-        f"{change.database} {change.table}: other writers keep changing the rows of this batch. The run changed none "
-        "of these rows"
+        f"{change.database} {change.table}: other processes keep changing the rows of this batch. The run "
+        "changed none of these rows"
     )
 
 

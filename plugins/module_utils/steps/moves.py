@@ -380,15 +380,15 @@ class ZoneMover(Mover):
         if server["status"] == "ERROR":
             self.past.doubtful[guest.uuid] = target
         if open_before and target in self.past.closed:
-            self.systems.remark(f"the run moves no further server to {target}: {self.past.closed[target]}")
+            self.systems.remark(f"the run moves no more servers to {target}: {self.past.closed[target]}")
         self.keep(self.past)
 
     def _cannot(self, guest: MoveInTransit, status: str) -> bool:
         """One that its move left in ERROR is examined first."""
         if guest.uuid in self.past.doubtful:
             self.systems.remark(
-                f"{guest.name} is in ERROR. Before the run moves another server, it finds out where the QEMU of this "
-                "server runs"
+                f"{guest.name} is in ERROR. The run first finds out on which host the QEMU of {guest.name} runs, and "
+                "then moves other servers"
             )
             return True
         return super()._cannot(guest, status)
@@ -549,7 +549,7 @@ class MoveServers:
             if item.object.kind not in ("instance", "migration")
         ]
         if problems:
-            raise StepError(f"the run moves no further server:\n{findings_text(Checked(tuple(problems)))}")
+            raise StepError(f"the run moves no more servers:\n{findings_text(Checked(tuple(problems)))}")
         # What was examined here counts, not what the hosts alone say.
         kept = [
             item for item in decision.checked.findings if item.code != failed_move.CODE or item.object.id not in errors

@@ -320,7 +320,7 @@ class ReturnGuests:
             mover = _come_home(self.systems, params)
         except StepError as error:
             raise StepError(
-                f"{error}. The rename itself is complete. To finish the operation and leave these guests where they "
+                f"{error}. The host has its new name. To finish the operation and leave these guests where they "
                 "are now, run the same command with -e rename_drain_return=false"
             ) from error
         gone = f", {len(mover.gone)} deleted during the run" if mover.gone else ""
@@ -470,7 +470,7 @@ class HostEmpty:
 
         return Done(
             self.systems.wait(
-                lambda: f"the host to be empty, but these are still on the host: {', '.join(left[:5])}",
+                lambda: f"the host to be empty (still on the host: {', '.join(left[:5])})",
                 params["timeout"],
                 seen,
             )
@@ -637,7 +637,7 @@ class Register:
         except TimedOutError as error:
             raise DiscoveryError(
                 f"{error}. Run nova-manage cell_v2 discover_hosts on a controller node of the cloud, then run the same "
-                "command again. With rename_discover_command and rename_discover_host, the run maps the host itself"
+                "command again. If you set rename_discover_command and rename_discover_host, the run maps the host"
             ) from error
 
 

@@ -266,7 +266,9 @@ def test_a_host_whose_nova_conf_was_not_read_is_not_planned_for_whatever_was_ove
     passed = [{"code": item["code"], "object": item["object"]["id"], "reason": "a trial"} for item in found]
     answer = begin(cloud, overrides=passed)
     assert (answer["failed"], answer["state"], answer["report"]["verdict"]) == (True, "refused", "block")
-    assert answer["msg"] == "refused, nothing was changed: not read: nova.conf (the host's own name)", answer["msg"]
+    assert (
+        answer["msg"] == "refused, nothing was changed: not read: nova.conf (the host name that nova-compute uses)"
+    ), answer["msg"]
 
 
 # --- the approved plan ----------------------------------------------------------------------------------------

@@ -472,7 +472,7 @@ def test_a_second_run_while_the_first_goes_on_is_refused(life):
     life.run(pid=2, dies_at=4)
     done = life.end(pid=1)
     assert done["failed"]
-    assert f"took operation {life.open()['operation_id']} over: this run ends" in done["msg"]
+    assert f"has taken over operation {life.open()['operation_id']}, so this run ends" in done["msg"]
     assert life.open()["run"]["pid"] == 2
 
 

@@ -77,7 +77,7 @@ def test_a_run_whose_operation_another_has_taken_up_can_not_write(run_of):
         lambda: first.remember(sent=["a"]),
         lambda: first.close(journals.FINISHED, "ended"),
     ):
-        with pytest.raises(StackguardError, match=r"SG707 .* took operation 0123456789ab over"):
+        with pytest.raises(StackguardError, match=r"SG707 .* has taken over operation 0123456789ab"):
             write()
     assert only(second.run) == before
 
@@ -86,7 +86,7 @@ def test_of_two_runs_that_take_up_the_same_operation_one_has_it(run_of):
     first = opened(run_of(10**8))
     journal = dict(first.journal)
     Book.take_up(run_of(10**8 + 1), dict(journal), "resumed")
-    with pytest.raises(StackguardError, match=r"SG707 .* took operation 0123456789ab over"):
+    with pytest.raises(StackguardError, match=r"SG707 .* has taken over operation 0123456789ab"):
         Book.take_up(run_of(10**8 + 2), dict(journal), "resumed")
 
 
@@ -185,7 +185,7 @@ def test_files_beside_the_journal_are_written_by_the_run_that_has_the_operation(
         lambda: first.keep("guard", journals.DONE, {}),
         first.read_again,
     ):
-        with pytest.raises(StackguardError, match=r"SG707 .* took operation"):
+        with pytest.raises(StackguardError, match=r"SG707 .* has taken over operation"):
             write()
     assert second.call([{**batch, "op": "batch_read"}])[0]["rows"] == ["a"]
     second.close(journals.FINISHED, "ended")

@@ -183,7 +183,7 @@ def test_a_run_that_was_taken_over_writes_no_more(cloud, state):
         return real(*given)
 
     cloud.swap = swap
-    with pytest.raises(StackguardError, match=r"SG707 .* of there .* took operation op1 over"):
+    with pytest.raises(StackguardError, match=r"SG707 .* of there .* has taken over operation op1"):
         cloud.run(state)
     assert len(calls) == 5, "the second batch was not begun"
 

@@ -119,7 +119,9 @@ def test_after_another_run_took_over_no_request_of_the_first_is_executed(directo
         late = {"op": "journal_close", "journal": {**before, "run": one.run, "state": "finished"}}
     executed = []
     monkeypatch.setattr(one.host.runner, "_carry_out", lambda *_given: executed.append(late) or {})
-    with pytest.raises(runner.StepError, match=r"SG707 lock-held: a run of ann@elsewhere .* took operation op1 over"):
+    with pytest.raises(
+        runner.StepError, match=r"SG707 lock-held: a run of ann@elsewhere .* has taken over operation op1"
+    ):
         one.call([late])
     assert executed == []
     assert stored(directory) == before

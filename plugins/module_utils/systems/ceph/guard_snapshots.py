@@ -367,9 +367,7 @@ def block(
     mine = set(hosts_of(own)) if own else set()
     for host in hosts:
         if host in mine:
-            raise CephError(
-                f"{host} is an address of this host itself, so the run does not put this address on the blocklist"
-            )
+            raise CephError(f"{host} is an address of this host, so the run does not put this address on the blocklist")
     refused = set(hosts_of(never)) if never else set()
     for host in hosts:
         if host in refused:

@@ -258,8 +258,8 @@ def refuse_guests_inside(params: Params) -> None:
     doomed = guests_inside(params)
     if doomed:
         raise HostStepError(
-            f"these guests are in the control group of a container that the step stops, and would end with the "
-            f"container: {', '.join(doomed)} (SG127)"
+            f"the step would end these guests, because each guest is in the control group of a container that the step "
+            f"stops: {', '.join(doomed)} (SG127)"
         )
 
 

@@ -38,7 +38,7 @@ def enter(name: str, binds: Binds) -> None:
     for source, target in binds:
         _mount(libc, source, target, _BIND)
     if os.readlink(_OWN_NAMES) == before:
-        raise OSError(0, "the process has no UTS namespace of its own", _OWN_NAMES)
+        raise OSError(0, "the process still uses the UTS namespace of the host", _OWN_NAMES)
     socket.sethostname(name)
 
 

@@ -159,7 +159,7 @@ class _UnitAction:
 
     def _verify_started(self, params: Params) -> Result:
         if _commands(params):
-            return {"remark": "started by the operator's own command"}
+            return {"remark": "started with start_command"}
         states = [
             f"{name} {units.wait_started(name, START_TIMEOUT, self.systemctl, self.sleep)}"
             for name in _active_names(params)
@@ -491,7 +491,7 @@ class IdentityFile:
     def verify(self, params: Params) -> Result:
         """See them gone from where Nova looks."""
         if not self.is_done(params)["done"]:
-            raise HostStepError("a compute_id file exists in a place where nova-compute reads it")
+            raise HostStepError("a compute_id file still exists in a directory that nova-compute reads")
         return {"remark": f"renamed to {', '.join(str(file['kept_as']) for file in params['files'])}"}
 
     def undo(self, params: Params) -> Result:

@@ -99,7 +99,9 @@ def _passed(passed: t.Iterable[t.Any], names: t.Container[str]) -> Variables:
     if not wanted:
         return {}
     if not os.access("/proc/1/environ", os.R_OK):
-        raise ReadError(f"PassEnvironment={' '.join(wanted)}: the run cannot read the environment of systemd itself")
+        raise ReadError(
+            f"PassEnvironment={' '.join(wanted)}: the run cannot read the environment of the systemd process"
+        )
     return processes.environment(1, wanted)
 
 

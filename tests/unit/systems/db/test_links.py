@@ -88,7 +88,7 @@ def test_only_what_was_journaled_is_committed(monkeypatch):
 
 def test_rows_that_others_write_all_the_time_are_given_up(monkeypatch):
     there = Database(monkeypatch, stamps=range(100))
-    with pytest.raises(Conflict, match="other writers keep changing"):
+    with pytest.raises(Conflict, match="other processes keep changing"):
         link_rows.apply_batch("url", [MADE], there.journal)
     assert "update" not in there.events
     assert there.events.count("begin transaction") == link_rows.TRIES

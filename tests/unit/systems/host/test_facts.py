@@ -390,7 +390,7 @@ def test_what_systemd_itself_has_is_passed_on_where_the_unit_says_so(monkeypatch
     assert started_with(Systemd(passed=["LANG", HOST])) == {HOST: "of 1"}
     assert started_with(Systemd(passed=["LANG"])) == {}
     monkeypatch.setattr(unit_environment.os, "access", lambda *_args: False)
-    with pytest.raises(units.HostError, match="cannot read the environment of systemd itself"):
+    with pytest.raises(units.HostError, match="cannot read the environment of the systemd process"):
         started_with(Systemd(passed=[HOST]))
 
 
