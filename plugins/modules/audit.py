@@ -12,7 +12,7 @@ version_added: 0.1.0
 description:
   - Runs all checks of this collection that apply to a whole cloud. The module checks saved evidence, or the evidence
     that M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote.
-    Apart from the evidence, the module reads only the directories of O(history_dir) and O(definitions_dir).
+    Apart from the evidence, the module reads only O(history_dir) and O(definitions_dir).
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
     C(changes.json) and C(evidence.json). The same evidence always gives identical files. Only the comparison with
     earlier audits also depends on the reports in O(history_dir).
@@ -62,18 +62,18 @@ options:
     type: dict
     description:
       - The journals in the journal directory, as the lists C(open) and C(closed). The module copies the operations from
-        the journals into the evidence. Without O(journals) the module treats the journals as not read. The checks that
-        need the journals are then undecided.
+        the journals into the evidence. Without O(journals) the module treats the journals as not read, and
+        the checks that need the journals are undecided.
   report_dir:
     type: path
     required: true
-    description: Directory for the files of the report. The module creates the directory of O(report_dir), and only the
-      directory's owner can read it.
+    description: Directory for the files of the report. The module creates O(report_dir), and only the owner of
+      O(report_dir) can read the files.
   definitions_dir:
     type: path
     description:
-      - Directory with the most recently recorded definitions of the guests. The directory of O(definitions_dir) must
-        persist between runs. The module compares the current definitions with the most recently recorded definitions.
+      - Directory with the most recently recorded definitions of the guests. O(definitions_dir) must persist between
+        runs. The module compares the current definitions with the most recently recorded definitions.
         Outside check mode, after the comparison, the module records the current definitions. Without O(definitions_dir)
         the module neither compares nor records definitions.
   fail_on:
@@ -94,9 +94,8 @@ options:
   history_dir:
     type: path
     description:
-      - Directory of earlier reports. The directory of O(history_dir) must persist between runs. The default of
-        O(history_dir) is the directory C(history) in O(report_dir). In check mode the module adds no report to
-        O(history_dir).
+      - Directory of earlier reports. O(history_dir) must persist between runs. The default of O(history_dir) is
+        the directory C(history) in O(report_dir). In check mode the module adds no report to O(history_dir).
   cloud_name:
     type: str
     default: ""

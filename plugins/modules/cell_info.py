@@ -31,7 +31,7 @@ options:
     default: []
     description:
       - Names of the compute hosts to read. The module reads rows whose host or node has one of the names in O(hosts),
-        in any combination of upper and lower case. If the list is empty, the module reads all compute hosts.
+        in any combination of upper and lower case. If O(hosts) is empty, the module reads all compute hosts.
   instance_uuids:
     type: list
     elements: str
@@ -41,8 +41,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether to also read the instance of each domain and of each disk image in the facts of the hosts in
-        O(evidence_dir).
+      - Whether to also read the instances that belong to the domains and disk images of the hosts. The module finds
+        these domains and disk images in O(evidence_dir).
   probe_rename:
     type: bool
     default: false
@@ -78,7 +78,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Read one host, and test whether the database users have the privileges for its rename
+- name: Read one host, and test whether the database users have the privileges to rename the host
   stackguard.nova.cell_info:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     neutron_db_url: "{{ vault_neutron_db_url }}"

@@ -31,8 +31,9 @@ options:
     elements: str
     default: []
     description:
-      - Names of the compute hosts to read. With an empty list, the module reads all compute hosts. With an empty list,
-        the module does not read the allocations of resource providers, because each provider needs a separate request.
+      - Names of the compute hosts to read. If O(hosts) is empty, the module reads all compute hosts. If O(hosts) is
+        empty, the module does not read the allocations of resource providers, because each provider needs a separate
+        request.
   nodes:
     type: list
     elements: str
@@ -48,7 +49,7 @@ options:
     elements: str
     choices: [compute_max_microversion, placement_max_microversion, catalog, services, hypervisors, servers, aggregates,
       providers, migrations, agents, ports]
-    description: Parts to read. By default the module reads all parts.
+    description: Parts to read. By default the module reads all parts of the facts.
   evidence_dir:
     type: path
     description:

@@ -16,7 +16,7 @@ description:
   - The module reads every part of the facts separately. A part that could not be read is V(null), never an empty list.
     C(unread) contains the reason why the module could not read a part of the facts.
   - With O(evidence_dir) the module writes the facts into a file on the Ansible controller and returns only a digest.
-    The facts of many hosts then do not pass through Ansible variables.
+    With O(evidence_dir), the facts of many hosts do not pass through Ansible variables.
   - If a host does not answer, or the module fails on a host, the module also records the failure in O(evidence_dir).
     Ansible still reports the task as unreachable or failed.
   - Configuration files contain passwords. From configuration files, the module returns only the options and lines that
@@ -29,15 +29,15 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.action
 requirements:
   - Python 3.9 or newer on the compute host
-  - C(python3-libvirt) on the compute host; without it libvirt and its domains stay unread
+  - C(python3-libvirt) on the compute host, to read the facts of libvirt and of the domains
   - C(python3-rbd), or the commands C(rbd) and C(ceph), on the compute host or in the container of nova-compute, for
     O(rbd)
 options:
   evidence_dir:
     type: path
     description:
-      - Directory on the Ansible controller for C(hosts/NAME.json). The module creates the directory of O(evidence_dir),
-        and only the directory's owner can read it. Without O(evidence_dir), the module returns the facts under
+      - Directory on the Ansible controller for C(hosts/NAME.json). The module creates O(evidence_dir), and only the
+        owner of O(evidence_dir) can read the files. Without O(evidence_dir), the module returns the facts under
         RV(host).
   inventory_name:
     type: str
@@ -110,9 +110,9 @@ options:
     elements: str
     default: []
     description:
-      - Uuids of servers. The module reads the images of these servers, and the watchers and locks of the images. An
-        empty list means all images of the pool. If the list is empty and C(python3-rbd) is missing, the module does not
-        read watchers and locks.
+      - Uuids of the servers whose images the module reads, with the watchers and locks of the images. If
+        O(rbd_instances) is empty, the module reads all images of the pool. If O(rbd_instances) is empty and
+        C(python3-rbd) is missing, the module does not read watchers and locks.
   rbd_blocklist:
     type: bool
     default: false

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_host_rename
-short_description: Rename a compute host, under its running guests or after draining it
+short_description: Rename a compute host while its guests run, or after a drain
 version_added: 0.1.0
 description:
   - With O(strategy=in_place), the module changes names in the cell database, the API database, placement, neutron and
@@ -21,7 +21,7 @@ description:
     before the first step, and executes exactly this plan.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run.
   - On a compute host, only one run at a time can work on the rename, even if the runs use different inventories or
-    databases. A run fails with SG707 if another run owns the rename.
+    databases. A run fails with SG707 if another run is working on the rename.
   - Credentials stay on the Ansible controller. The compute host receives no credentials.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -72,8 +72,8 @@ options:
   adopt:
     type: str
     choices: [forward, back]
-    description: With O(action=adopt), V(forward) gives the host O(rename_to) in every place, and V(back) gives the host
-      O(rename_from) in every place.
+    description: With O(action=adopt), V(forward) writes O(rename_to) in every place, and V(back) writes O(rename_from)
+      in every place.
   evidence_dir:
     type: path
     description:
@@ -110,7 +110,7 @@ options:
       - With O(strategy=drain), whether to move the guests back at the end. Without O(drain_return) the guests do not
         move back.
       - With O(action=rollback), whether to move back the guests that have already left the host. If you resume an open
-        drain with V(false), the module ends the operation and leaves the guests on their current hosts.
+        drain with O(drain_return=false), the module ends the operation and leaves the guests on their current hosts.
   drain_parallel:
     type: int
     default: 1
@@ -131,7 +131,7 @@ options:
     type: str
     description:
       - Command that stops nova-compute. Set O(stop_command) if nova-compute is not a systemd unit of the host. The
-        module executes the command without a shell. If you set O(stop_command), you must also set O(start_command).
+        module executes O(stop_command) without a shell. If you set O(stop_command), you must also set O(start_command).
   start_command:
     type: str
     description: Command that starts nova-compute.
@@ -147,7 +147,7 @@ options:
       - Command that creates missing containers of the host, such as C(kolla-ansible deploy-containers --limit HOST).
         You must set O(recreate_command) if nova-compute, libvirt or a neutron agent runs in a container with its own
         host name.
-      - The module does not execute the command. When the containers must be created, the module fails with
+      - The module does not execute O(recreate_command). When the containers must be created, the module fails with
         RV(needs=recreate_containers). If containers are missing, the role P(stackguard.nova.rename_host#role) executes
         O(recreate_command), and resumes the operation.
   compute_units:
@@ -186,8 +186,8 @@ options:
     type: int
     default: 300
     description:
-      - Number of seconds to wait until no guest of the host has a task in progress. The module waits for the tasks of
-        guests before it stops nova-compute, and again after it has started nova-compute.
+      - Number of seconds to wait until no guest of the host has a task in progress. The module waits
+        before it stops nova-compute, and again after it has started nova-compute.
   lock_guests:
     type: bool
     default: true

@@ -18,9 +18,10 @@ description:
     only a playbook can collect, and the actions that only a playbook can execute. The role
     P(stackguard.nova.return_host#role) collects the requested facts, executes the requested actions, and calls the
     module again until RV(needs) is empty.
-  - The operation keeps its journal in O(state_dir) on the host that the task runs on, and reads the journals of
-    evacuations there. After each step the operation reads and checks everything again. The operation clears the
-    C(forced_down) flag of the compute service only if no evacuation of the host is open.
+  - The operation keeps its journal in O(state_dir) on the host that the task runs on. The operation also reads
+    the journals of evacuations in O(state_dir). After each step the operation reads
+    and checks everything again. The operation clears the C(forced_down) flag of the compute service only if no
+    evacuation of the host is open.
   - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -73,7 +74,7 @@ options:
     description: With O(phase=end), the reason why the run was interrupted.
   inventory_name:
     type: str
-    description: Inventory name of the host. Required with O(action=apply) and O(action=resume).
+    description: Inventory name of the host. You must set O(inventory_name) with O(action=apply) and O(action=resume).
   evidence_dir:
     type: path
     required: true

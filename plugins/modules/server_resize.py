@@ -61,7 +61,7 @@ options:
     description: Name or uuid of the server.
   flavor:
     type: str
-    description: Name or id of the new flavor. Required with O(action=apply).
+    description: Name or id of the new flavor. You must set O(flavor) with O(action=apply).
   strategy:
     type: str
     default: auto

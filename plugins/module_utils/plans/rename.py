@@ -749,8 +749,8 @@ def _notes(context: PlanContext) -> t.List[str]:
         )
     if context.after.os is None:
         notes.append(
-            f"The host name in the operating system ({context.host.kernel_hostname}) differs from the name in Nova. The "
-            "run does not change the host name in the operating system."
+            f"The host name in the operating system ({context.host.kernel_hostname}) differs from the name in Nova. "
+            "The run does not change the host name in the operating system."
         )
     return notes
 

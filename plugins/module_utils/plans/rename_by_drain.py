@@ -347,8 +347,8 @@ def _notes(drain: _Drain) -> t.List[str]:
         notes.append("The disks are local: Nova copies each disk over the network.")
     if base.after.os is None:
         notes.append(
-            f"The host name in the operating system ({base.host.kernel_hostname}) differs from the name in Nova. The run "
-            "does not change the host name in the operating system."
+            f"The host name in the operating system ({base.host.kernel_hostname}) differs from the name in Nova. "
+            "The run does not change the host name in the operating system."
         )
     if drain.has_ovn:
         notes += [ovn_drain.ROUTED] if ovn_drain.is_verifiable(base.databases.ovn) else [ovn_drain.NOT_VERIFIED]

@@ -385,7 +385,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "guests": ("guests unharmed", "The QEMU process, uuid and definition of each guest match the plan."),
     "compute_up": (
         "service up",
-        "nova-compute started under the new name, with the same compute node and the same ids.",
+        "nova-compute started under the new name, with the same compute node and ids.",
     ),
     "agents_alive": ("network agents", "Neutron reports that the agents with the new name are alive."),
     "no_evacuation": ("no evacuation", "No guest of the host was evacuated during the operation."),

@@ -252,7 +252,8 @@ def unlock(systems: Systems, params: Params, uuids: t.Iterable[str], ours: t.Col
         left = mine()
     if left:
         raise StepError(
-            f"these servers are still locked with the reason {reason}, although Nova accepted the unlock: {', '.join(left)}"
+            f"these servers are still locked with the reason {reason}, although Nova accepted the unlock: "
+            f"{', '.join(left)}"
         )
     return unlocked
 
