@@ -118,7 +118,7 @@ options:
   drain_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait for the migration of one guest.
+    description: Number of seconds to wait until one guest has moved.
   discover_timeout:
     type: int
     default: 120
@@ -145,8 +145,8 @@ options:
     type: str
     description:
       - Command that creates missing containers of the host, such as C(kolla-ansible deploy-containers --limit HOST).
-        You must set O(recreate_command) if nova-compute, libvirt or a neutron agent runs in a container with its own
-        host name.
+        You must set O(recreate_command) if nova-compute, libvirt or a neutron agent runs in a container that has a
+        separate host name.
       - The module does not execute O(recreate_command). When the containers must be created, the module fails with
         RV(needs=recreate_containers). If containers are missing, the role P(stackguard.nova.rename_host#role) executes
         O(recreate_command), and resumes the operation.

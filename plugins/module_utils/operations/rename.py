@@ -410,14 +410,21 @@ class Rename(planned.Planned):
 
     def _refuse_without_its_systems(self, about: t.Mapping[str, t.Any], back: bool) -> None:
         if about.get("has_neutron_db") and not self._args["neutron_db_url"]:
-            raise steps.StepError("neutron_db_url: the operation began with this URL and needs it to resume")
+            raise steps.StepError(
+                "set neutron_db_url: the operation began with this URL, and cannot resume without the URL"
+            )
         if about.get("has_ovn"):
             for name in ("ovn_nb_connection", "ovn_sb_connection"):
                 if not self._args.get(name):
-                    raise steps.StepError(f"{name}: the operation began with this connection and needs it to resume")
+                    raise steps.StepError(
+                        f"set {name}: the operation began with this connection, and cannot resume without the "
+                        "connection"
+                    )
         # A rollback only tidies with it, and says what it left.
         if about.get("has_broker") and not back and not self._args["rabbit_url"]:
-            raise steps.StepError("rename_rabbit_url: the operation began with this URL and needs it to resume")
+            raise steps.StepError(
+                "set rename_rabbit_url: the operation began with this URL, and cannot resume without the URL"
+            )
 
     def of_ended(self, journal: Result) -> Result:
         """Return the report of the run that ends the operation, whichever run began it."""

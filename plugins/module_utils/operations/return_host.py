@@ -381,7 +381,7 @@ class HostReturn:
         self.book.journal = {**self.book.journal, "plan": to_plain(plan), "steps": states}
         self.book.tell(**{SHA256: value})
         self.book.note(
-            "the run added these leftovers to the plan, because it found them after it had made the plan: "
+            "after the run had made the plan, the run found these leftovers and added them to the plan: "
             f"{'; '.join(more)}"
         )
         self.scratch.plan_sha256 = value

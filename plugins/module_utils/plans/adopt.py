@@ -47,7 +47,10 @@ def plan(adoption: Adoption) -> Plan:
             "the hostname of the chassis back to the name that its ports request"
         )
     if adopted_names.needs_neutron_database(adoption):
-        raise PlanError("set neutron_db_url: neutron has both names of this host. An override of SG305 does not help")
+        raise PlanError(
+            "set neutron_db_url: neutron stores the old name and the new name of this host. An override of SG305 does "
+            "not help"
+        )
     made = rename.plan(adoption.level, adoption.request)
     steps: t.List[Step] = []
     for step in made.steps:

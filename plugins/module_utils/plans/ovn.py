@@ -105,8 +105,8 @@ def renaming(
     if len(mine) != 1 or mine[0].name != external.get("system-id"):
         found = ", ".join(entry.name for entry in mine) or "none"
         raise PlanError(
-            f"exactly one chassis must have the hostname {old}, and its name must be the system-id of Open vSwitch "
-            f"({external.get('system-id')}). Found chassis: {found}. You cannot override this problem"
+            f"exactly one chassis must have the hostname {old}, and the name of this chassis must be the system-id of "
+            f"Open vSwitch ({external.get('system-id')}). Found chassis: {found}. You cannot override this problem"
         )
     others = [entry for entry in read.chassis or [] if entry.uuid != mine[0].uuid]
     if any(new in (entry.hostname, entry.name) for entry in others):

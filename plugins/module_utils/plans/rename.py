@@ -531,8 +531,8 @@ def _nothing_runs_on_under_the_old_name(context: PlanContext) -> None:
         return
     if _l2_agents(context) and not agent_units_of(context):
         raise PlanError(
-            "set rename_agent_units to the systemd unit of the L2 agent, which the run does not know. If the L2 agent "
-            "kept its old name, it would put every port of a guest on the dead VLAN. An override of SG709 does not help"
+            "set rename_agent_units to the systemd unit of the L2 agent, which the run does not know. An L2 agent with "
+            "the old name would put all ports of the guests on the dead VLAN. An override of SG709 does not help"
         )
     # neutron-lib placement/utils.py: uuid5 of the host's name; ml2/drivers/mech_agent.py compares them.
     derived = [
@@ -556,7 +556,7 @@ def _agents_register_anew(context: PlanContext) -> bool:
     strange = sorted({agent.agent_type for agent in agents if agent.agent_type not in L2_AGENTS})
     if strange:
         raise PlanError(
-            f"set neutron_db_url: without it, these agents of the host would not register under the new name after a "
+            f"set neutron_db_url: otherwise, these agents of the host would not register under the new name after a "
             f"restart: {', '.join(strange)}. An override of SG305 does not help"
         )
     dead = sorted(agent.agent_type for agent in agents if not agent.alive)

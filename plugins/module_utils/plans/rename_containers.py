@@ -99,7 +99,7 @@ class _Renaming:
             )
         if any(step.name == "new_agents" for step in steps):
             raise PlanError(
-                "set neutron_db_url: without it, the guests would have no network while the deployment tool creates "
+                "set neutron_db_url: otherwise, the guests would have no network while the deployment tool creates "
                 "the containers. An override of SG305 does not help"
             )
         controller = containers.OVN_CONTROLLER in {

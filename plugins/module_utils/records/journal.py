@@ -377,7 +377,7 @@ def close(directory: str, journal: t.Dict[str, t.Any]) -> str:
     """
     if journal.get("state") not in FINAL:
         raise JournalError(
-            f"operation {journal.get('operation_id')} is {journal.get('state')}, so the run cannot close its journal"
+            f"operation {journal.get('operation_id')} is {journal.get('state')}, so the run cannot close the journal"
         )
     path = path_of(directory, journal["kind"])
     closed = os.path.join(directory, "closed")

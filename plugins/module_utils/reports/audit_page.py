@@ -415,7 +415,7 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
     (
         r"nova\.conf|compute_id|memory|domains|release",
         (
-            "Install python3-libvirt on these hosts, and let Ansible become root there. SG114 lists the facts "
+            "Install python3-libvirt on these hosts, and let Ansible become root on these hosts. SG114 lists the facts "
             "that were not read."
         ),
     ),

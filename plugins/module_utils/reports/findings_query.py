@@ -198,8 +198,8 @@ def must_decide(report: Json, query: Query, fail_if: str) -> None:
         )
     if (query.codes or query.hosts) and not _number(report.get("hosts")):
         raise QueryError(
-            "findings_fail_if: the report contains no compute host (hosts is 0), so it cannot answer a query about "
-            "codes or hosts. Run the audit again with the compute hosts"
+            "findings_fail_if: the report contains no compute host (hosts is 0), so the report cannot answer a query "
+            "about codes or hosts. Run the audit again with the compute hosts"
         )
 
 

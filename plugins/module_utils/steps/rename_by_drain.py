@@ -683,8 +683,8 @@ class JoinAggregates:
             return "joined"
         # Half done: Nova says "already has host" from now on, and zone-pinned guests find no valid host.
         self.systems.remark(
-            f"aggregate {entry['name']}: placement does not have the host yet. The run adds the host to the aggregate "
-            "again"
+            f"aggregate {entry['name']}: in placement, the host is not in the aggregate yet. The run adds the host to "
+            "the aggregate again"
         )
         host_aggregates.leave_aggregate(cloud, entry["id"], host)
         return None

@@ -197,7 +197,7 @@ class ResizeServer:
         def seen(found: ApiServer) -> t.Optional[str]:
             if found.status == VERIFY:
                 if not server.wanted(found):
-                    raise TakeBackError(f"the owner of server {found.name} resized it to another flavor during the run")
+                    raise TakeBackError(f"the owner resized server {found.name} to another flavor during the run")
                 return f"on {found.host}"
             if found.status == "ERROR":
                 raise TakeBackError(f"server {found.name} is in ERROR: {server.why()}")

@@ -68,7 +68,7 @@ def _unusable_file(options: t.Mapping[str, t.Any]) -> t.Optional[str]:
     for name in _FILES:
         path = options.get(name)
         if not path:
-            return f"{name}: the option is not set, but an ssl: connection needs it"
+            return f"{name}: the option is not set, but an ssl: connection needs this option"
         if not os.path.isfile(path):
             return f"{name}: {path} is not a file on the Ansible controller"
         if not os.access(path, os.R_OK):
