@@ -43,7 +43,8 @@ options:
     elements: str
     default: []
     description:
-      - Inventory names of the requested hosts. The module reports a host without evidence as not read.
+      - Inventory names of the requested hosts. If a host has no evidence, the module reports that
+        the host was not read.
   sources:
     type: list
     elements: str

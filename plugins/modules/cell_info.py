@@ -109,7 +109,7 @@ unread:
   elements: dict
   contains:
     part:
-      description: Name of the part of the facts, with dots between the levels of the name.
+      description: Name of the part of the facts, such as C(cells.cell2.services).
       type: str
     reason:
       description: Reason why the module could not read this part of the facts.
@@ -236,7 +236,7 @@ databases:
       elements: dict
       contains:
         part:
-          description: Name of the part of the facts, with dots between the levels of the name.
+          description: Name of the part of the facts, such as C(cells.cell2.services).
           type: str
         reason:
           description: Reason why the module could not read this part of the facts.

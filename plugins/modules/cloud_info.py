@@ -101,7 +101,7 @@ unread:
   elements: dict
   contains:
     part:
-      description: Name of the part of the facts, with dots between the levels of the name.
+      description: Name of the part of the facts, such as C(agents).
       type: str
     reason:
       description: Reason why the module could not read this part of the facts.
@@ -217,7 +217,7 @@ cloud:
       elements: dict
       contains:
         part:
-          description: Name of the part of the facts, with dots between the levels of the name.
+          description: Name of the part of the facts, such as C(agents).
           type: str
         reason:
           description: Reason why the module could not read this part of the facts.

@@ -309,7 +309,7 @@ host:
       elements: dict
       contains:
         part:
-          description: Name of the part of the facts, with dots between the levels of the name.
+          description: Name of the part of the facts, such as C(ovs_external_ids).
           type: str
         reason:
           description: Reason why the module could not read this part of the facts.
@@ -408,7 +408,7 @@ unread:
   elements: dict
   contains:
     part:
-      description: Name of the part of the facts, with dots between the levels of the name.
+      description: Name of the part of the facts, such as C(ovs_external_ids).
       type: str
     reason:
       description: Reason why the module could not read this part of the facts.

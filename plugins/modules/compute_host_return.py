@@ -135,8 +135,8 @@ needs:
   contains:
     kind:
       description:
-        - What the playbook must provide, as one of the kinds V(read_host), V(read_ceph), V(read_cloud), V(end_domains)
-          and V(lift). The other keys of the entry depend on C(kind).
+        - Kind of the requested fact or action, one of V(read_host), V(read_ceph), V(read_cloud), V(end_domains) and
+          V(lift). The other keys of the entry depend on C(kind).
       type: str
     readers:
       description: With C(kind=read_ceph), inventory names of the hosts on which the playbook reads from Ceph.

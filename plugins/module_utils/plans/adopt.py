@@ -44,7 +44,7 @@ def plan(adoption: Adoption) -> Plan:
     if adopted_names.ovn_is_mixed(adoption):
         raise PlanError(
             "OVN's databases contain both the old name and the new name of this host. An override does not help: set "
-            "the hostname of the chassis back to the name that its ports request"
+            "the hostname of the chassis back to the name that the ports of the chassis request"
         )
     if adopted_names.needs_neutron_database(adoption):
         raise PlanError(
@@ -442,7 +442,7 @@ def _notes(adoption: Adoption) -> t.List[str]:
     if adoption.second_service is not None:
         notes.append(
             f"The last step deletes compute service {adoption.second_service.uuid}: nova-compute created this service "
-            "when it started under another name. A rollback after this step does not restore this service."
+            "when nova-compute started under another name. A rollback does not restore the deleted compute service."
         )
     return notes
 

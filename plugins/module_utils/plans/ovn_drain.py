@@ -59,7 +59,7 @@ def steps(
     alive = [agent.id for agent in agents if agent.agent_type in OVN_AGENTS and agent.alive]
     if alive:
         params = {"agents": alive, "restarted": [], "ports": [], "old": names[0].host, "new": names[1].host}
-        title = "wait for OVN's agents under the new name"
+        title = "wait for OVN's agents to report under the new name"
         found.append(Step("ovn_agents", title, CONTROLLER, "agents_alive", {**params, "timeout": timeout}))
     return found
 

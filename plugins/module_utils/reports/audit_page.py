@@ -269,10 +269,10 @@ def _forecast(found: audit.AuditResult, fleet: _Fleet) -> t.Dict[str, t.Any]:
 
 def _sentence(outcomes: t.Mapping[str, int], lost: int) -> str:
     words = {
-        STARTS: lambda n: f"{count(n, 'host')} would start without a change to any guest",
-        TOUCHES: lambda n: f"{count(n, 'host')} would change guests",
-        REFUSES: lambda n: f"{count(n, 'host')} would refuse to start",
-        DESTROYS: lambda n: f"{count(n, 'host')} would destroy {count(lost, 'guest')}",
+        STARTS: lambda n: f"nova-compute would start on {count(n, 'host')} and change no guest",
+        TOUCHES: lambda n: f"nova-compute would change guests on {count(n, 'host')}",
+        REFUSES: lambda n: f"nova-compute would refuse to start on {count(n, 'host')}",
+        DESTROYS: lambda n: f"nova-compute would destroy {count(lost, 'guest')} on {count(n, 'host')}",
         "unknown": lambda n: f"the effect is not known for {count(n, 'host')}",
     }
     return ", ".join(words[name](outcomes[name]) for name in reversed(OUTCOMES) if outcomes[name])

@@ -95,8 +95,8 @@ def _forecast(metrics: _Metrics, found: AuditResult) -> None:
     )
     metrics.gauge(
         "host_forecast",
-        "What nova-compute of a host would do if it started now. The outcome that is forecast has the value 1, and "
-        "the other outcomes have the value 0.",
+        "What nova-compute would do on each host if nova-compute started now. The forecast outcome has the value 1, "
+        "and the other outcomes have the value 0.",
         [
             ({"host": start.inventory_name, "outcome": name}, int(start.outcome == name))
             for start in found.starts
