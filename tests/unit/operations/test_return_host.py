@@ -336,7 +336,10 @@ def test_what_came_up_since_it_was_begun_gets_into_the_plan_of_a_resume(life):
     assert (result["failed"], life.done) == (False, [f"end {ONE}", f"lift {HOST}"]), result["msg"]
     (journal,) = life.closed()
     assert states(journal) == {"domains": "done", "blocklist": "done"}
-    assert any("found them after it had made the plan" in str(event.get("text")) for event in journal["history"])
+    assert any(
+        "the run found these leftovers and added them to the plan" in str(event.get("text"))
+        for event in journal["history"]
+    )
 
 
 def test_a_resume_whose_facts_refuse_changes_nothing_and_stays_open(life):

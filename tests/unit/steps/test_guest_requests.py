@@ -173,7 +173,7 @@ def test_a_lock_that_stays_after_the_unlocking_keeps_the_operation_open(monkeypa
     cloud = Cloud(monkeypatch, one={}, two={})
     memory = {"lock_guests": guest_requests.LockGuests(cloud.systems()).apply(LOCK, {}).memory}
     cloud.slippery = {"two"}
-    with pytest.raises(StepError, match=r"still locked for stackguard:rename:op1.*uuid-two"):
+    with pytest.raises(StepError, match=r"still locked with the reason stackguard:rename:op1.*uuid-two"):
         guest_requests.UnlockGuests(cloud.systems()).apply(LOCK, memory)
 
 
