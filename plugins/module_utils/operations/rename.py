@@ -324,7 +324,9 @@ class Rename(planned.Planned):
             (answer,) = self.run.state.call([{"op": "rehearse", **wanted}])
             tried = from_plain(Rehearsal, answer["rehearsal"], "rehearsal")
         except (steps.StepError, FactsError, KeyError) as error:
-            tried = Rehearsal(wanted["name"], None, f"the host did not answer the test of the new name: {error}")
+            tried = Rehearsal(
+                wanted["name"], None, f"the host did not answer when the run tested the new name: {error}"
+            )
         hosts = {**bundle.hosts, request.inventory_name: dataclasses.replace(facts, rehearsal=tried)}
         return dataclasses.replace(bundle, hosts=hosts)
 

@@ -127,7 +127,7 @@ def _identity_file(adoption: Adoption) -> Step:
 def _second_aside(adoption: Adoption, name: str) -> t.List[Step]:
     service, node = adoption.second_service, adoption.second_node
     if service is None:
-        raise AssertionError("there is no second service")
+        raise AssertionError("there is no second compute service")
     where = f"cell:{adoption.cell.name}"
     guard = {"host": service.host, "binary": COMPUTE, "uuid": service.uuid, "deleted": 0}
     label = f"second service {service.uuid}"
@@ -189,7 +189,7 @@ def _second_providers(adoption: Adoption, name: str) -> t.List[Json]:
 def _remove_second(adoption: Adoption) -> Step:
     service, node = adoption.second_service, adoption.second_node
     if service is None:
-        raise AssertionError("there is no second service")
+        raise AssertionError("there is no second compute service")
     params = {
         "service": {"id": service.id, "uuid": service.uuid},
         "node": {"id": node.id, "uuid": node.uuid} if node is not None else None,

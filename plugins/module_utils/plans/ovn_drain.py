@@ -71,8 +71,8 @@ def _chassis(facts: OvnFacts, host: HostFacts, names: t.Tuple[Names, Names], tim
     if len(mine) != 1 or (host.ovs_external_ids is not None and mine[0].name != own):
         seen = ", ".join(entry.name for entry in mine) or "none"
         raise PlanError(
-            f"chassis with the hostname {old}: {seen}; Open vSwitch's system-id is {own}. You cannot override this "
-            "problem"
+            f"exactly one chassis must have the hostname {old}, and the name of this chassis must be the system-id of "
+            f"Open vSwitch ({own}). Found chassis: {seen}. You cannot override this problem"
         )
     if any(new in (entry.hostname, entry.name) for entry in facts.chassis or [] if entry.uuid != mine[0].uuid):
         raise PlanError(f"another chassis already has the name {new}. You cannot override this problem")
