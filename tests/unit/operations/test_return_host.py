@@ -249,7 +249,7 @@ def test_an_entry_that_is_listed_again_meanwhile_is_not_clear(life):
             {"result": {"unreachable": True, "msg": "refused"}},
             "compute1 does not answer Ansible",
         ),
-        ("lift", {"clusters": []}, "the task did not run"),
+        ("lift", {"clusters": []}, "did not run"),
         ("lift", None, "ceph osd blocklist rm"),
         ("lift", {"fsid": "g"}, "were not removed"),
         ("lift", {"unreachable": True, "msg": "refused"}, "compute2 does not answer Ansible: refused"),

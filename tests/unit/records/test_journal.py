@@ -206,7 +206,7 @@ def test_marks_are_of_the_open_operation_alone(directory):
 @pytest.mark.parametrize("state", [journals.OPEN, journals.ROLLING_BACK])
 def test_what_is_not_final_is_not_closed(directory, state):
     journals.open_new(directory, new())
-    with pytest.raises(JournalError, match="the run cannot close it"):
+    with pytest.raises(JournalError, match="the run cannot close the journal"):
         journals.close(directory, new(state))
     assert journals.read(directory, "rename") == new()
 
