@@ -17,7 +17,7 @@ description:
 options:
   _input:
     description:
-      - Dictionary of variables, with the name of each variable as key and its value as value. A null value means that
+      - Dictionary that maps the name of each variable to the value of the variable. A null value means that
         the variable is not set.
     type: dict
     required: true

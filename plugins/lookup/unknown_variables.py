@@ -13,7 +13,7 @@ author:
 version_added: 0.1.0
 short_description: Find variables of this collection that no role reads
 description:
-  - Ansible ignores a variable that no task reads, such as a misspelt one.
+  - Ansible ignores a variable that no task reads, such as a misspelt variable.
   - Returns a sentence for each variable that no role reads. Each sentence contains the known names that are most
     similar to the unknown name. The known names are the names in the argument specifications of all roles of this
     collection. One file of variables can serve all playbooks, because the lookup knows the variables of every role.

@@ -132,7 +132,7 @@ def _ephemerals(uuid: str, flavor: ServerFlavor, present: t.Mapping[str, RbdImag
     if names == [f"{uuid}_disk.local"]:
         wanted = (f"{uuid}_disk.local",)
     if None in sizes or whole < flavor.ephemeral * GIB:
-        seen = f"the server has ephemeral disks of {whole // GIB} GiB, and the flavor allows {flavor.ephemeral} GiB"
+        seen = f"the server's ephemeral disks have {whole // GIB} GiB, but the flavor requires {flavor.ephemeral} GiB"
         return SpawnImages(tuple(sorted({*wanted, *names})), f"{seen}. An ephemeral disk may be missing")
     return SpawnImages(wanted)
 

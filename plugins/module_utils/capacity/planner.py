@@ -184,7 +184,7 @@ class _Board:
         self.count[host] += 1
         why = f"the host has {room} MiB of free real memory before this server arrives, and {left} MiB after it"
         if host in guest.avoided:
-            why += f"; no better host is available, although {guest.avoided[host]}"
+            why += f"; no better host is available, but the scheduler may refuse this host: {guest.avoided[host]}"
         return Assignment(guest.uuid, guest.name, host, wave, guest.size, why)
 
 

@@ -130,8 +130,8 @@ def _remedy(state: FailedServer) -> str:
     if len(state.runs) > 1:
         both = " and ".join(state.runs)
         return (
-            f"Do not reboot the server, because it has a QEMU on {both}. On both hosts, run virsh domstate --reason "
-            f"{uuid}"
+            f"Do not reboot the server, because its QEMU processes run on {both}. On each of these hosts, run "
+            f"virsh domstate --reason {uuid}"
         )
     if LOST in state.runs.values():
         (lost,) = state.runs

@@ -53,7 +53,7 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
         there = now.pop(str(old["uuid"]), None)
         if there is None:
             subject = Subject("domain", str(old["uuid"]), str(old["name"]), facts.inventory_name)
-            remedy = "Find out who undefined the domain. The domain's disks and database row are unchanged."
+            remedy = "Find out who undefined the domain. The guest's disks and database row are unchanged."
             yield _finding(subject, {"before": old["state"], "now": "no such domain"}, remedy, strict)
         else:
             yield from _one(old, there, facts, rebooted, strict)
@@ -96,7 +96,8 @@ def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, stri
         return
     if there.name != old["name"] or there.xml_digest != old["xml_digest"]:
         evidence = {"definition before": [old["name"], old["xml_digest"]], "now": [there.name, there.xml_digest]}
-        yield _finding(subject, evidence, f"Check what changed in the definition: virsh dumpxml {there.uuid}", strict)
+        remedy = f"Check what changed in the domain's definition: virsh dumpxml {there.uuid}"
+        yield _finding(subject, evidence, remedy, strict)
     if there.state != old["state"]:
         evidence = {"before": old["state"], "now": there.state}
         yield _finding(subject, evidence, f"Check the domain: virsh domstate --reason {there.uuid}", strict=False)

@@ -123,9 +123,9 @@ def queues(names: t.Iterable[str]) -> t.Iterator[Unchecked]:
     """SG307: queues that may hold requests of before; a host that gets the name would execute them."""
     for name in names:
         why = (
-            f"RabbitMQ was not read: requests may wait for {name}, and the next host with that name would execute "
-            f"these requests. List the queues: {look(name)}. Delete each listed queue that has no consumers: "
-            f"rabbitmqctl delete_queue compute.{name}"
+            f"RabbitMQ was not read: its queues may contain requests for {name}, and the next host with this name "
+            f"would execute these requests. List the queues: {look(name)}. Delete each listed queue that has no "
+            f"consumers: rabbitmqctl delete_queue compute.{name}"
         )
         yield Unchecked("SG307", f"compute.{name}", why)
 

@@ -233,7 +233,10 @@ class _Looking:
             "compute node": node.uuid,
         }
         if len(found) > 2 or len(mine) != len(found):
-            remedy = "Delete the compute services that do not belong to this host, then run the same command again."
+            remedy = (
+                "Of the compute services in the evidence, delete those that do not belong to this host. Then run the "
+                "same command again."
+            )
             self._refuse("SG205", self.subject, evidence, remedy)
         linked = [row for row in mine if row.id == node.service_id]
         if not mine:
@@ -478,7 +481,7 @@ class _Level:
         self.nodes = {source.hypervisor_hostname, goal.hypervisor_hostname, *looking._node_names(node, instances)}
         databases = looking.bundle.databases
         if databases is None or databases.api is None or looking.bundle.cloud is None:
-            raise AssertionError("a missing part of the facts must stop the run before this step")
+            raise AssertionError("facts are missing, although the run has verified that it collected all facts")
         self.databases, self.api, self.cloud = databases, databases.api, looking.bundle.cloud
         self.agents = self._own_agents()
         self.ports = [port for port in self.cloud.ports or [] if port.binding_host_id in self.hosts]
@@ -714,7 +717,7 @@ class _Level:
         host, source = self.host, self.source
         conf = host.nova_conf
         if conf is None or host.libvirt is None:
-            raise AssertionError("a missing part of the facts must stop the run before this step")
+            raise AssertionError("facts are missing, although the run has verified that it collected all facts")
         own = source.os if source.os is not None else host.kernel_hostname
         changes: t.Dict[str, t.Any] = {
             "kernel_hostname": own,
