@@ -158,7 +158,7 @@ class ActionModule(ActionBase):
             return {"state": "none"}
         Display().display(
             f"Operation {journal['operation_id']} is open. Run the same command again to resume the operation, or "
-            "run it with -e repair_action=rollback to undo the operation."
+            "run the command with -e repair_action=rollback to undo the operation."
         )
         return {"state": journal["state"], "operation_id": journal["operation_id"]}
 

@@ -150,7 +150,7 @@ class JournaledRun(ActionBase):
         """Return how to resume or to end what was begun, for people."""
         return (
             "If the operation has begun, its journal is still open. Run the same command again to resume the "
-            f"operation, or run it with {self._prefix(args)}action=rollback to {self.BACK}"
+            f"operation, or run the command with {self._prefix(args)}action=rollback to {self.BACK}"
         )
 
     def _prefix(self, args: t.Dict[str, t.Any]) -> str:

@@ -14,7 +14,7 @@ class ModuleDocFragment:
 options: {}
 attributes:
   check_mode:
-    description: Can run in check mode and report what it would change without changing anything.
+    description: In check mode, reports what the module would change, and changes nothing.
   diff_mode:
     description:
       - In diff mode, shows the state before and after the change. In check mode, shows the change that the module would

@@ -18,8 +18,8 @@ options:
       - Connection to OVN's northbound database, in the format of C(ovn_nb_connection) in neutron's C([ovn]) section,
         such as C(tcp:192.0.2.11:6641), C(ssl:192.0.2.11:6641) or C(unix:/run/ovn/ovnnb_db.sock). Separate the members
         of a clustered database by commas. The module uses the leader of a clustered database.
-      - You need O(ovn_nb_connection) to rename a host with OVN agents. After a drain the run uses O(ovn_nb_connection)
-        to verify the chassis.
+      - You need O(ovn_nb_connection) to rename a host with OVN agents. In a rename by drain, the run uses
+        O(ovn_nb_connection) to verify the chassis.
     version_added: 0.2.0
   ovn_sb_connection:
     type: str

@@ -61,7 +61,9 @@ def name_problems(variables: t.Any, kind: str = "host") -> t.List[str]:
     if not isinstance(variables, t.Mapping):
         raise AnsibleFilterError("name_problems takes a dictionary of variables and their values")
     if kind not in input_rules.ACCEPTED:
-        raise AnsibleFilterError(f"name_problems knows {' and '.join(input_rules.ACCEPTED)}, not {kind}")
+        raise AnsibleFilterError(
+            f"the kind for name_problems must be one of {', '.join(input_rules.ACCEPTED)}, not {kind}"
+        )
     return input_rules.problems(variables, kind)
 
 

@@ -62,7 +62,7 @@ options:
   include_down:
     type: bool
     default: true
-    description: Whether to include hosts whose service is down, such as a host during its evacuation.
+    description: Whether to include hosts whose service is down, such as a host that is being evacuated.
   include_unread:
     type: bool
     default: false

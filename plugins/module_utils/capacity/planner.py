@@ -182,7 +182,7 @@ class _Board:
         self.where[guest.uuid] = host
         wave = 1 + self.count[host] // max(1, self.request.parallel)
         self.count[host] += 1
-        why = f"the host has {room} MiB of free real memory before this server arrives, and {left} MiB after it"
+        why = f"the host has {room} MiB of free real memory before this server arrives, and {left} MiB afterwards"
         if host in guest.avoided:
             why += f"; no better host is available, but the scheduler may refuse this host: {guest.avoided[host]}"
         return Assignment(guest.uuid, guest.name, host, wave, guest.size, why)

@@ -218,7 +218,7 @@ def test_the_largest_goes_to_the_roomiest_and_then_the_others_fill_up():
     assert places(assignments) == {"a": "host0", "b": "host1", "c": "host1"}
     assert (
         planner.why_not(assignments, "a", "host0")
-        == "the host has 4096 MiB of free real memory before this server arrives, and 1096 MiB after it"
+        == "the host has 4096 MiB of free real memory before this server arrives, and 1096 MiB afterwards"
     )
     assert planner.why_not(assignments, "a", "host1").startswith("the run chose host0 for the server")
 

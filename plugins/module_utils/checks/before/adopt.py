@@ -237,8 +237,8 @@ def _mapped_elsewhere(adoption: Adoption) -> Items:
             subject = Subject("host", f"{adoption.request.inventory_name}:host mapping {row.id}", host=row.host)
             evidence = {"host": row.host, "mapped to": row.cell_name or row.cell_uuid, "cell": adoption.cell.name}
             remedy = (
-                f"Find out whether a host of cell {row.cell_name or row.cell_uuid} has the name {row.host}. If there "
-                "is no such host, delete the mapping: nova-manage cell_v2 delete_host."
+                f"Find out whether a host of cell {row.cell_name or row.cell_uuid} has the name {row.host}. If no host "
+                "of this cell has the name, delete the mapping: nova-manage cell_v2 delete_host."
             )
             yield finding("SG302", subject, evidence, remedy)
 

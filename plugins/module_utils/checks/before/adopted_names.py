@@ -199,7 +199,7 @@ class _Looking:
         evidence = {"compute nodes": [[cell.name, row.uuid, row.host, row.hypervisor_hostname] for cell, row in found]}
         remedy = (
             "Keep the compute node whose uuid is in the allocations of the host's guests. Move or remove the "
-            "allocations of every other compute node, then run the same command again."
+            "allocations of the other compute nodes in the evidence, then run the same command again."
         )
         if len(found) > 2 or len(used) > 1 or len({cell.name for cell, _row in found}) > 1:
             self._refuse("SG205", self.subject, evidence, remedy)
