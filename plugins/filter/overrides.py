@@ -13,7 +13,7 @@ version_added: 0.2.0
 short_description: Read overrides of findings from text
 description:
   - >-
-    Returns the list that C(stackguard_overrides) takes, from text such as the answer to a survey of AWX. Each line of
+    Converts text, such as the answer to a survey of AWX, into the list for C(stackguard_overrides). Each line of
     the text is one override, which consists of C(CODE OBJECT), a colon and the reason. If the object of an override
     contains a colon and a space, write the overrides as a JSON list of objects with the keys C(code), C(object) and
     C(reason).

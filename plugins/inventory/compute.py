@@ -13,9 +13,9 @@ author:
 version_added: 0.1.0
 short_description: Build the group compute from Nova's list of compute services
 description:
-  - The plugin adds every nova-compute service of a cloud as a host to the group C(compute) (O(group)), and to a group
-    for its availability zone. The variable C(stackguard_nova_host) contains the host's name in Nova, and
-    C(nova_service) contains Nova's record of the service.
+  - The plugin adds a host to the inventory for each nova-compute service of a cloud. Each host is in the group
+    C(compute) (O(group)), and in a group for its availability zone. The variable C(stackguard_nova_host) contains the
+    host's name in Nova, and C(nova_service) contains Nova's record of the service.
   - The name of the inventory file must be C(SOMETHING.nova_compute.yml) or C(nova_compute.yml) (or C(.yaml)).
   - If the plugin cannot read the whole list, it reports an error and never returns an empty or incomplete inventory.
     Ansible turns every error of an inventory plugin into a warning, and continues with the remaining hosts. After an

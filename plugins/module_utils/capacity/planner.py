@@ -194,7 +194,7 @@ def _affinity(group: ServerGroup, others: t.Sequence[str], source: str) -> str:
     if elsewhere:
         return f"affinity: the other members of server group {group.id} are on {', '.join(elsewhere)}"
     return (
-        f"affinity: server group {group.id} has members only on the server's own host, and Nova would accept "
+        f"affinity: server group {group.id} has members only on the server's current host, so Nova accepts "
         "no other host"
     )
 

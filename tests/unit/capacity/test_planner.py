@@ -293,7 +293,7 @@ def test_affinity_goes_to_the_other_members_or_nowhere():
     assert places(assign([one], hosts, {"a": "dead", "m": "host1"})) == {"a": "host1"}
     alone = assign([one], hosts, {"a": "dead"})
     assert codes(alone) == {"a": "SG512"}
-    assert "only on the server's own host" in planner.why_not(alone, "a", "host0")
+    assert "only on the server's current host" in planner.why_not(alone, "a", "host0")
 
 
 def test_soft_policies_are_followed_where_there_is_a_choice_and_forbid_nothing():

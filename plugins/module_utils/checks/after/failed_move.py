@@ -108,7 +108,7 @@ def restored(uuid: str, name: str, host: t.Optional[str]) -> Finding:
         "its QEMU ran on": host,
         "done": "the run set the server to ACTIVE again",
     }
-    remedy = f"No action is needed. To see why the move of the server failed: openstack server event list {uuid}"
+    remedy = f"No action is needed. To see why the move of the server failed, run openstack server event list {uuid}"
     return finding(CODE, Subject("instance", uuid, name, host), evidence, remedy, WARNING)
 
 

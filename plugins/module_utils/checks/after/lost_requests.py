@@ -35,8 +35,8 @@ def lost(guests: t.Sequence[GuestState], asked: t.Mapping[str, t.Sequence[GuestA
                 evidence = {"action": entry.action, "started": entry.started, "request": entry.request_id}
                 remedy = (
                     "Ask the server's owner to send the request again. Delete each image that stays in the "
-                    "status queued (openstack image delete). To see the request: openstack server event show "
-                    f"{guest.uuid} {entry.request_id}"
+                    "status queued (openstack image delete). To see the request, run openstack server event "
+                    f"show {guest.uuid} {entry.request_id}"
                 )
                 yield finding("SG121", _subject(guest), evidence, remedy)
 
