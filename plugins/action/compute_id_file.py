@@ -58,6 +58,6 @@ class ActionModule(ActionBase):
         if decision.unseen:
             unseen = ", ".join(decision.unseen)
             result.setdefault("warnings", []).append(
-                f"the run did not read these hosts, so the run cannot find a copy of the uuid on them: {unseen}"
+                f"the run did not read these hosts, so each of these hosts may have the same uuid: {unseen}"
             )
         return result

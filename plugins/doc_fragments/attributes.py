@@ -65,7 +65,7 @@ attributes:
 options: {}
 attributes:
   action_group:
-    description: Takes the URLs of its databases from C(group/stackguard.nova.databases) in C(module_defaults).
+    description: Takes the database URLs from C(group/stackguard.nova.databases) in C(module_defaults).
     support: full
     membership:
       - stackguard.nova.databases
@@ -77,8 +77,8 @@ options: {}
 attributes:
   action_group:
     description:
-      - Takes its connection options from C(group/stackguard.nova.openstack) in C(module_defaults), and the URLs of its
-        databases from C(group/stackguard.nova.databases).
+      - Takes its connection options from C(group/stackguard.nova.openstack) in C(module_defaults), and the database
+        URLs from C(group/stackguard.nova.databases).
     support: full
     membership:
       - stackguard.nova.openstack

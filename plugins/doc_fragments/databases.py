@@ -22,8 +22,9 @@ options:
   nova_cell_db_urls:
     type: dict
     description:
-      - Map of cell name (or uuid) to URL, for cells whose URL in C(cell_mappings) does not work from the Ansible
-        controller. For every cell that is not in O(nova_cell_db_urls), the module uses the URL in C(cell_mappings).
+      - Dictionary that maps the name or uuid of a cell to the URL of the cell's database. Use O(nova_cell_db_urls) for
+        cells whose URL in C(cell_mappings) does not work from the Ansible controller. For every cell that is not in
+        O(nova_cell_db_urls), the module uses the URL in C(cell_mappings).
   neutron_db_url:
     type: str
     description:

@@ -49,7 +49,9 @@ def unlocked(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
     """SG122: guests that were unlocked while the operation was open, and not by it."""
     for guest in guests:
         evidence = {"locked": guest.locked, "reason": guest.reason}
-        remedy = f"Check which requests the server received after the unlock: openstack server event list {guest.uuid}"
+        remedy = (
+            f"Check which requests the server received after it was unlocked: openstack server event list {guest.uuid}"
+        )
         yield finding("SG122", _subject(guest), evidence, remedy)
 
 

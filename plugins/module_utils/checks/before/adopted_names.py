@@ -189,8 +189,8 @@ class _Looking:
         if len(found) == 1:
             if strangers:
                 remedy = (
-                    "Check rename_from, rename_to and the inventory host: the compute node of this machine has another "
-                    "name, and the compute service of that name exists."
+                    "Check rename_from, rename_to and the inventory host: the name of this machine's compute node is "
+                    "neither rename_from nor rename_to, and a compute service has the same name."
                 )
                 shown = {"searched for": list(self.names), "compute node": strangers[0].uuid, "host": strangers[0].host}
                 self._refuse("SG119", self.subject, shown, remedy)
@@ -252,8 +252,8 @@ class _Looking:
         if linked and linked[0] is second:
             # Deleted with a service: every node of its name and every node with its id (main/api.py, service_destroy).
             remedy = (
-                "Set compute_nodes.service_id of this compute node to the first service (playbook repair_links), "
-                "because a deletion of the second service would also delete the compute node."
+                "Set compute_nodes.service_id of this compute node to the id of the first service (playbook "
+                "repair_links). Otherwise, Nova deletes the compute node together with the second service."
             )
             self._refuse("SG203", Subject("compute_node", str(node.uuid), host=node.host), evidence, remedy)
         return first, second
@@ -335,8 +335,8 @@ class _Looking:
         ]
         evidence = {"second compute node": second.uuid, "its host": second.host, "instances": on_it[:5]}
         remedy = (
-            "Find out which guests belong to the second compute node. The run removes a second compute node only if it "
-            "has no guests and no allocations."
+            "Find out which guests belong to the second compute node. The run removes the second compute node only if "
+            "the second compute node has no guests and no allocations."
         )
         if on_it or self._is_used(cell, second):
             self._refuse("SG205", self.subject, evidence, remedy)
@@ -392,7 +392,8 @@ class _Looking:
                 "SG118",
                 Subject("host", after, host=before),
                 {"name": after, "wrong": ["both names are the same"]},
-                "If only libvirt's name changed, set rename_hypervisor_hostname to the name that libvirt reports now.",
+                "If only the host name in libvirt has changed, set rename_hypervisor_hostname to the name that libvirt "
+                "reports now.",
             )
         return Names(before, str(old_node), old_os), Names(after, str(new_node), new_os)
 
