@@ -224,7 +224,7 @@ def _disks(guest: Guest, there: Destination) -> t.Iterator[Reason]:
             yield Reason("SG709", "nova.conf was not read, so it is not known where the host stores disks")
     elif there.storage != "rbd":
         yield Reason(
-            "SG513", "the host stores disks on its own file system: the server would be rebuilt from its image"
+            "SG513", "the host stores disks on a local file system, so Nova would rebuild the server from an image"
         )
     elif there.images is None or (there.asked and guest.uuid not in there.asked):
         yield Reason("SG709", "the run has not read the images in the Ceph pool of this host")

@@ -97,8 +97,8 @@ def _both_directions(bundle: Bundle, request: RenameRequest) -> Items:
         if open_evacuation(row) and own:
             remedy = (
                 f"Keep nova-compute stopped, restore the host name {row.source_compute} on the host by hand, and run "
-                "the playbook return_host for this host. A guest was evacuated from this host, and its old QEMU "
-                "process may still run here. return_host ends this process, then starts nova-compute."
+                "the playbook return_host for this host. A guest was evacuated from this host, and the guest's "
+                "old QEMU process may still run on this host. return_host ends this process, then starts nova-compute."
             )
             yield finding("SG509", migration_subject(row), migration_evidence(row, place), remedy, BLOCKER)
 

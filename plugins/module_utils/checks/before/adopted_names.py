@@ -151,7 +151,7 @@ class _Looking:
 
     def _unread(self, part: str) -> Item:
         subject = Subject("host", f"{self.request.inventory_name}:{part}", part, self.request.rename_from)
-        remedy = "Make sure that the run can read this part of the host's facts, then run the same command again."
+        remedy = f"Make sure that the run can read the facts about {part}, then run the same command again."
         return finding("SG709", subject, {"part": part, "reason": "not read"}, remedy)
 
     def _refuse(self, code: str, subject: Subject, evidence: t.Dict[str, t.Any], remedy: str) -> t.NoReturn:
