@@ -384,7 +384,9 @@ def _libvirt(result: t.Callable[..., Result], state: HostState) -> Result:
 
 def _rbd(result: t.Callable[..., Result], state: HostState) -> Result:
     if state.images_type is None:
-        return result("rbd", NOT_CHECKED, "nova.conf was not read, so it is not known where the images are")
+        return result(
+            "rbd", NOT_CHECKED, "nova.conf was not read, so the doctor does not know where Nova stores the disk images"
+        )
     if state.images_type != "rbd":
         return result("rbd", OK, f"not needed: images_type is {state.images_type}")
     if state.ceph is not None:

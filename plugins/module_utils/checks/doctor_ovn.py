@@ -28,7 +28,10 @@ REACHED, RIGHTS = "ovn_database", "ovn_rights"
 _REFUSE = ("rename_host",)
 _USE = ("audit", "evacuate_host", "return_host")
 _OPTIONS = {NORTHBOUND: "ovn_nb_connection"}
-_SET = "copy both connections from neutron's [ovn] section into the variables: ovn_nb_connection: tcp:HOST:6641"
+_SET = (
+    "copy ovn_nb_connection and ovn_sb_connection from neutron's [ovn] section into the variables: "
+    "ovn_nb_connection: tcp:HOST:6641"
+)
 _LIST = {
     NORTHBOUND: "ovn-nbctl get-connection",
     "southbound": "ovn-sbctl --columns=target,role,read_only list Connection",
@@ -67,7 +70,10 @@ def _not_given(asked: Asked, cloud: t.Optional[CloudState]) -> Result:
     found = sorted(set(kinds) & set(OVN_AGENTS))
     needing = [name for name in users if name in _REFUSE]
     if found and needing:
-        seen = f"ovn_nb_connection is not set, and {', '.join(needing)} needs it for these agents: {', '.join(found)}"
+        seen = (
+            f"ovn_nb_connection is not set, and {', '.join(needing)} needs this option for these agents: "
+            f"{', '.join(found)}"
+        )
         return result(FAILED, seen, _SET)
     if found:
         seen = f"ovn_nb_connection is not set, and {', '.join(users)} cannot check these agents: {', '.join(found)}"
@@ -99,15 +105,15 @@ def _database(database: OvnDatabaseState) -> t.List[Result]:
 
 def _reached(result: t.Callable[..., Result], database: OvnDatabaseState) -> Result:
     if database.lacking:
-        seen = f"this version of OVN has no {', '.join(database.lacking)}, because it is older than the tested versions"
+        seen = f"this version of OVN is older than the tested versions, and has no {', '.join(database.lacking)}"
         return result(
             REACHED, FAILED, seen, "upgrade OVN to 22.03 or newer: apt-get install --only-upgrade ovn-central"
         )
     if database.silent:
         silent = "; ".join(f"{member}: {reason}" for member, reason in sorted(database.silent.items()))
         seen = (
-            "the leader answers, but some members do not. A run fails if one of these members is the leader during "
-            f"the run: {silent}"
+            "the leader answers, but some members do not. A run fails if a member that does not answer becomes the "
+            f"leader: {silent}"
         )
         return result(REACHED, NOT_CHECKED, seen)
     return result(REACHED, OK, database.remote)

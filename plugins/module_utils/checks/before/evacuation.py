@@ -201,7 +201,10 @@ def _options(bundle: Bundle, request: EvacuationRequest, fence: t.Optional[str])
         major, _dot, minor = (offered or "0.0").partition(".")
         if (int(major), int(minor)) < STOPPED:
             evidence = {"microversion": offered, "needed": "2.95"}
-            remedy = "Use evacuate_target_state=keep, because this Nova release cannot leave servers stopped."
+            remedy = (
+                "Use evacuate_target_state=keep, because this Nova release cannot keep servers powered off after an "
+                "evacuation."
+            )
             yield finding("SG705", Subject("host", request.host), evidence, remedy)
 
 
@@ -244,8 +247,8 @@ def held(about: EvacuationFacts, host: str, mine: t.Container[str] = ()) -> Item
         reason = target.disabled_reason or ""
         if target.host == host and reason.startswith(OURS) and reason not in mine:
             remedy = (
-                "Wait until the operation that locked this host ends, or resume that operation with its journal on "
-                "stackguard_state_host."
+                "Wait until the operation that locked this host ends, or resume that operation. The journal of that "
+                "operation is on stackguard_state_host."
             )
             yield finding("SG707", Subject("host", host), {"disabled_reason": reason}, remedy)
 

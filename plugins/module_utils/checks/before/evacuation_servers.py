@@ -106,8 +106,8 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     for uuid, name in sorted((about.soft_deleted or {}).items()):
         evidence = {"status": "SOFT_DELETED", "lost": "the server stays on the dead host, with its disks in the pool"}
         remedy = (
-            f"Restore the server first if the owner may want to keep it (openstack server restore {uuid}), or let "
-            "Nova delete the server."
+            f"If the owner may want to keep the server, first restore the server (openstack server restore {uuid}). "
+            "Otherwise, let Nova delete the server."
         )
         yield finding("SG519", Subject("instance", uuid, name, request.host), evidence, remedy)
 
@@ -152,7 +152,7 @@ def _unread(server: ApiServer, about: EvacuationFacts) -> Items:
     if about.image_properties is not None and server.id not in about.image_properties:
         yield Unchecked("SG519", server.id, "the image properties were not read (UEFI, virtual TPM)")
     if about.shares is not None and server.id not in about.shares:
-        yield Unchecked("SG710", server.id, "the server's shares were not read")
+        yield Unchecked("SG710", server.id, "the server's manila shares were not read")
 
 
 def _service(server: ApiServer) -> Items:
@@ -198,8 +198,8 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
     elif MASAKARI in cloud.catalog:
         remedy = (
             "Pause Masakari for this host, because Masakari would evacuate the same servers: openstack segment host "
-            "update --on_maintenance true SEGMENT HOST. After the operation, run the same command with "
-            "--on_maintenance false."
+            "update --on_maintenance true SEGMENT HOST. After the operation, resume Masakari for this host: "
+            "openstack segment host update --on_maintenance false SEGMENT HOST."
         )
         yield finding("SG708", subject, {"catalogue": MASAKARI}, remedy)
     for target in about.targets or []:

@@ -98,8 +98,8 @@ def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
                 f"Free memory on a host of the server's zone, add a host, or leave the server where it is ({partial})."
             ),
             "SG503": (
-                "On a host in the server's zone, free more huge pages with the server's page size. All these pages "
-                "must be on one NUMA node."
+                "On a host in the server's zone, free more huge pages with the server's page size. All the huge "
+                "pages that the server needs must be free on one NUMA node."
             ),
             "SG709": _MAKE_READABLE,
             "SG710": "Bring the server into a state in which Nova can move the server.",
@@ -312,7 +312,7 @@ def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], requ
             "SG710",
             zones.subject_of(server),
             {"host": None},
-            "Leave the server out, because it is on no host and the run cannot move it.",
+            "Leave the server out, because the run cannot move a server that is on no host.",
         )
         return
     if server.status == "ERROR":
@@ -365,8 +365,8 @@ def _of_hosts(evidence: Evidence, request: MigrationRequest, servers: t.Sequence
         if service is not None and (service.state != "up" or service.forced_down):
             seen = {"state": service.state, "status": service.status, "forced_down": service.forced_down}
             remedy = (
-                "Start nova-compute on this host, because the host must send its guests away. If the host is dead, "
-                "run evacuate_host instead."
+                "Start nova-compute on this host, because Nova moves guests only from a host whose nova-compute "
+                "runs. If the host is dead, run evacuate_host instead."
             )
             yield finding("SG704", Subject("service", service.id, host=host), seen, remedy, BLOCKER)
     # All zones of a host in two of them.
@@ -470,7 +470,7 @@ def assign_again(
     """
     guests = {guest.uuid: guest for guest in decision.guests}
     if uuid not in guests:
-        return None, "the run did not look for a host for this server"
+        return None, "the run did not search for a destination for this server"
     others = [entry for entry in evidence.sent if entry.uuid != uuid]
     sent = others + [
         IncomingServer(

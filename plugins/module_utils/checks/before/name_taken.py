@@ -32,8 +32,8 @@ _CHOOSE = (
 #: there already is none that it adds (plugins/ml2/drivers/ovn, update_segment_host_mapping; services/segments/db.py).
 _KEPT_BY_NEUTRON = {"segmenthostmappings.host"}
 _USED_AGAIN = (
-    "No action is needed. Neutron has kept the segmenthostmappings row of an earlier host with this name. Neutron uses "
-    "this row again as soon as the chassis has the new hostname."
+    "No action is needed. Neutron has kept the segmenthostmappings row of an earlier host with this name. Neutron "
+    "uses the old segmenthostmappings row again as soon as the chassis has the new hostname."
 )
 
 

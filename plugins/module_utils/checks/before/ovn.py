@@ -40,16 +40,17 @@ WITH_UNIT = (2, 15)
 _OVSDB_PORT = "6640"
 TRUNK_OWNER = "trunk:subport"
 _READ = (
-    "Fix the cause that the evidence shows, then run the same command again. The run needs both OVN databases and "
-    "neutron's database."
+    "Fix the cause that the evidence shows, then run the same command again. The run needs neutron's database, OVN's "
+    "northbound database and OVN's southbound database."
 )
 _READ_EMPTIED = (
     "Fix the cause that the evidence shows, then run the same command again. If you override this finding, the run "
     "cannot verify the chassis in OVN's databases after the drain."
 )
 _SETTLE = (
-    "Wait for the port's migration to end, or repair the port. Then run the same command again. If the port has a "
-    "problem before the rename, the run cannot verify after the rename whether the rename damaged the port."
+    "If the port's server is migrating, wait until the migration ends. Otherwise, repair the port. Then run the same "
+    "command again. If the port has a problem before the rename, the run cannot verify after the rename whether the "
+    "rename damaged the port."
 )
 
 
@@ -204,9 +205,9 @@ def _chassis(about: OvnHost, ovn: OvnFacts) -> Items:
     if not found and mine:
         evidence = {"hostname of the chassis": mine[0].hostname, "Nova's host": about.old}
         remedy = (
-            "Before the rename, set external_ids:hostname of Open vSwitch to the host's name in Nova. Neutron binds a "
-            "port only to a chassis whose hostname is exactly the host's name in Nova. The full name and the short "
-            "name of a host are different names."
+            "Before the rename, set external_ids:hostname of Open vSwitch to the host's name in Nova. Neutron binds "
+            "a port only to a chassis whose hostname is exactly the host's name in Nova. Neutron treats the full "
+            "name and the short name of a host as two different names."
         )
         yield finding("SG321", about.subject, evidence, remedy)
         return

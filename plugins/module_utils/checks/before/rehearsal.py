@@ -35,8 +35,8 @@ def _check(case: Case, host: HostFacts) -> Items:
             "the new host name was not tested" if tried is None else tried.reason or f"{tried.name} was tested instead"
         )
         remedy = (
-            "Fix the cause that the evidence shows, then run the same command again. The test needs root on the "
-            "host, and a kernel with UTS and mount namespaces."
+            "Fix the cause that the evidence shows, then run the same command again. To test the new host name, the "
+            "run needs root on the host, and a kernel with UTS and mount namespaces."
         )
         yield missing(case, "rehearsal", f"the name that libvirt would use for the host is not known: {reason}", remedy)
         return
@@ -62,9 +62,9 @@ def _otherwise(case: Case, tried: Rehearsal, undecided: t.List[str]) -> Item:
     planned = case.after.hypervisor_hostname if case.after else None
     evidence = {"planned": planned, "resolver": tried.unresolved or "answered", "undecided": undecided}
     remedy = (
-        f"Set rename_hypervisor_hostname={tried.hostname} to accept that name. To keep the planned name, make "
-        f"{planned} the canonical name of {tried.name}: put {planned} first among the names in the /etc/hosts line of "
-        f"{tried.name}, or use {planned} as the name in DNS."
+        f"Set rename_hypervisor_hostname={tried.hostname} to accept the name {tried.hostname}. To keep the planned "
+        f"name, make {planned} the canonical name of {tried.name}: put {planned} first among the names in the "
+        f"/etc/hosts line of {tried.name}, or use {planned} as the name in DNS."
     )
     return _told(case, tried, evidence, remedy)
 

@@ -434,7 +434,8 @@ def _name_spaces(case: Case) -> Items:
                 yield finding("SG123", subject, evidence, remedy)
         elif entry.own is None and not _no_agent(case, entry):
             reason = (
-                f"{entry.service} may use a host name that differs from the host's name ({entry.what}): {entry.reason}"
+                f"{entry.service} may use a name that differs from the host name in the operating system "
+                f"({entry.what}): {entry.reason}"
             )
             remedy = "Start the service, or make its container engine answer, then run the same command again."
             yield missing(case, f"host name of {entry.service}", reason, remedy)
@@ -666,7 +667,10 @@ def _network(case: Case) -> Items:
                 "Move the agent's networks and routers away and delete the agent before the rename, or use "
                 "rename_strategy=drain."
             )
-            why = "this is an agent of a network node, and a rename does not change the places that store its name"
+            why = (
+                "this agent belongs to a network node, and a rename does not change the places that store the "
+                "agent's host name"
+            )
             yield agent_item(agent, why, remedy)
         if not agent.alive:
             remedy = "Start the agent before the rename, because every port binding to the new name needs a live agent."
@@ -712,9 +716,9 @@ def _ovn_without_agents(case: Case) -> Items:
         evidence = {"part": "agents", "OVN": signs, f"agents of {case.old}": agents}
         remedy = (
             "Compare openstack network agent list with ovn-sbctl list Chassis: neutron must show an OVN agent whose "
-            "host is exactly Nova's name of the host. If the host no longer uses OVN, remove OVN's keys from "
-            "external_ids of Open vSwitch and the host's chassis from the southbound database. Then run the same "
-            "command again."
+            "host field contains exactly the host name that Nova uses. If the host no longer uses OVN, remove OVN's "
+            "keys from external_ids of Open vSwitch and the host's chassis from the southbound database. Then run "
+            "the same command again."
         )
         yield finding("SG317", subject, evidence, remedy)
 
@@ -807,8 +811,8 @@ def _ports(case: Case) -> Items:
         elif not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = (
-                "Move the owner of this port (DHCP, router) to another host, because the owner's identity depends on "
-                "the host's name."
+                "Move the service that owns this port (DHCP, router) to another host, because neutron derives the "
+                "identity of this port from the host's name."
             )
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
         elif case.nodes and port.device_id not in case.index.instance_rows_by_uuid:

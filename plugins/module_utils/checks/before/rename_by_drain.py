@@ -73,7 +73,7 @@ def _agents(case: rename.Case) -> Items:
     """SG305, SG306: agents and ports that a drain does not take along would keep the old name in neutron."""
     for agent in case.agents:
         if agent.agent_type not in L2_AGENTS and agent.agent_type not in OVN_AGENTS:
-            why = "this is an agent of a network node, and it would keep running under the old name"
+            why = "this agent belongs to a network node, and the agent would keep running under the old name"
             remedy = "Move the agent's networks and routers away, then stop the agent and delete its record."
             if rename.is_distributed(agent):
                 why, remedy = rename.DISTRIBUTED, rename.DRAIN_DISTRIBUTED
@@ -87,7 +87,10 @@ def _agents(case: rename.Case) -> Items:
             yield from rename.subport_items(case, port)
         elif not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
-            remedy = "Move the owner of this port to another host, because a drain moves only guests."
+            remedy = (
+                "Move the service that owns this port (DHCP, router) to another host, because a drain moves only "
+                "guests."
+            )
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
 
@@ -242,7 +245,7 @@ def _return(
                 "SG704",
                 subject,
                 evidence,
-                "Start nova-compute on this host, because the host must send its guests away.",
+                "Start nova-compute on this host, because Nova moves guests only from a host whose nova-compute runs.",
                 BLOCKER,
             )
         ]

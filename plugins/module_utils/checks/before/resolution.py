@@ -101,8 +101,8 @@ def _unresolved(host: HostFacts, old: str, new: str, entry: Resolution) -> Items
         yield _finding(host, new, evidence, remedy, WARNING)
     elif not (_of(host, old) or entry).addresses:
         remedy = (
-            f"Give the host an address of its own for live migration. The old name {old} does not resolve either, so "
-            "the rename does not cause this problem."
+            f"Give the host an address that the other hosts can use for live migration. The old name {old} does not "
+            "resolve either, so the rename does not cause this problem."
         )
         yield _finding(host, new, {**evidence, "old name": "does not resolve either"}, remedy, WARNING)
     else:

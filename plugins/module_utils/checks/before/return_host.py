@@ -476,8 +476,9 @@ def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> 
                     "operation": record.operation_id,
                 }
                 remedy = (
-                    f"Run return_host -e return_host={record.host}, or end the evacuation of {record.host}. Until "
-                    f"then, the blocklist entry stays, because the entry fences {record.host}."
+                    f"Run return_host -e return_host={record.host}, or end the evacuation of {record.host}. The "
+                    f"blocklist entry fences {record.host}, so the run keeps the entry until {record.host} has "
+                    "returned or the evacuation has ended."
                 )
                 severity = BLOCKER if address in own else WARNING
                 yield finding("SG515", Subject("host", address, host=record.host), evidence, remedy, severity)
@@ -488,8 +489,8 @@ def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> 
                 evidence = {"cluster": fsid, "entry": entry.address, "addresses": covered, "until": entry.until}
                 command = blocklists.removal(entry, view.rbd.blocklist_word)
                 remedy = (
-                    "Ask the administrator who added the blocklist entry, then remove the entry: this host cannot "
-                    f"write to its disks while the entry exists. {command}"
+                    "Find out who added the blocklist entry, then remove the entry: this host cannot write to its "
+                    f"disks while the entry exists. {command}"
                 )
                 yield finding("SG515", Subject("host", str(span), host=request.host), evidence, remedy, BLOCKER)
 
@@ -592,8 +593,8 @@ def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Cle
             addresses = sorted(address for lift in clearing.lifts for address in lift.addresses)
             evidence = {"domain": [fate.domain.name, fate.domain.state], "blocklist": addresses}
             remedy = (
-                f"Find out what this libvirt domain is, or run virsh destroy {fate.domain.name}, because without the "
-                "blocklist entry the domain could write again."
+                f"Find out what runs in this libvirt domain, or run virsh destroy {fate.domain.name}, because the "
+                "domain could write to its disks again after the run removes the blocklist entry."
             )
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
 
@@ -605,8 +606,8 @@ def _lost(facts: HostFacts, request: ReturnRequest) -> Items:
         if uuid not in shown:
             evidence = {"process": pid, "libvirt": "libvirt does not show the guest as running"}
             remedy = (
-                f"Find out what this process is, or end the process (kill {pid}), because it writes to disks, or "
-                "could write again."
+                f"Find out what this process is, or end the process (kill {pid}), because the process may write to "
+                "disks."
             )
             yield finding("SG110", Subject("domain", uuid, host=request.host), evidence, remedy)
 
@@ -676,8 +677,8 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
         if same_name(row.source_compute, request.host) and _has_arrived(index, row):
             remedy = (
                 "No action is needed: the server runs or is stopped on the destination. The evacuation request was "
-                "lost and sent again, or nova-compute restarted on the destination. When nova-compute starts on this "
-                "host, it closes the migration record."
+                "lost and sent again, or nova-compute restarted on the destination. nova-compute closes the "
+                "migration record at its next start on this host."
             )
             yield finding("SG702", subject, evidence, remedy, WARNING)
         else:
@@ -726,9 +727,9 @@ def _twice(
         if hosts or others:
             evidence = {"domain": [domain.name, domain.state], "runs on": hosts, "clients": others}
             remedy = (
-                f"Run virsh destroy {domain.uuid} on the host whose QEMU must not keep running, or end the other "
-                "client of the disk. Then verify that only one watcher remains (rbd status POOL/IMAGE), and run "
-                "return_host again."
+                f"Run virsh destroy {domain.uuid} on the host whose QEMU must not keep running, or end the client "
+                "that must not write to the disk. Then verify that only one watcher remains (rbd status POOL/IMAGE), "
+                "and run return_host again."
             )
             severity = None if hosts or own else WARNING
             yield finding("SG507", domain_subject(domain, facts), evidence, remedy, severity)
@@ -869,8 +870,8 @@ def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
                 "No action is needed: nova-compute removes this allocation at its next start."
                 if reaped
                 else (
-                    "Run nova-manage placement audit, because no open evacuation explains this allocation. The command "
-                    "lists orphaned allocations, and with --delete also removes them."
+                    "Run nova-manage placement audit, because no open evacuation explains this allocation. "
+                    "nova-manage placement audit lists orphaned allocations, and removes them if you add --delete."
                 )
             )
             subject = Subject("instance", consumer, host=request.host)

@@ -281,8 +281,9 @@ def ha_automation(index: Index, facts: HostFacts) -> Items:
         yield Unchecked("SG708", facts.inventory_name, "the service catalogue was not read")
     elif MASAKARI in cloud.catalog:
         remedy = (
-            "Pause Masakari for this host: openstack segment host update --on_maintenance true SEGMENT HOST. "
-            "After the operation, run the same command with --on_maintenance false."
+            "Pause Masakari for this host: openstack segment host update --on_maintenance true SEGMENT HOST. After "
+            "the operation, resume Masakari for this host: openstack segment host update --on_maintenance false "
+            "SEGMENT HOST."
         )
         yield finding("SG708", host_subject(facts), {"catalogue": MASAKARI}, remedy)
     remedy = (
