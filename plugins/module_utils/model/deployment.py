@@ -137,7 +137,7 @@ def _only_kind(kinds: t.Set[str]) -> str:
 def _doubt(found: Deployment, kind: str, traced: t.Sequence[str]) -> t.Optional[str]:
     """Return why the traces do not decide; None: they do."""
     if len({(entry.engine, entry.container_id, entry.unit) for entry in found.compute}) > 1:
-        return "nova-compute runs in more than one place"
+        return "nova-compute runs in more than one container or systemd unit"
     if len(traced) > 1 and kind == UNKNOWN:
         return f"the host has traces of more than one deployment: {', '.join(traced)}"
     if len(_engines(found)) > 1:

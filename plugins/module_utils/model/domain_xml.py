@@ -56,7 +56,7 @@ def parse(text: str) -> ET.Element:
     except ET.ParseError as error:
         raise DomainXMLError(f"not XML: {error}") from error
     if root.tag != "domain":
-        raise DomainXMLError(f"a {root.tag}, not a domain")
+        raise DomainXMLError(f"expected the XML of a domain, found the element {root.tag}")
     return root
 
 

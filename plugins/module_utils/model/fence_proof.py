@@ -64,7 +64,8 @@ class FenceProof:
             )
         if not all(fsid and addresses and all(addresses) for fsid, addresses in self.clusters.items()):
             raise ProofError(
-                "the proof has no address for one of its Ceph clusters, so the host is not fenced in that cluster"
+                "the proof lists a Ceph cluster without an address of the host, so the host is not fenced in that "
+                "cluster"
             )
 
     @property

@@ -31,12 +31,12 @@ class HostItself(NamePlace):
     """What each host that was read calls itself."""
 
     text = Text(
-        "the host's own host name, lines of `/etc/hosts`, `host` in the files of nova and neutron, and "
+        "the host name in the operating system, lines of `/etc/hosts`, `host` in the files of nova and neutron, and "
         "`external_ids:hostname` of Open vSwitch (libvirt derives its host name from the first two)",
         "facts of the host; before a rename, a test in private namespaces shows the name that libvirt will use (SG124)",
         "the run changes the host in one step, after the databases, then verifies that libvirt returns the new name",
         "the run restores the host's old names, option values and file lines",
-        "the host's own name, if it differs from `host` in nova.conf",
+        "the host name in the operating system, if `host` in nova.conf has another name",
     )
     codes = ("SG310", "SG111", "SG123", "SG124")
     steps = ("host_names",)
@@ -103,7 +103,11 @@ def external_ids(host: HostFacts, old: Names, new: Names) -> t.Dict[str, t.Dict[
 def unasked(index: Index, inventory_name: str) -> Items:
     """Hosts of the inventory whose own names are not known: one may have the new name and no store says so."""
     for name in sorted(set(index.bundle.unreachable) - {inventory_name}):
-        yield Unchecked("SG310", name, f"the host's own names were not compared: {index.bundle.unreachable[name]}")
+        yield Unchecked(
+            "SG310",
+            name,
+            f"the run did not compare the names that are stored on the host: {index.bundle.unreachable[name]}",
+        )
     for name in sorted(set(index.bundle.hosts) - {inventory_name}):
         facts = index.bundle.hosts[name]
         unread = [

@@ -41,10 +41,10 @@ class NeutronPorts(NamePlace):
     text = Text(
         "neutron, `binding:host_id` of each port",
         "network API",
-        "once the agent has the new name, the run binds each port to the new host name with one API call. The run "
-        "binds a trunk's parent port before the trunk's subports",
-        "the run binds each port to the old host name with one API call. For a guest that Nova evacuated during the "
-        "operation, the run keeps the port bindings if you have overridden SG125 for the guest",
+        "once the agent has the new name, the run makes one API call for each port, which binds the port to the new "
+        "host name. The run binds a trunk's parent port before the trunk's subports",
+        "the run makes one API call for each port, which binds the port to the old host name. For a guest that Nova "
+        "evacuated during the operation, the run keeps the port bindings if you have overridden SG125 for the guest",
     )
     codes = ("SG306", "SG310")
     steps = ("neutron", "ports")

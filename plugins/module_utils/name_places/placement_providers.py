@@ -40,9 +40,8 @@ class PlacementProviders(NamePlace):
     text = Text(
         "placement: the names of the resource provider and of its child providers",
         "placement API",
-        "the run renames each provider that still has the old name with one API call, and begins with the root "
-        "provider",
-        "with one API call for each renamed provider, the run restores the old name",
+        "the run makes one API call for each provider that still has the old name, and begins with the root provider",
+        "the run makes one API call for each renamed provider, which restores the old name",
     )
     codes = ("SG304", "SG310")
     steps = ("placement",)

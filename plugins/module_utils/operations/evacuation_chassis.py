@@ -237,7 +237,7 @@ def _remedy(name: str, alive: t.Optional[bool]) -> str:
     delete = (
         "If the host will not come back, verify that the machine is dead and that no port is bound to the chassis, "
         f"then run: openstack network agent delete {name}. If the host will come back, keep the chassis, because the "
-        "host uses it again."
+        "host will use the chassis again."
     )
     if alive is None:
         return (

@@ -511,7 +511,7 @@ def _refused(item: Finding, request: EvacuationRequest) -> Finding:
     """That QEMU has no watcher, or there would be two: it goes on with a disk that it can not write."""
     remedy = (
         f"Keep nova-compute on {request.host} stopped. The server is safe: Ceph refuses writes from the QEMU process "
-        "on this host. To clear the host, run: ansible-playbook stackguard.nova.return_host -e "
+        "on this host. To return the host to service, run: ansible-playbook stackguard.nova.return_host -e "
         f"return_host={request.host}"
     )
     return finding("SG507", item.object, {**item.evidence, "fenced by": "its blocklist entry"}, remedy, WARNING)

@@ -464,5 +464,7 @@ def _report(run: ServerRun, found: checks.Evidence, decision: checks.MoveDecisio
 def _backward(run: ServerRun, book: Book) -> Result:
     request = _request(run, book.operation_id)
     journal = _runner(run, book, request, steps.MovedServers()).backward(book.journal)
-    msg = f"the move of {journal['subject']} has ended. The servers that have moved stay on their new hosts"
+    msg = (
+        f"the run has ended the operation for {journal['subject']}. The servers that have moved stay on their new hosts"
+    )
     return {"changed": True, "state": journals.ROLLED_BACK, "again": False, "msg": msg}

@@ -121,7 +121,7 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
                 evidence["guest"] = "neither a domain of the host's libvirt nor an instance of the host"
                 remedy = (
                     "Find out who started this QEMU, because neither Nova nor the libvirt of this host knows the "
-                    "guest. The QEMU ends when its container stops."
+                    "guest. When the container stops, the QEMU process in the container ends."
                 )
                 yield finding("SG127", subject, evidence, remedy, WARNING)
 

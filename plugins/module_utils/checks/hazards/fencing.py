@@ -51,7 +51,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 #: The key of evidence that says that there is nothing to put on a list: no override makes an address.
 NOTHING = "addresses for the blocklist"
 
-_NAME_THEM = "List the host's addresses on Ceph's public network in evacuate_blocklist_addresses=[...]."
+_NAME_THEM = "Set evacuate_blocklist_addresses=[...] to the addresses that the host has on Ceph's public network."
 _OTHER_FENCE = f"Use a fence that covers the whole machine: evacuate_fence={either(OF_MACHINE)}."
 
 
@@ -107,7 +107,9 @@ def addresses(
         like = clients.like_peers(bundle, about, request, fsid)
         if like is not None and like not in known.others:
             why.setdefault(
-                like, "this host's host_ip in Nova, because the other hosts reach this cluster from their host_ip"
+                like,
+                "the host_ip of this host in Nova, because each other host connects to this Ceph cluster from its "
+                "host_ip",
             )
         listed[fsid] = why
     # A daemon of a cluster is not shut out of any cluster: the same machine would lose both.
@@ -183,8 +185,8 @@ def _wrong(request: EvacuationRequest, given: t.Sequence[str], known: KnownAddre
             yield finding("SG506", host, evidence, "Correct the entry, because it is not an IP address.")
         elif ip in known.others:
             remedy = (
-                "List only addresses of the dead host, because another machine has this address and would lose all "
-                "its disks."
+                "Remove this address from evacuate_blocklist_addresses, because another machine has this address, "
+                "and Ceph would refuse all writes of that machine."
             )
             yield finding("SG506", host, {**evidence, "belongs to": known.others[ip]}, remedy)
 
@@ -197,7 +199,7 @@ def _hyperconverged(
         evidence = {
             "address": address,
             "belongs to": f"a monitor, manager, OSD or MDS of cluster {daemons[address]}",
-            "would stop": "the daemons on this machine and every other Ceph client there, such as radosgw",
+            "would stop": "the Ceph daemons and every Ceph client on this machine, such as radosgw",
         }
         remedy = f"Remove the address, because the run never puts this address on the blocklist. {_OTHER_FENCE}"
         yield finding("SG506", Subject("host", request.host), evidence, remedy)
@@ -388,7 +390,9 @@ def _evidence(client: Client, whose: t.Optional[str]) -> t.Dict[str, t.Any]:
 def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
     remedy = f"Run rbd status {client.pool}/{client.image} to identify the client, then stop the client's process."
     if whose is None:
-        remedy += " If the client is the dead host itself, list its address in evacuate_blocklist_addresses=[...]."
+        remedy += (
+            " If the client is the dead host itself, add the client's address to evacuate_blocklist_addresses=[...]."
+        )
     return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy)
 
 
@@ -418,7 +422,7 @@ def rights(bundle: Bundle, fsids: t.Iterable[str], fence_kind: t.Optional[str]) 
             evidence = {"cluster": fsid, "may add": True, "may remove": rbd.rights.remove if rbd.rights else None}
             remedy = (
                 "Give the Ceph user the permission to remove blocklist entries, or return_host will need "
-                f"another user: {_caps(facts, rbd)}"
+                f"another user. {_caps(facts, rbd)}"
             )
             yield finding("SG518", _reader(facts), evidence, remedy, WARNING)
 
@@ -452,7 +456,11 @@ def _lacking(fsid: str, views: t.Sequence[t.Tuple[HostFacts, RbdFacts]]) -> Find
         "reason": rbd.rights.reason if rbd.rights else "not read",
     }
     return finding(
-        "SG518", _reader(facts), evidence, f"Give the Ceph user this permission: {_caps(facts, rbd)}", BLOCKER
+        "SG518",
+        _reader(facts),
+        evidence,
+        f"Give the Ceph user the permission to change the OSD blocklist. {_caps(facts, rbd)}",
+        BLOCKER,
     )
 
 
@@ -465,6 +473,6 @@ def _caps(facts: HostFacts, rbd: RbdFacts) -> str:
     word = rbd.blocklist_word or "blocklist"
     mon = f'profile rbd, allow command "osd {word}" with {word}op=rm'
     return (
-        f"keep the user's osd and other caps (ceph auth get client.{user}), and run "
+        f"Change only the mon caps of the user, and repeat the other caps that ceph auth get client.{user} shows: "
         f"ceph auth caps client.{user} mon '{mon}' osd 'AS IT IS'"
     )

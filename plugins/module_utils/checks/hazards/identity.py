@@ -268,8 +268,8 @@ def duplicates(index: Index) -> Items:
                 host_subject(facts),
                 {"identity": kind, "value": value, "also on": others},
                 (
-                    f"Leave one of these hosts unchanged, and give every other host its own {kind} before "
-                    "nova-compute starts there."
+                    f"Choose one host that keeps this {kind}. Give each other host a new {kind} before nova-compute "
+                    "starts on that host."
                 ),
             )
 
@@ -504,8 +504,8 @@ def _domain(index: Index, facts: HostFacts, host: str, domain: Domain) -> Items:
             "this host": host,
             "evacuations": [entry.status for entry in index.migrations_by_instance.get(domain.uuid, [])],
         },
-        "Check the watchers of the disks (rbd status) before anything else, because two hosts may write these disks. "
-        "Then stop the domain on the host where Nova does not show the instance.",
+        "Check the watchers of the disks (rbd status) before anything else, because two hosts may write to the disks "
+        "of this instance. Then stop the domain on the host where Nova does not show the instance.",
     )
 
 

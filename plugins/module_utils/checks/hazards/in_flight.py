@@ -130,8 +130,8 @@ def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
     if open_evacuation(row):
         remedy = (
             f"Verify that no evacuated instance was moved back to {row.source_compute}, then start nova-compute once "
-            "on that host under this name. At its start, nova-compute destroys the domains of evacuated instances and "
-            "sets the evacuation record to completed."
+            f"on that host under the name {row.source_compute}. At its start, nova-compute destroys the domains of "
+            "evacuated instances and sets the evacuation record to completed."
         )
         # A record that waits for its source is a trap whoever looks; the evacuation itself is in progress.
         yield finding("SG509", subject, evidence, remedy, BLOCKER if severity == BLOCKER else WARNING)
@@ -143,8 +143,8 @@ def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
 
 def _resized(subject: Subject, evidence: t.Mapping[str, t.Any], severity: str) -> Item:
     remedy = (
-        "Ask the owner to confirm or revert the resize, because both actions use the host names in the migration "
-        "record."
+        "Ask the owner to confirm or revert the resize, because the confirmation and the revert use the host names "
+        "in the migration record."
     )
     return finding("SG703", subject, evidence, remedy, severity)
 
@@ -222,8 +222,8 @@ def release(index: Index) -> Items:
                 "SG705",
                 Subject("service", place),
                 {"found": sign, "releases known": list(releases.KNOWN)},
-                "Use a version of this collection that knows this release before you change anything. This version of "
-                "the collection reads from a Nova of an unknown release, but changes nothing.",
+                "Use a version of this collection that knows this release before you change anything. With an "
+                "unknown Nova release, this version of the collection reads facts, but changes nothing.",
             )
     yield from _contradiction(signs)
 
@@ -235,7 +235,8 @@ def _contradiction(signs: t.Sequence[t.Tuple[str, t.Optional[str], t.Optional[re
             "SG705",
             Subject("service", "control plane"),
             {place: [sign, list(found or ())] for place, sign, found in signs},
-            "Finish the upgrade of Nova first: the schema of the databases and the API are of different releases.",
+            "Finish the upgrade of Nova first: the database schema is of one release, and the API is of another "
+            "release.",
         )
 
 
@@ -287,8 +288,8 @@ def ha_automation(index: Index, facts: HostFacts) -> Items:
         )
         yield finding("SG708", host_subject(facts), {"catalogue": MASAKARI}, remedy)
     remedy = (
-        "Pause all software that evacuates or fences automatically (pacemaker, InstanceHA, own scripts), because the "
-        "run cannot detect such software."
+        "Pause all software that evacuates or fences automatically (pacemaker, InstanceHA, your own scripts), "
+        "because the run cannot detect such software."
     )
     seen = {"detected": "no external high availability"}
     yield finding("SG708", host_subject(facts), seen, remedy, INFO)

@@ -92,7 +92,9 @@ def blocklist(index: Index) -> Items:
     for record in index.bundle.operations or []:
         for fsid in sorted(set(record.blocklisted) - set(read)) if views else ():
             yield Unchecked(
-                "SG515", fsid, f"the blocklist was not read, and operation {record.operation_id} put addresses on it"
+                "SG515",
+                fsid,
+                f"the blocklist was not read, and operation {record.operation_id} put addresses on the blocklist",
             )
     for fsid, rbd in sorted(read.items()):
         for entry in sorted(rbd.blocklist or [], key=lambda item: item.address):
@@ -142,8 +144,8 @@ def _way_out(
             f"blocklist entry: {command}"
         )
     return (
-        "Find out who added the blocklist entry. Keep the entry only if machines at its address must not write any "
-        f"more; otherwise remove the entry: {command}"
+        "Find out who added the blocklist entry. If Ceph must still refuse writes from the address of the entry, "
+        f"keep the entry. Otherwise, remove the entry: {command}"
     )
 
 

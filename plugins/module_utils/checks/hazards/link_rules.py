@@ -533,7 +533,9 @@ class Links:
         if places:
             return uncertain(f"the instance has no host, but its domain is on {', '.join(places)}")
         after = {"node": None, "compute_id": None} if wrong.cell.has_compute_id else {"node": None}
-        return Verdict(after, f"the instance is {row.vm_state} and has no host, so it is on no node")
+        return Verdict(
+            after, f"the instance is {row.vm_state} and has no host, so the instance belongs to no compute node"
+        )
 
     def _destination(self, wrong: Wrong) -> Verdict:
         cell, row = wrong.cell, wrong.row

@@ -60,7 +60,7 @@ _ID_HEALS = (
 HEALS: t.Mapping[str, str] = {
     "SG201": _SERVICE_HEALS,
     "SG202": _SERVICE_HEALS,
-    "SG203": f"{_SERVICE_HEALS}. Until the repair, a deletion of the other host's service also deletes this node",
+    "SG203": f"{_SERVICE_HEALS}. If you delete the other host's service before the repair, Nova also deletes this node",
     "SG204": "nova-compute repairs the link when it starts on this host. Nova has no other way to repair the link",
     "SG205": "never",
     "SG206": "nova-compute creates a missing resource provider at its next periodic pass, but repairs nothing else",
@@ -90,8 +90,7 @@ REMEDIES: t.Mapping[str, str] = {
         "proves which host the node belongs to."
     ),
     "SG204": (
-        "Start nova-compute on this host, or find the name under which nova-compute of this host now runs "
-        "(rename_host)."
+        "Start nova-compute on this host, or find out which host name nova-compute on this host uses now (rename_host)."
     ),
     "SG205": (
         "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI "
@@ -128,8 +127,8 @@ REMEDIES: t.Mapping[str, str] = {
         "migration."
     ),
     "SG231": (
-        "Find the same PCI device on the host's live compute node, and free the device there before you archive the "
-        "deleted compute node."
+        "Find the same PCI device on the host's live compute node, and free the device on that compute node before "
+        "you archive the deleted compute node."
     ),
 }
 RUN = "Run repair_links with repair_codes=[{}] to repair the link."
@@ -270,11 +269,11 @@ def _unread(links: Links, codes: t.Collection[str]) -> t.Iterator[str]:
 def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = ()) -> str:
     """Say what remains in one sentence. ``unchecked``: codes that could not be decided everywhere."""
     verb = "would remain" if planned else "remain" if left.wrong != 1 else "remains"
-    said = [f"{count(left.wrong, 'wrong link') if left.wrong else 'none of the wrong links that were found'} {verb}"]
+    said = [f"{count(left.wrong, 'wrong link') if left.wrong else 'no known wrong link'} {verb}"]
     if not left.wrong and not planned:
         said = ["no known wrong link remains" if unchecked else "no wrong link remains"]
     if left.codes:
-        said[0] += f" ({', '.join(left.codes)}; {left.asked} with a code that this run was to repair)"
+        said[0] += f" ({', '.join(left.codes)}; requested for repair: {left.asked})"
     if left.accepted:
         said.append(f"overrides accept {left.accepted} of the wrong links")
     if left.in_flight:
@@ -282,7 +281,9 @@ def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = 
     if left.unread:
         said.append(f"not read: {', '.join(left.unread)}")
     if unchecked:
-        said.append(f"the run did not decide these checks for every object (see report.json): {', '.join(unchecked)}")
+        said.append(
+            f"the run could not complete these checks for every object (see report.json): {', '.join(unchecked)}"
+        )
     return "; ".join(said)
 
 

@@ -99,8 +99,8 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
 def left(name: str, why: str) -> Finding:
     """SG307: a queue of a name that the host no longer bears was not removed."""
     remedy = (
-        f"Delete the queue if it has no consumers: rabbitmqctl delete_queue {name}. If the queue stays, the next host "
-        "with this name executes the messages in the queue."
+        f"Delete the queue if it has no consumers: rabbitmqctl delete_queue {name}. If the queue stays, nova-compute "
+        "of the next host with this name executes the requests in the queue."
     )
     return finding("SG307", Subject("host", name), {"queue": name, "why it was left": why}, remedy, WARNING)
 

@@ -150,14 +150,14 @@ def _finding(
     remedy = (
         f"Run rename_host with -e '{options} rename_action=adopt'. With rename_adopt=forward, the host gets the name "
         f"{last if others else libvirt} in every place. With rename_adopt=back, the host gets the name "
-        f"{first if others else node.hypervisor_hostname} in every place. Until then, keep nova-compute "
-        "stopped (systemctl mask nova-compute). Do not evacuate this host, because its guests may still run."
+        f"{first if others else node.hypervisor_hostname} in every place. Keep nova-compute stopped until rename_host "
+        "has finished (systemctl mask nova-compute). Do not evacuate this host, because its guests may still run."
     )
     if len(others) > 1:
         remedy = (
-            "The evidence shows more than two names of this host. First correct places until only the old name and the "
-            "new name are left. Then run rename_host with rename_action=adopt. Until then, keep nova-compute stopped "
-            "(systemctl mask nova-compute), and do not evacuate this host."
+            "The evidence shows more than two names of this host. First replace every other name by the old name or "
+            "the new name. Then run rename_host with rename_action=adopt. Keep nova-compute stopped until "
+            "rename_host has finished (systemctl mask nova-compute). Do not evacuate this host."
         )
         evidence["names"] = [first, *others]
     return finding("SG131", Subject("host", facts.inventory_name, host=str(node.host)), evidence, remedy)

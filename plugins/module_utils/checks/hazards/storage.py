@@ -59,11 +59,12 @@ seen, address_of = clients.seen, clients.address_of
 GUARD = "stackguard-"
 #: Keys of evidence that make a finding absolute: signs of life; a source that answers and does not say what runs there;
 #: a proof that is none; nothing to put on a blocklist. See :func:`honoured`.
-ALIVE, SILENT, NO_PROOF = "alive", "the source answers, but was not read", "no proof"
+ALIVE, NO_PROOF = "alive", "no proof"
+SILENT = "the source host answers, but the run could not read what runs on this host"
 
 _FENCE = (
-    f"Use a fence that the run can read back: evacuate_fence={either(PROVABLE)}. Or attest that the host is dead: set "
-    "evacuate_fence=attested, and override SG506 for this host with your reason."
+    f"Use a fence that the run can read back: evacuate_fence={either(PROVABLE)}. If no such fence is available, "
+    "attest that the host is dead: set evacuate_fence=attested, and override SG506 for this host with your reason."
 )
 _LIVES = (
     "Fence the host (evacuate_fence), wait until its guests are gone, then run the same command again. No override is "
@@ -184,8 +185,8 @@ def _refused_addresses(
             yield finding("SG506", subject, evidence, _LIVES if alive else _UNCOVERED)
         elif signs:
             remedy = (
-                "Wait 30 seconds, then run the same command again, because Ceph ends the watch of a refused client "
-                "within 30 seconds."
+                "Wait 30 seconds, then run the same command again, because Ceph drops the watchers of a client on "
+                "the blocklist within 30 seconds."
             )
             yield finding("SG506", subject, {ALIVE: signs, "contradicts": proof.read}, remedy)
     if uncovered:
@@ -474,7 +475,10 @@ def _unguarded(places: t.Sequence[SeenImage], identity: str, home: t.Optional[Ho
     if image.id is None or image.snapshots is None:
         return "the image was listed, but its id or its snapshots were not read"
     if image.id != identity:
-        return f"the image is not the guarded disk: the guarded id was {identity}, the id of the image is {image.id}"
+        return (
+            "the image is not the disk that the run protected with a guard snapshot: the id of that disk was "
+            f"{identity}, the id of this image is {image.id}"
+        )
     if snapshot not in {entry.name for entry in image.snapshots}:
         return f"the image has no guard snapshot {snapshot}"
     return None

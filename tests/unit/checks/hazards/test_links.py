@@ -270,9 +270,9 @@ def test_the_closing_words():
 
     assert said(healthy()) == "no wrong link remains"
     assert said(healthy(), unchecked=["SG206"]).startswith(
-        "no known wrong link remains; the run did not decide these checks"
+        "no known wrong link remains; the run could not complete these checks"
     )
     one = healthy().wrong("SG214", compute_id=202)
-    assert said(one).startswith("1 wrong link remains (SG214; 1 with a code")
+    assert said(one).startswith("1 wrong link remains (SG214; requested for repair: 1")
     two = one.wrong("SG217", vm_state="shelved_offloaded")
-    assert said(two).startswith("2 wrong links remain (SG214, SG217; 1 with a code")
+    assert said(two).startswith("2 wrong links remain (SG214, SG217; requested for repair: 1")

@@ -165,7 +165,7 @@ def test_two_engines_are_two_deployments(tmp_path):
 def test_nova_compute_in_two_places_is_unknown(tmp_path):
     tree = deployed.packages(tmp_path)
     tree.process(950, "/usr/bin/python3", "/usr/bin/nova-compute", cgroup="0::/system.slice/devstack@n-cpu.service")
-    assert classified(tree).why == "nova-compute runs in more than one place"
+    assert classified(tree).why == "nova-compute runs in more than one container or systemd unit"
 
 
 def test_a_container_that_no_known_tool_has_made_is_unknown(tmp_path):
