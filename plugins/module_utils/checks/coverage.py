@@ -34,8 +34,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.names import
 SOURCES = HOSTS, API, DATABASES, CEPH = "hosts", "api", "databases", "ceph"
 _OF_SOURCE = {HOSTS: "SG709", API: "SG709", DATABASES: "SG311", CEPH: "SG709"}
 _REMEDY = (
-    "Fix the cause that the evidence shows, then run the audit again. To skip a source on purpose, remove it from "
-    "audit_sources."
+    "Fix the cause that the evidence shows, then run the audit again. To skip a source on purpose, remove the source "
+    "from audit_sources."
 )
 _NO_REASON = "the source was not read, and no reason was recorded"
 #: Reasons of parts that were left out on purpose.

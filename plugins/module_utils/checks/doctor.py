@@ -108,7 +108,7 @@ def _rights(part: str, probes: t.Sequence[RightsProbe], cloud: CloudState) -> Re
         seen = "neutron shows no agent, but neutron hides agents from users that are not administrators"
         return Result("api", "cloud", part, NOT_CHECKED, seen, "openstack network agent list")
     if part == "compute_api" and not probes[0].found:
-        fix = "run nova-compute on a host, and map the host: nova-manage cell_v2 discover_hosts"
+        fix = "start nova-compute on a host, then map the host: nova-manage cell_v2 discover_hosts"
         return Result("api", "cloud", part, FAILED, "Nova has no nova-compute service", fix)
     return Result("api", "cloud", part, OK, "an administrator: " + ", ".join(probe.request for probe in probes))
 
@@ -272,8 +272,8 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
     return result(
         FAILED,
         seen,
-        "before a repair of links, run this statement, and restore the old value after the repair: "
-        "SET GLOBAL pxc_strict_mode = 'PERMISSIVE';",
+        "before you repair links, run this statement, and restore the old value after the repair: SET GLOBAL "
+        "pxc_strict_mode = 'PERMISSIVE';",
     )
 
 

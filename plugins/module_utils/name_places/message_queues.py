@@ -14,11 +14,12 @@ class MessageQueues(NamePlace):
 
     text = Text(
         "RabbitMQ, the queues `compute.NAME`, and since Nova release 33 `compute-alt.NAME`",
-        "`rename_rabbit_url`; without this URL, the report lists the queues as `unchecked`, with the commands to run",
-        "with `rename_rabbit_url`, the run removes the queues that have the old name, after nova-compute has created "
-        "queues with the new name",
+        "RabbitMQ at `rename_rabbit_url`; if this URL is not set, the report lists the queues as `unchecked`, with "
+        "the commands to run",
+        "if `rename_rabbit_url` is set, the run removes the queues that have the old name, after nova-compute has "
+        "created queues with the new name",
         "nothing to undo: nova-compute creates its queues when it starts",
-        "without `rename_rabbit_url`, the queue named after the old host remains until an operator deletes it",
+        "if `rename_rabbit_url` is not set, the queue named after the old host remains until an operator deletes it",
     )
     codes = ("SG307", "SG315", "SG316", "SG121")
 

@@ -923,7 +923,7 @@ class Evacuation:
         places = [f"pool {pool} of Ceph cluster {fsid}" for fsid, pool in sorted(homes)]
         if not places:
             return ""
-        return f" First make a host available that reaches {', '.join(places)}: the run found no such host."
+        return f" The run found no host that reaches {', '.join(places)}. First make such a host available."
 
     def _guard(self) -> CallResult:
         """Take what the guard answered: a server is guarded when each of its images was read back with its id."""
@@ -1505,7 +1505,7 @@ class Evacuation:
             self._release()
             said = (
                 f"the operation requested no evacuation, so the run released the compute service of {self.host}. If "
-                "the fence switched off the machine or its network ports, switch them on yourself"
+                "the fence switched off the machine or its network ports, switch the machine or the ports on again"
             )
             if kept:
                 said += (

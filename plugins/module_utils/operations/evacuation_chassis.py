@@ -230,9 +230,9 @@ def _remedy(name: str, alive: t.Optional[bool]) -> str:
     if alive:
         return (
             "Do not delete the chassis while neutron shows the chassis as alive. Run openstack network agent list "
-            "again every minute: neutron checks its agents only when a user lists the agents. Neutron needs about two "
-            "minutes to notice a dead chassis. If the agent stays alive, either the host is back, or another machine "
-            "uses the host's name. In this case, find out which machine has the host's name."
+            "again every minute: neutron checks its agents only when a user lists the agents. Neutron needs about "
+            "two minutes to notice a dead chassis. If the agent stays alive, either the host is back, or another "
+            "machine uses the host's name. Find out which machine uses the host's name."
         )
     delete = (
         "If the host will not come back, verify that the machine is dead and that no port is bound to the chassis, "

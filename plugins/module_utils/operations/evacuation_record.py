@@ -272,4 +272,4 @@ def incoming(entry: t.Mapping[str, t.Any]) -> IncomingServer:
 def home_failed(home: t.Mapping[str, t.Any]) -> str:
     """Say where guard snapshots were not made or removed, and why."""
     where = f"{home.get('fsid')}/{home.get('pool')} through {home.get('reader')}"
-    return f"the guard snapshots in {where} failed: {task_results.why(home.get('result'))}"
+    return f"the run could not make or remove guard snapshots in {where}: {task_results.why(home.get('result'))}"

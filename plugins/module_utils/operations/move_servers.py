@@ -427,8 +427,8 @@ def _left(run: ServerRun, book: Book, request: MigrationRequest, outcome: steps.
     if request.drain_host is not None:
         action = run.variable("action")
         way = (
-            f"Run the same command again to resume the drain, or with {action}=rollback to restore the status "
-            "of the compute service"
+            "To resume the drain, run the same command again. To restore the status of the compute service, add "
+            f"{action}=rollback"
         )
         return {
             **seen,

@@ -243,9 +243,9 @@ UNREAD = Unread("ovn", "connection refused")
 IN_OVN = {
     "no chassis": ({"chassis": [OTHER]}, "has 0 chassis with the hostname compute1"),
     "two chassis": ({"chassis": [DEAD, chassis(3, "compute1"), OTHER]}, "has 2 chassis with the hostname compute1"),
-    "bound": ({"port_bindings": [binding("p", chassis=DEAD.uuid)]}, "bound to the chassis or request it: p"),
-    "requested": ({"port_bindings": [binding("p", requested=DEAD.uuid)]}, "bound to the chassis or request it: p"),
-    "additional": ({"port_bindings": [binding("p", additional=[DEAD.uuid])]}, "bound to the chassis or request it: p"),
+    "bound": ({"port_bindings": [binding("p", chassis=DEAD.uuid)]}, "or request the chassis: p"),
+    "requested": ({"port_bindings": [binding("p", requested=DEAD.uuid)]}, "or request the chassis: p"),
+    "additional": ({"port_bindings": [binding("p", additional=[DEAD.uuid])]}, "or request the chassis: p"),
     "northbound": ({"switch_ports": [switch_port("p", "compute2,compute1")]}, "or request it: p"),
     "northbound by name": ({"switch_ports": [switch_port("p", DEAD.name)]}, "or request it: p"),
     "gateway": ({"gateways": [DEAD.name]}, "is a gateway chassis of a router"),

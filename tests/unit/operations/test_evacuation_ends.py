@@ -166,7 +166,7 @@ def test_a_guard_that_no_host_reaches_any_more_names_its_cluster_and_pool(life):
     for action in ("apply", "abort", "abort"):
         done = life.run(action=action)
         assert (done["failed"], life.guarded(), life.open() is not None) == (True, BOTH, True)
-        assert "First make a host available that reaches pool vms of Ceph cluster fsid" in done["msg"]
+        assert "The run found no host that reaches pool vms of Ceph cluster fsid" in done["msg"]
     life.change = lambda some: some
     done = life.run(action="abort")
     assert (done["failed"], life.guarded(), life.open()) == (False, [], None)

@@ -86,7 +86,7 @@ def _in_ovn(host: str, ovn: OvnFacts) -> t.Optional[str]:
     (chassis,) = found
     ports = sorted({*users(ovn, chassis), *_requested(host, chassis, ovn)})
     if ports:
-        return f"these ports are bound to the chassis or request it: {_some(ports)}"
+        return f"these ports are bound to the chassis or request the chassis: {_some(ports)}"
     if chassis.name in (ovn.gateways or []):
         return "the chassis is a gateway chassis of a router"
     return None

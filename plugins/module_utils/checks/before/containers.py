@@ -26,9 +26,9 @@ def refusal(
     """Return the remedy of SG123 for a service that keeps its name; None: the plan creates its container again."""
     if host is None or after is None or not in_place or not containers.is_kolla(host):
         return (
-            "Keep the host's name, or let the service use the host's UTS namespace (docs/guides/deployments.md). This "
-            "service keeps the old name until its container is created again, or until its unit starts without "
-            "ProtectHostname=. The collection cannot rename a host with this service yet."
+            "Keep the host's name, or let the service use the host's UTS namespace (docs/guides/deployments.md). "
+            "This service keeps the old host name until you create its container again, or start its systemd unit "
+            "without ProtectHostname=. The collection cannot rename a host with this service yet."
         )
     if after.os in (None, host.static_hostname or host.kernel_hostname):
         return None  # the host's own name stays, and the copy of it is right

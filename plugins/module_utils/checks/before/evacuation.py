@@ -354,7 +354,7 @@ def _way_out(row: MigrationRow) -> str:
     if row.status == "finished":
         return (
             f"Confirm the resize while {row.dest_compute} is up (openstack server resize confirm "
-            f"{row.instance_uuid}). A revert of the resize cannot finish while {row.source_compute} is dead. {leave}"
+            f"{row.instance_uuid}). Nova cannot revert the resize while {row.source_compute} is dead. {leave}"
         )
     if row.migration_type != "evacuation":
         return (

@@ -175,8 +175,8 @@ def last_resort(leaving: t.Sequence[Guest], assignments: Assignments, host: str)
         if guest is not None and assignment.host in guest.avoided:
             evidence = {"host": assignment.host, "the scheduler may refuse this host": guest.avoided[assignment.host]}
             remedy = (
-                "Free up resources on a host whose aggregates allow the server. If the scheduler refuses the host that "
-                "the evidence shows, the server stays in ERROR until another host takes it."
+                "Free up resources on a host whose aggregates allow the server. If the scheduler refuses the host "
+                "that the evidence shows, the server stays in ERROR until Nova finds another host for the server."
             )
             yield finding("SG512", Subject("instance", guest.uuid, guest.name, host), evidence, remedy, WARNING)
 

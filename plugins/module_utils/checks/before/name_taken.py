@@ -91,7 +91,6 @@ def _deleted(index: Index, request: WantedName) -> Items:
 
 def _harmless(subject: Subject, cell: str) -> Item:
     remedy = (
-        "No action is needed, because this row is soft-deleted. If the name has old evacuation records, SG113 reports "
-        "them."
+        "No action is needed, because this row is soft-deleted. SG113 reports the old evacuation records of this name."
     )
     return finding("SG310", subject, {"read from": f"cell {cell}", "soft-deleted": True}, remedy, INFO)

@@ -393,8 +393,8 @@ def _differences(about: OvnHost, ovn: OvnFacts) -> Items:
         }
         remedy = (
             "Run the same command again, because the port may have changed while the run read it. If the finding "
-            "appears again, compare neutron's database with OVN's (neutron-ovn-db-sync-util --ovn-neutron_sync_mode "
-            "log)."
+            "appears again, compare neutron's database with OVN's databases (neutron-ovn-db-sync-util "
+            "--ovn-neutron_sync_mode log)."
         )
         yield finding("SG324", Subject("port", port, host=about.old), evidence, remedy)
 

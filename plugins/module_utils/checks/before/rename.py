@@ -516,7 +516,7 @@ def _duplicate_node_name(case: Case) -> Items:
             Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host),
             {"read from": f"cell {cell.name}", "host": row.host, "also": str(case.node.uuid) if case.node else None},
             "Keep the compute node whose uuid is in the host's compute_id file. Before the rename, remove the "
-            "allocations of the compute node in this finding.",
+            "allocations of the compute node that this finding reports.",
         )
     scopes = [name for cell in case.index.cells or [] for name in cell.scope]
     if name is not None and scopes and not any(same_name(name, entry) for entry in scopes):
@@ -882,8 +882,8 @@ def _guest_ports(case: Case) -> Items:
     unasked = sorted(guests - set(cloud.port_devices)) if cloud.scope else []
     if unasked:
         reason = (
-            f"the run did not read the ports of {len(unasked)} of the host's {len(guests)} servers, for example "
-            f"{unasked[0]}"
+            f"the host has {len(guests)} servers, and the run did not read the ports of {len(unasked)} of these "
+            f"servers, for example {unasked[0]}"
         )
         yield missing(
             case,

@@ -156,8 +156,8 @@ def can_drain(
     found += _return(cloud, host, servers, options)
     if others:
         remedy = (
-            "Repair the links first (playbook repair_links), because a deletion of this service would also delete "
-            "these nodes."
+            "Repair the links first (playbook repair_links), because Nova deletes these compute nodes together with "
+            "this compute service."
         )
         found.append(
             finding("SG203", Subject("service", _service_id(cloud, host), host=host), {"nodes": list(others)}, remedy)

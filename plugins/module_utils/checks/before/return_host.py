@@ -257,7 +257,7 @@ def _unread_ceph(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.
         ]
     reasons = {entry.part: entry.reason for entry in view.rbd.unread}
     return [
-        f"Ceph's {part}, read through {view.name}: {reasons.get(part, 'not read')}"
+        f"Ceph's {part}, which the run reads on {view.name}: {reasons.get(part, 'not read')}"
         for part in ("images", "blocklist")
         if getattr(view.rbd, part) is None
     ]
@@ -527,8 +527,8 @@ def open_evacuations(request: ReturnRequest) -> t.Iterator[Finding]:
         if record.open:
             evidence = {"operation": record.operation_id, "state": record.state, "started": record.started_at}
             remedy = (
-                "Finish the evacuation, and keep nova-compute stopped on this host until then: evacuate_host -e "
-                f"evacuate_host={request.host} -e evacuate_action=resume (or abort)"
+                "Keep nova-compute stopped on this host until the evacuation is finished. To finish the evacuation: "
+                f"evacuate_host -e evacuate_host={request.host} -e evacuate_action=resume (or abort)"
             )
             yield finding("SG706", Subject("host", request.host), evidence, remedy)
 

@@ -148,13 +148,13 @@ def restart_pending(facts: HostFacts) -> Items:
         yield Unchecked(
             "SG128",
             facts.inventory_name,
-            f"the check could not find out whether nova-compute has read its files: {reason}",
+            f"the check could not find out whether nova-compute has read its current configuration files: {reason}",
         )
     elif found.pending:
         evidence = {entry.path: entry.reason for entry in found.pending}
         remedy = (
-            "Find out what changed in the file, and restart nova-compute if the new values are correct. Until the "
-            "restart, nova-compute runs with the old values, and the collection reads the new values."
+            "Find out what changed in the file, and restart nova-compute if the new values are correct. Until you "
+            "restart nova-compute, nova-compute uses the old values, but the collection reads the new values."
         )
         yield finding("SG128", host_subject(facts), evidence, remedy)
 

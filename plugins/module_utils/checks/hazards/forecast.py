@@ -602,7 +602,8 @@ class _Case:
                 continue
             if cloud is None or cloud.providers is None or cloud.scope:
                 what = f"whether node {node.hypervisor_hostname} has a resource provider"
-                return None, (f"not read: {what}. Without a resource provider nova-compute exits at its start",)
+                told = f"not read: {what}. If the node has no resource provider, nova-compute exits when it starts"
+                return None, (told,)
             if not any(same_uuid(provider.uuid, node.uuid) for provider in cloud.providers):
                 return Refusal("delete_resource_provider", f"No such provider {node.uuid}", early=False), ()
         return None, ()

@@ -196,7 +196,8 @@ def open_operations(facts: HostFacts) -> Items:
                 "subject": entry.subject,
                 "started": entry.started_at,
             },
-            f"Resume operation {entry.operation_id}, or roll it back, before you do anything else to this host.",
+            f"Resume operation {entry.operation_id}, or roll the operation back, before you do anything else to this "
+            "host.",
         )
 
 

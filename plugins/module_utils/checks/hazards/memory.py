@@ -43,8 +43,8 @@ _REMEDIES = {
         "the server needs must be free on one NUMA node. Or leave the server out (evacuate_partial=true)."
     ),
     "SG504": (
-        "First find the missing image: look in the other pools and in the trash (rbd trash ls). Without the missing "
-        "image, one failed start of the server deletes all images of the server."
+        "First find the missing image: look in the other pools and in the trash (rbd trash ls). While this image is "
+        "missing, one failed start of the server deletes all images of the server."
     ),
     "SG505": "Give the destination host the same pool and Ceph configuration as the source host.",
     "SG512": "Start and enable another compute host of the server's zone, or free resources on such a host.",

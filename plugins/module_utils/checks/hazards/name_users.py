@@ -124,8 +124,8 @@ CONSEQUENCES = {
     ),
     "puppet": Consequence(
         WARNING,
-        "without certname, Puppet uses the host's name for the certificate, and the Puppet server does not know the "
-        "new name. A Puppet agent that runs during the rename may restore the old names",
+        "if certname is not set, Puppet uses the host's name for the certificate, and the Puppet server does not "
+        "know the new name. A Puppet agent that runs during the rename may restore the old names",
         (
             "Stop the Puppet agent during the rename. Set certname, or let the Puppet server sign a certificate for "
             "the new name."
@@ -180,8 +180,8 @@ def _options(subject: Subject, options: t.Sequence[str]) -> Items:
             ),
         }
         remedy = (
-            "Set each option that contains the old name to an address or to the new name. A restart of nova-compute "
-            "applies the change."
+            "Set each option that contains the old name to an address or to the new name. Then restart nova-compute "
+            "to apply the change."
         )
         yield _configuration(subject, "nova.conf", evidence, remedy)
 

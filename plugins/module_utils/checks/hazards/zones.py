@@ -220,8 +220,8 @@ def volumes(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = No
     }
     if apart and zone is not None:
         remedy = (
-            "Move the volume or the server, so that both are in one zone: with [cinder] cross_az_attach=false, Nova "
-            "refuses to attach a volume of another zone."
+            "Move the volume to the server's zone, or move the server to the volume's zone: with [cinder] "
+            "cross_az_attach=false, Nova refuses to attach a volume of another zone."
         )
         yield finding("SG405", subject_of(server), {"zone of its host": zone, "volumes": apart}, remedy)
 

@@ -210,7 +210,10 @@ def test_a_configuration_that_waits_for_a_restart_is_a_warning():
 def test_where_it_is_not_known_what_was_read_that_is_said():
     cloud = deployed(pending=None, pending_unread="/etc/x: Permission denied")
     assert undecided(cloud, "SG128") == [
-        "the check could not find out whether nova-compute has read its files: /etc/x: Permission denied"
+        (
+            "the check could not find out whether nova-compute has read its current configuration files: /etc/x: "
+            "Permission denied"
+        )
     ]
     some = fleet()
     checked = preflight_rename(
