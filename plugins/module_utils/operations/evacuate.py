@@ -855,7 +855,10 @@ class Evacuation:
         waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
         if waited >= float(self.options["death_timeout"]):
             said = terminal.findings_text(Checked(tuple(against_all)), honoured)
-            raise Stopped(f"{self.host} is not proven dead:\n{said}", Checked(tuple(against_all), checked.unchecked))
+            raise Stopped(
+                f"the run has no proof that {self.host} is dead:\n{said}",
+                Checked(tuple(against_all), checked.unchecked),
+            )
         return self._need(self._look_again(LOOK))
 
     def _round_request(self) -> EvacuationRequest:
@@ -1001,7 +1004,7 @@ class Evacuation:
                 Subject("instance", entry.uuid, entry.name, self.host),
                 {
                     "images": sorted(entry.images),
-                    "guard": "the run could not verify the guard snapshot of each image",
+                    "guard": "the run could not verify that each image has a guard snapshot",
                     "said": self.scratch.warned[-3:],
                 },
                 "Make the server's pool reachable from a host that the run reads, then run the same command again. The "
@@ -1332,7 +1335,7 @@ class Evacuation:
             return f"the fence {self.options['fence']} does not prove that the machine is off"
         wrong = any(entry["state"] == rounds.WRONG for entry in self.scratch.arrived)
         if wrong or self.scratch.left or self._maybe_in_transit():
-            return f"the run has not verified every server of {self.host} on another host"
+            return f"the run has not verified that each server of {self.host} is on another host"
         return None
 
     def _maybe_on(self) -> t.Optional[str]:

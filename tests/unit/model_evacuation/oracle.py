@@ -232,7 +232,7 @@ class Oracle:
             self.bad("dead-host-at-work", host.name)
 
     #: What a run says that was stopped by what it had read of the fence.
-    STOPPED_BY_FENCE = (" is not fenced: ", " is not proven dead", " shows signs of life")
+    STOPPED_BY_FENCE = (" is not fenced: ", "run has no proof that ", " shows signs of life")
 
     def reported(self, message, report, well):
         """Every reason that a run gives is in its report, too."""

@@ -414,7 +414,7 @@ def test_a_server_that_stays_behind_keeps_it(life, ovn):
     done = life.run(partial=True, **SURE)
     assert (done["failed"], done["state"], list(done["left"]), ovn.deleted) == (True, "evacuated", [TWO], [])
     ((_name, why),) = left(life)
-    assert "has not verified every server of compute1" in why
+    assert "has not verified that each server of compute1" in why
 
 
 def test_an_evacuation_that_did_not_end_well_removes_none(life, ovn):

@@ -88,7 +88,10 @@ def _compared(
             strangers.append(guest.name)
     if strangers:
         named = {"guests": len(strangers), "named": strangers[:_NAMED]}
-        remedy = "No action is needed: this run records the definitions, and the next run compares them."
+        remedy = (
+            "No action is needed: this run records the definitions, and the next run compares the new definitions "
+            "with the recorded ones."
+        )
         yield finding("SG607", Subject("host", inventory_name, host=host), named, remedy)
 
 

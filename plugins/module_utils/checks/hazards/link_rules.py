@@ -432,8 +432,8 @@ class Links:
         holders = self.hosts_by_file.get(uuid_key(row.uuid), []) if row.uuid else []
         if len(holders) != 1:
             return uncertain(
-                f"the host of the node is not proven: {len(holders)} hosts have the node's uuid in their "
-                "compute_id files"
+                f"the run does not know which host the node belongs to: {len(holders)} hosts have the node's uuid in "
+                "their compute_id files"
             )
         host = holders[0]
         own = conf_host(host)
@@ -503,12 +503,14 @@ class Links:
             witness = self.witness(node)
             if witness is None or witness.domains is None:
                 return uncertain(
-                    f"the instance's host is not proven: the domains of {node.host} were not read, or the libvirt of "
-                    "this host reports a name that differs from the compute node's name"
+                    f"the run does not know which host the instance is on: the domains of {node.host} were not read, or "
+                    "the libvirt of this host reports a name that differs from the compute node's name"
                 )
         places = self.running_on(row.uuid)
         if len(places) != 1:
-            return uncertain(f"the instance's host is not proven: its domain runs on {len(places)} hosts")
+            return uncertain(
+                f"the run does not know which host the instance is on: the instance's domain runs on {len(places)} hosts"
+            )
         return self._by_place(row, linked, named, places[0])
 
     def _by_place(self, row: LinkInstance, linked: ComputeNodeRow, named: ComputeNodeRow, place: HostFacts) -> Verdict:

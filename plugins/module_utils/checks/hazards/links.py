@@ -108,8 +108,8 @@ REMEDIES: t.Mapping[str, str] = {
         "Start nova-compute on the instance's host and wait for a periodic pass, or repair compute_id of the instance."
     ),
     "SG214": (
-        "Find out where the instance's domain runs. Keep nova-compute stopped on the host in instances.host until the "
-        "instance's row is repaired."
+        "Find out where the instance's domain runs. Until you have repaired the instance's row, keep nova-compute "
+        "stopped on the host that instances.host shows."
     ),
     "SG215": (
         "Remove node and compute_id from the instance's row, because an instance without a host belongs to no node."
@@ -119,8 +119,9 @@ REMEDIES: t.Mapping[str, str] = {
         "compute node of the instance."
     ),
     "SG217": (
-        "Look for the instance's domain on the host in the instance's row. If the host has no domain of the instance, "
-        "remove the host name from the row. If the host has a domain of the instance, the instance was not offloaded."
+        "Find the host name in the instance's row, and look for the instance's domain on that host. If the host has "
+        "no domain of the instance, remove the host name from the row. If the host has a domain of the instance, the "
+        "instance was not offloaded."
     ),
     "SG221": (
         "Wait until the migration ends, or confirm or revert the migration. Then repair dest_compute_id of the "

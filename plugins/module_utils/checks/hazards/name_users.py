@@ -76,7 +76,8 @@ CONSEQUENCES = {
         BLOCKER,
         "the cluster identifies members, constraints and fence devices by host name: under another name the host "
         "is unknown, and the cluster may fence the host",
-        "Take the host out of the cluster first (pcs cluster node remove), and add it under the new name afterwards.",
+        "Take the host out of the cluster first (pcs cluster node remove), and add the host under the new name after "
+        "the rename.",
     ),
     "cinder-volume": Consequence(
         BLOCKER,
@@ -103,8 +104,8 @@ CONSEQUENCES = {
     "ceilometer": Consequence(
         WARNING,
         (
-            "the ceilometer agent asks Nova for the instances of its own host name: until it restarts, the agent "
-            "finds no instances"
+            "the ceilometer agent asks Nova for the instances of one host name: until you restart the agent, the "
+            "agent uses the old host name, and finds no instances"
         ),
         "Restart the service after the rename. If the service runs in a container, recreate the container instead: a "
         "restarted container keeps the old host name. If the configuration of the service sets host=, correct this "

@@ -81,7 +81,7 @@ def _why_it_matters(index: Index) -> t.Optional[str]:
     unknown = _undecided(index)
     if not unknown and index.compute_hosts and _services_read(index):
         return None
-    what = "neutron's agents were not read" if agents is None else "no live agent shows which software binds the ports"
+    what = "neutron's agents were not read" if agents is None else "neutron shows no live agent that binds ports"
     whose = f"the run does not know whether these hosts have OVN: {', '.join(unknown[:_NAMED])}"
     return f"{what}, and {whose if unknown else 'the compute hosts were not read from Nova'}"
 

@@ -67,8 +67,8 @@ _FENCE = (
     "attest that the host is dead: set evacuate_fence=attested, and override SG506 for this host with your reason."
 )
 _LIVES = (
-    "Fence the host (evacuate_fence), wait until its guests are gone, then run the same command again. No override is "
-    "possible, because the host is alive."
+    "Fence the host (evacuate_fence), wait until no guest runs on the host, then run the same command again. No "
+    "override is possible, because the host is alive."
 )
 _IS_ON = (
     "Wait 30 seconds, then run the same command again, because Ceph needs up to 30 seconds to drop the watchers of a "
@@ -416,8 +416,8 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
         if found and view not in found:
             known = {"cluster and pool": list(view), "the disks are in": sorted(map(list, found))}
             remedy = (
-                "Give the host the pool and the Ceph configuration of the other hosts: "
-                "until then, the run does not use this host as a destination."
+                "Give this host the same Ceph configuration as the other hosts, and access to the pool with the "
+                "disks. The run does not use this host as a destination before the host has access to the pool."
             )
             yield finding("SG505", Subject("host", name), known, remedy, WARNING if others else BLOCKER)
 
@@ -551,8 +551,8 @@ def unchanged(
                 "image": name,
             }
             remedy = (
-                "Start a host that reaches this Ceph cluster and this pool, then run the same command again: until "
-                "then, the run does not evacuate the server."
+                "Start a host that reaches this Ceph cluster and this pool, then run the same command again. The run "
+                "evacuates the server only if such a host answers."
             )
             yield finding("SG709", Subject("instance", before.uuid), unread, remedy)
             continue
