@@ -503,13 +503,13 @@ class Links:
             witness = self.witness(node)
             if witness is None or witness.domains is None:
                 return uncertain(
-                    f"the run does not know which host the instance is on: the domains of {node.host} were not read, or "
+                    f"the run does not know which host has the instance: the domains of {node.host} were not read, or "
                     "the libvirt of this host reports a name that differs from the compute node's name"
                 )
         places = self.running_on(row.uuid)
         if len(places) != 1:
             return uncertain(
-                f"the run does not know which host the instance is on: the instance's domain runs on {len(places)} hosts"
+                f"the run does not know which host has the instance: the instance's domain runs on {len(places)} hosts"
             )
         return self._by_place(row, linked, named, places[0])
 
