@@ -139,7 +139,7 @@ def _doubt(found: Deployment, kind: str, traced: t.Sequence[str]) -> t.Optional[
     if len({(entry.engine, entry.container_id, entry.unit) for entry in found.compute}) > 1:
         return "nova-compute runs in more than one container or systemd unit"
     if len(traced) > 1 and kind == UNKNOWN:
-        return f"the host has traces of more than one deployment: {', '.join(traced)}"
+        return f"the host has traces of more than one kind of deployment: {', '.join(traced)}"
     if len(_engines(found)) > 1:
         return f"the host has two container engines: {', '.join(_engines(found))}"
     if not traced or (traced == [CHARM]):

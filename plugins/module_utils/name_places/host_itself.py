@@ -34,7 +34,8 @@ class HostItself(NamePlace):
         "the host name in the operating system, lines of `/etc/hosts`, `host` in the files of nova and neutron, and "
         "`external_ids:hostname` of Open vSwitch (libvirt derives its host name from the first two)",
         "facts of the host; before a rename, a test in private namespaces shows the name that libvirt will use (SG124)",
-        "the run changes the host in one step, after the databases, then verifies that libvirt returns the new name",
+        "after the run has changed the databases, it changes the host in one step, and verifies that libvirt returns "
+        "the new name",
         "the run restores the host's old names, option values and file lines",
         "the host name in the operating system, if `host` in nova.conf has another name",
     )

@@ -777,7 +777,7 @@ class Evacuation:
             self.run.say(f"{self.host} is fenced: {fence.read}")
         else:
             self.book.tell(attested={"by": fence.person, "reason": fence.reason, "at": self.run.clock.now()})
-            self.run.say(f"{self.host} is attested dead by {fence.person}: {fence.reason}")
+            self.run.say(f"{fence.person} attests that {self.host} is dead: {fence.reason}")
         self.book.tell(fenced_by=str(self.options["fence"]))
         if self.book.state_of(FENCE) != journals.DONE:
             self.book.mark(FENCE, journals.DONE, fence.read if isinstance(fence, FenceProof) else "attested")

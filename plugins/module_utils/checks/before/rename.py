@@ -253,7 +253,7 @@ def _host_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
     if case.host.resolutions is not None and case.request.rename_to not in {
         entry.name for entry in case.host.resolutions
     }:
-        yield "resolutions", f"the run did not read what {case.request.rename_to} resolves to on the host"
+        yield "resolutions", f"the run did not read to which address {case.request.rename_to} resolves on the host"
 
 
 def _database_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:

@@ -83,7 +83,7 @@ DONE = "done"
 #: The code that is no reason against clearing, and never clear.
 DEAD_DISK = "SG517"
 _STOPPED = ("inactive", "failed")
-_AGAIN = "Make sure that the run can read what the evidence lists, then run return_host again."
+_AGAIN = "Make sure that the run can read the items that the evidence lists, then run return_host again."
 
 #: A Ceph cluster's fsid and a pool.
 Home = t.Tuple[str, str]

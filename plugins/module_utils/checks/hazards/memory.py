@@ -68,7 +68,7 @@ _REMEDIES = {
     ),
     "SG710": (
         "Set evacuate_reset_states for PAUSED, SUSPENDED and RESCUE servers, and accept the loss that SG519 shows. "
-        "Leave servers in other states out (evacuate_partial=true). Nova evacuates only ACTIVE, SHUTOFF and ERROR "
+        "Leave out servers in other states (evacuate_partial=true). Nova evacuates only ACTIVE, SHUTOFF and ERROR "
         "servers."
     ),
 }

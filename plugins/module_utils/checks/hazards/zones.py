@@ -267,7 +267,7 @@ def room(facts: ZoneFacts, server: ApiServer, zone: str, same_host: bool = False
     found = against(facts, server, zone, same_host)
     if found is None:
         reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread]
-        evidence = {"zone": zone, "not read": reasons or ["what placement offers within the zone"]}
+        evidence = {"zone": zone, "not read": reasons or ["the hosts and resources that placement offers in the zone"]}
         yield finding(
             "SG709", subject_of(server), evidence, ("Make sure that the APIs answer, then run the same command again.")
         )

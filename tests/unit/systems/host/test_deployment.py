@@ -149,7 +149,7 @@ def test_a_packaged_unit_beside_kolla_is_two_deployments(tmp_path):
     found = classified(tree)
     assert (found.kind, found.why) == (
         "unknown",
-        "the host has traces of more than one deployment: kolla-ansible, packages",
+        "the host has traces of more than one kind of deployment: kolla-ansible, packages",
     )
     # Masked: nothing can start it, but its file is there.
     (tree.root / "etc/systemd/system/nova-compute.service").symlink_to("/dev/null")
