@@ -150,7 +150,8 @@ def _image(metadata: Metadata, properties: t.Mapping[str, str]) -> t.Iterator[st
     """AggregateImagePropertiesIsolation: only a property that both have can differ."""
     for key in sorted(set(metadata) & set(properties)):
         if properties[key] and properties[key] not in metadata[key]:
-            yield f"the host's aggregate requires images whose property {key} is one of: {', '.join(sorted(metadata[key]))}"
+            wanted = ", ".join(sorted(metadata[key]))
+            yield f"the host's aggregate requires images whose property {key} is one of: {wanted}"
 
 
 def _isolated(metadata: Metadata, specs: t.Mapping[str, str], properties: t.Mapping[str, str]) -> t.Iterator[str]:
