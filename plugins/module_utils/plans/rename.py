@@ -648,7 +648,14 @@ def host_names(context: PlanContext, emptied: bool = False) -> Step:
         for key, value in sorted(external.items())
     ]
     changes.append(Change(f"{where} libvirt", "host name (reported)", old.hypervisor_hostname, new.hypervisor_hostname))
-    return Step("host_names", "change the host name in the operating system and in configuration files", HOST, "host_names", params, changes)
+    return Step(
+        "host_names",
+        "change the host name in the operating system and in configuration files",
+        HOST,
+        "host_names",
+        params,
+        changes,
+    )
 
 
 def rehearsal(bundle: Bundle, request: RenameRequest) -> t.Optional[t.Dict[str, t.Any]]:
