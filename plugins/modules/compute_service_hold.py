@@ -61,8 +61,8 @@ options:
     elements: str
     aliases: [takes_over]
     default: []
-    description: Disabled reasons that were set by operations that have ended. The module can also change a compute
-      service whose disabled reason is in O(ended_reasons).
+    description: Values of C(disabled_reason) that come from operations that have ended. The module can also change a
+      compute service whose disabled reason is in O(ended_reasons).
 seealso:
   - module: stackguard.nova.server_evacuate
 """

@@ -111,7 +111,8 @@ options:
     elements: str
     default: []
     description:
-      - Command prefix for C(ceph) if the command runs in a container, such as C(docker), C(exec), C(nova_compute).
+      - The words before the command C(ceph), if C(ceph) runs in a container. For example C(docker), C(exec),
+        C(nova_compute).
   nova_conf_files:
     type: list
     elements: str

@@ -101,8 +101,8 @@ options:
         with O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
-    description: With O(fence=command), the command that succeeds only if the host is off. The proof that the host is
-      fenced contains the command in O(fence_confirm_command).
+    description: With O(fence=command), the command that succeeds only if the host is off. The module stores the
+      command in the proof of the fence.
   power_state_query:
     type: str
     description:

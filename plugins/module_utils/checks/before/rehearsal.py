@@ -63,8 +63,8 @@ def _otherwise(case: Case, tried: Rehearsal, undecided: t.List[str]) -> Item:
     evidence = {"planned": planned, "resolver": tried.unresolved or "answered", "undecided": undecided}
     remedy = (
         f"Set rename_hypervisor_hostname={tried.hostname} to accept the name {tried.hostname}. To keep the planned "
-        f"name, make {planned} the canonical name of {tried.name}: put {planned} first among the names in the "
-        f"/etc/hosts line of {tried.name}, or use {planned} as the name in DNS."
+        f"name, make {planned} the canonical name of {tried.name}. In /etc/hosts, put {planned} before all other names "
+        f"in the line of {tried.name}. With DNS, let {tried.name} resolve to {planned}."
     )
     return _told(case, tried, evidence, remedy)
 

@@ -558,8 +558,8 @@ def _services(bundle: Bundle, request: ReturnRequest) -> Items:
         # It may be open elsewhere, and need every entry that a run here would remove.
         remedy = (
             "If the journal is lost, verify that the operation has ended, and override SG707 for this host with your "
-            "reason. If the journal is not lost, run return_host with the journals of the Ansible controller that "
-            f"evacuated the host: return_host -e return_host={request.host} -e stackguard_state_host=NAME -e "
+            "reason. If the journal still exists, set stackguard_state_host and stackguard_state_dir to the place "
+            f"of the journal: return_host -e return_host={request.host} -e stackguard_state_host=NAME -e "
             "stackguard_state_dir=DIRECTORY"
         )
         yield finding("SG707", subject, {**seen, "journals": _operations(request)}, remedy)

@@ -97,8 +97,8 @@ CONSEQUENCES = {
             "no failover segment"
         ),
         (
-            "Stop the Masakari monitors before the rename. After the rename, rename the host in its failover segment, "
-            "then start the monitors."
+            "Stop the Masakari monitors before the rename. After the rename, change the name of the host in its "
+            "failover segment, then start the monitors."
         ),
     ),
     "ceilometer": Consequence(

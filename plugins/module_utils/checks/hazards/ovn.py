@@ -170,7 +170,7 @@ def _chassis(index: Index, ovn: OvnFacts) -> Items:
             evidence = {"chassis": entry.name, "hostname": entry.hostname, "compute service": compute}
             remedy = (
                 f"Set external_ids:hostname of Open vSwitch to {compute}: neutron binds ports only to a chassis whose "
-                "hostname is Nova's name of the host."
+                "hostname is the host name that Nova uses."
             )
             yield finding("SG321", Subject("host", entry.hostname, host=compute), evidence, remedy)
 
@@ -222,7 +222,7 @@ def host_items(name: str, facts: HostFacts, ovn: OvnFacts) -> Items:
         evidence = {"chassis": own, "hostname": mine[0].hostname, "CONF.host": host}
         remedy = (
             f"Set external_ids:hostname of Open vSwitch to {host}: neutron binds ports only to a chassis whose "
-            "hostname is Nova's name of the host."
+            "hostname is the host name that Nova uses."
         )
         yield finding("SG321", subject, evidence, remedy)
     if any(same_name(own, entry) for entry in (facts.kernel_hostname, facts.fqdn, host) if entry):
