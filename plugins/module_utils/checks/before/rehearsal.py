@@ -64,7 +64,7 @@ def _otherwise(case: Case, tried: Rehearsal, undecided: t.List[str]) -> Item:
     remedy = (
         f"Set rename_hypervisor_hostname={tried.hostname} to accept the name {tried.hostname}. To keep the planned "
         f"name, make {planned} the canonical name of {tried.name}. In /etc/hosts, put {planned} before all other names "
-        f"in the line of {tried.name}. With DNS, let {tried.name} resolve to {planned}."
+        f"in the line of {tried.name}. With DNS, {planned} must be the canonical name of {tried.name}."
     )
     return _told(case, tried, evidence, remedy)
 
