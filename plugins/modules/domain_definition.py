@@ -38,8 +38,8 @@ options:
     type: path
     description:
       - Directory for the records, on the Ansible controller. The directory must persist between runs. The module
-        creates O(definitions_dir), and only the directory's owner can read it. Without O(definitions_dir), the module does not
-        compare definitions, and returns the XML under RV(definitions).
+        creates O(definitions_dir), and only the directory's owner can read it. Without O(definitions_dir), the module
+        does not compare definitions, and returns the XML under RV(definitions).
   guests:
     type: list
     elements: str
