@@ -67,7 +67,9 @@ def assert_nothing_lost(run, undisturbed):
 def nothing_lost(chassis, probe, undisturbed):
     """No change of a binding, no gap in any direction, no TCP connection lost, while the body runs."""
     for host in chassis.lab.hosts:
-        chassis.lab.ssh(host, "ovn-appctl -t ovn-controller inc-engine/recompute")
+        engine = chassis.lab.info["hosts"][host].get("engine")
+        inside = f"{engine} exec ovn_controller " if engine else ""
+        chassis.lab.ssh(host, f"{inside}ovn-appctl -t ovn-controller inc-engine/recompute")
     chassis.sync()
     bindings = chassis.bindings()
     with probe.running() as run, chassis.watched() as changes:
