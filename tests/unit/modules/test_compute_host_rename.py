@@ -168,10 +168,13 @@ def test_by_drain_a_name_that_libvirt_would_not_take_is_refused_before_the_servi
     [
         (
             {"failed": True, "msg": "no python"},
-            "test of the new name: the request failed on the compute host: no python",
+            "when the run tested the new name: the request failed on the compute host: no python",
         ),
-        ({"unreachable": True, "msg": "gone"}, "test of the new name: the compute host does not answer: gone"),
-        ({"results": [{"ok": True}]}, "test of the new name: 'rehearsal'"),
+        (
+            {"unreachable": True, "msg": "gone"},
+            "when the run tested the new name: the compute host does not answer: gone",
+        ),
+        ({"results": [{"ok": True}]}, "when the run tested the new name: 'rehearsal'"),
         (
             {"results": [{"ok": True, "rehearsal": {"name": "renamed1", "hostname": None, "reason": "no root"}}]},
             "no root",

@@ -593,7 +593,7 @@ def test_asked_for_its_status_it_says_what_is_open_and_changes_nothing(nova, sta
 @pytest.mark.parametrize(("prefix", "name"), [("drain", "drain_action"), ("migrate", "migrate_action"), ("", "action")])
 def test_what_is_said_names_the_variables_of_the_playbook_that_runs(nova, state, prefix, name):
     nova.refuse = NEAR
-    assert f"with {name}=rollback" in nova.apply(state, prefix=prefix)["msg"]
+    assert f"add {name}=rollback" in nova.apply(state, prefix=prefix)["msg"]
 
 
 def test_a_cell_that_does_not_answer_is_no_empty_host(nova, state, monkeypatch):

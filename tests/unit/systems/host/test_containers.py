@@ -367,7 +367,7 @@ def test_the_way_back_ends_no_guest_that_was_started_in_the_new_container(host, 
     host.start("nova_libvirt", "new", 7, NEW)
     before, active = dict(host.containers), set(again.systemctl.active)
     inside.update({"guest": "new", "elsewhere": "another"})
-    with pytest.raises(HostStepError, match=r"container: guest \(SG127\)"):
+    with pytest.raises(HostStepError, match=r"the step stops: guest \(SG127\)"):
         again.undo(RECREATED)
     assert (host.containers, again.systemctl.active) == (before, active)
     asked = {"engine": "podman", "containers": ["nova_libvirt", "no-such"]}
