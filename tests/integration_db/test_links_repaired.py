@@ -321,7 +321,7 @@ def test_a_repair_says_what_remains(mixed: World, state: State, tmp_path: pathli
     assert (again["changed"], again["incomplete"]) == (False, True)
     others = repair_links.apply(run(mixed.options(), state), request("SG211"))
     assert (others["remaining"]["asked"], others["remaining"]["other"], others["incomplete"]) == (0, 1, False)
-    assert "1 wrong link remains (SG214; 0 with a code" in others["msg"]
+    assert "1 wrong link remains (SG214; requested for repair: 0)" in others["msg"]
     passed = [Override("SG214", uid("instance", 3), "known")]
     accepted = repair_links.apply(run(mixed.options(), state, overrides=passed), request())
     assert (accepted["remaining"]["accepted"], accepted["incomplete"]) == (1, False)
