@@ -459,31 +459,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     given = module.params
     texts: t.Dict[str, str] = {}
-    facts = host.read_host(
-        host.HostOptions(
-            inventory_name=given["inventory_name"] or "localhost",
-            nova_conf_files=tuple(given["nova_conf_files"]),
-            nova_config_dirs=tuple(given["nova_config_dirs"]),
-            libvirt_uri=given["libvirt_uri"],
-            resolve_names=tuple(given["resolve_names"]),
-            state_dir=given["state_dir"],
-            compute_units=tuple(given["compute_units"]),
-            agent_units=tuple(given["agent_units"]),
-            rbd=given["rbd"],
-            rbd_instances=tuple(given["rbd_instances"]),
-            rbd_blocklist=given["rbd_blocklist"],
-            rbd_open=given["rbd_open"],
-            rbd_details=given["rbd_details"],
-            rbd_volumes=tuple(given["rbd_volumes"]),
-            rbd_volume_pools=tuple(given["rbd_volume_pools"]),
-            rbd_user=given["rbd_user"],
-            rbd_conf=given["rbd_conf"],
-            ceph_command=tuple(given["ceph_command"]),
-            definitions=given["definitions"],
-            name_users=given["name_users"],
-        ),
-        texts,
-    )
+    facts = host.read_host(host.HostOptions.of(given), texts)
     plain = to_plain(facts)
     more = {"definitions": texts} if given["definitions"] else {}
     module.exit_json(changed=False, host=plain, inventory_name=facts.inventory_name, unread=plain["unread"], **more)

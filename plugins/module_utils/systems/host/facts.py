@@ -101,6 +101,15 @@ class HostOptions:
     #: Whether to look for what else goes by the host's name.
     name_users: bool = False
 
+    @classmethod
+    def of(cls, given: t.Mapping[str, t.Any]) -> HostOptions:
+        """Return them as the options of a module say, which have the same names; others of its options are left."""
+        names = {field.name for field in dataclasses.fields(cls)}
+        known: t.Dict[str, t.Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in given.items() if name in names
+        }
+        return cls(**{**known, "inventory_name": given["inventory_name"] or "localhost"})
+
 
 def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) -> HostFacts:
     """Return all facts of this host. Never raises for a part that cannot be read.
