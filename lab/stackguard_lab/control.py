@@ -39,6 +39,7 @@ def daemons(lab: Lab) -> dict[str, Daemon]:
     """Every service of the control plane, by name."""
     state, etc = lab.state, lab.etc
     # Nova makes bare taps in a way libvirt 9 accepts since 34, and refuses Linux bridges since then
+    lean = ovn.LEAN_PYTHON if lab.options.l2 == "ovn" else {}
     vif = {"STACKGUARD_LAB_VIF_TYPE": "tap" if lab.nova_major >= 34 else "bridge"}
     neutron: list[str | Path] = [
         "--config-file",
@@ -66,12 +67,13 @@ def daemons(lab: Lab) -> dict[str, Daemon]:
                 # each commit reaches the kernel: a killed server loses nothing, and neither does a snapshot
                 "--innodb-flush-log-at-trx-commit=2",
                 "--sync-binlog=0",
-                "--innodb-buffer-pool-size=256M",
+                "--innodb-buffer-pool-size=64M",
                 "--innodb-log-file-size=48M",
                 "--innodb-flush-method=nosync",
                 "--skip-name-resolve",
                 "--character-set-server=utf8mb3",
             ],
+            env={"MALLOC_ARENA_MAX": "1"},
         ),
         Daemon(lab, "memcached", ["memcached", "-u", "root", "-l", lab.controller, "-m", "64"]),
         Daemon(
@@ -120,9 +122,10 @@ def daemons(lab: Lab) -> dict[str, Daemon]:
                 # It cannot count them under gunicorn, and then handles no event of OVN: no port becomes ACTIVE.
                 "ASGI_WORKERS": "1",
                 **vif,
+                **lean,
             },
         ),
-        _neutron_beside(lab, neutron, vif),
+        _neutron_beside(lab, neutron, {**vif, **lean}),
         *(
             Daemon(lab, name, [lab.nova_venv / "bin" / name, "--config-file", lab.nova_conf])
             for name in ("nova-conductor", "nova-scheduler")
