@@ -149,8 +149,12 @@ def _recipes(lab: Lab, upper: Path, found: list[Container]) -> None:
 
 def image_root(path: Path) -> None:
     """The root of every image: a few files of the machine, the start scripts, and folders to mount the rest on."""
+    # docker makes a folder that the archive does not name with mode 0600: privsep, root without CAP_DAC_OVERRIDE, could
+    # import nothing below it, and neutron's agent would handle no port.
+    named = [*map(Path, IMAGE_FOLDERS), *(Path("etc", name) for name in IMAGE_ETC)]
+    above = {str(folder) for name in named for folder in name.parents} - {"."}
     with tarfile.open(path, "w") as archive:
-        for name in IMAGE_FOLDERS:
+        for name in sorted({*IMAGE_FOLDERS, *above}):
             _folder(archive, name)
         for name in ("tmp", "var/tmp"):
             _folder(archive, name, 0o1777)

@@ -263,6 +263,18 @@ def test_an_engine_that_is_not_unpacked_is_said(lab: Lab, tmp_path: Path) -> Non
         kolla.prepare(lab, 1, tmp_path / "upper", config.host_values(lab, 1))
 
 
+def test_the_image_names_each_folder_before_what_is_in_it(tmp_path: Path) -> None:
+    """docker makes any other folder with mode 0600."""
+    kolla.image_root(tmp_path / "rootfs.tar")
+    with tarfile.open(tmp_path / "rootfs.tar") as archive:
+        seen = {"."}
+        for member in archive.getmembers():
+            assert str(Path(member.name).parent) in seen, member.name
+            seen.add(member.name)
+            assert not member.isdir() or member.mode & 0o755 == 0o755, member.name
+
+
+
 def test_images_have_none_of_the_machines_secrets(tmp_path: Path) -> None:
     kolla.image_root(tmp_path / "rootfs.tar")
     with tarfile.open(tmp_path / "rootfs.tar") as archive:
