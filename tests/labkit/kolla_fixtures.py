@@ -146,6 +146,14 @@ def assert_held(lab):
 
 
 def assert_named(lab, name):
+    """The host, its containers, libvirt and the API agree; nothing of the operation and of the other name is left."""
+    assert_agreed(lab, name)
+    other = NEW if name == OLD else OLD
+    assert lab.service(other) is None
+    assert state.written(lab, other) == []
+
+
+def assert_agreed(lab, name):
     """The host, its containers, libvirt and the API agree, and nothing of the operation is left."""
     assert lab.ssh(HOST, "uname -n").strip() == name
     assert {container: name_in(lab, container) for container in renamed(lab)} == dict.fromkeys(renamed(lab), name)
@@ -159,6 +167,3 @@ def assert_named(lab, name):
     service = lab.service(name)
     assert (service["status"], service.get("disabled_reason")) == ("enabled", None)
     guestkit.wait_compute(lab, name)
-    other = NEW if name == OLD else OLD
-    assert lab.service(other) is None
-    assert state.written(lab, other) == []

@@ -103,6 +103,7 @@ KOLLA_HOSTS = "kolla:compute1,compute2"
 KOLLA_MODULE = "tests/integration/test_9_kolla_module.py"
 KOLLA_KILLED = "tests/crash/test_7_kolla.py"
 KOLLA_RENAME = "tests/integration/test_8_kolla_rename.py"
+KOLLA_DRAIN = "tests/integration/test_9_kolla_drain.py"
 STATES = "tests/integration/test_forecast_states.py"
 ADOPT = "tests/integration/test_9_adopt.py"
 
@@ -202,6 +203,11 @@ PARTS = {
     "rename-kolla": MatrixPart(
         "renames of a host with containers, killed, rolled back and rebooted, under podman with Open vSwitch",
         (KOLLA_RENAME,),
+        Shape(l2="ovs", deploy="kolla:compute1"),
+    ),
+    "drain-kolla": MatrixPart(
+        "renames by draining a host with containers, killed, rolled back and rebooted, under podman with Open vSwitch",
+        (KOLLA_DRAIN,),
         Shape(l2="ovs", deploy="kolla:compute1"),
     ),
     "crash-kolla": MatrixPart(

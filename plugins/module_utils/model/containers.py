@@ -30,6 +30,8 @@ LIBVIRT = ("libvirtd", "virtqemud")
 #: What kolla's unit of libvirt is named after.
 _LIBVIRT_UNIT = "nova-libvirt"
 OVN_CONTROLLER = "ovn-controller"
+#: Below it are kolla's sources of the files that its containers copy.
+KOLLA_CONFIGURATION = "/etc/kolla/"
 #: Words that mean something to a shell only.
 _SHELL = ("&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1")
 
@@ -83,6 +85,14 @@ def is_kolla(facts: HostFacts) -> bool:
     """Whether kolla-ansible has deployed a host: the collection recreates no other containers."""
     found = deployments.of_host(facts)
     return found is not None and found.kind == deployments.KOLLA
+
+
+def is_copied_at_start(facts: HostFacts, path: str) -> bool:
+    """Whether kolla's nova-compute copies a compute_id file at each start, and does not start without the file.
+
+    Its config.json names the file as required (kolla-ansible 22.2.0, roles/nova-cell/templates/nova-compute.json.j2).
+    """
+    return is_kolla(facts) and path.startswith(KOLLA_CONFIGURATION)
 
 
 def _of_process(found: Deployment, entry: ServiceProcess) -> t.Optional[NamedContainer]:

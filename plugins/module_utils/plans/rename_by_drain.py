@@ -12,6 +12,8 @@ name registers itself. The order:
 3. The service is deleted: Nova takes the aggregates' memberships, the provider, the host mapping and the node with it.
    This is the point of no return: before it a rollback takes everything back, after it there is only forward.
 4. Names of the host, and the C(compute_id) file out of the way: with the old uuid Nova would undelete the old node.
+   Containers of kolla-ansible copy that file at each start, and do not start without: it gets a new uuid. Where they
+   have a host name of their own, libvirt's must have said the new name before 3, and all are created again here.
 5. nova-compute registers; the new service is disabled at once, so that no guest lands here before the aggregates say
    which zone this is; the host is mapped to its cell; the aggregates are joined again, in Nova and in placement.
 6. With OVN the chassis must have the new hostname, and no port may ask for the old one.
@@ -23,6 +25,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
+from ansible_collections.stackguard.nova.plugins.module_utils.model import containers
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiAgent,
@@ -42,7 +45,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn_drain
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn_drain, rename_containers
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as in_place
 
 #: A drain is a rename: one journal of that kind is open on a host at a time, whatever the strategy.
@@ -142,6 +145,8 @@ def plan(
     steps += [_aggregates(drain), *chassis, _audit(drain, proof), _enable(drain, proof)]
     if drain.options.bring_back and drain.guests:
         steps.append(_return(drain))
+    stopped = "stop_agents" if agent_units else "stop_compute"
+    steps = rename_containers.arranged(base.host, request, (base.before, base.after), steps, stopped, emptied=True)
     return Plan(KIND, request.operation_id, f"{drain.old} -> {drain.new}", steps, _notes(drain))
 
 
@@ -232,12 +237,20 @@ def _delete(drain: _Drain) -> Step:
 
 def _identity(drain: _Drain) -> Step:
     operation = drain.request.operation_id
-    files = [
+    files: t.List[t.Dict[str, t.Any]] = [
         {"path": file.path, "before": file.uuid, "kept_as": f"{file.path}.stackguard-{operation}"}
         for file in drain.identity_files
     ]
+    for file in files:
+        if containers.is_copied_at_start(drain.base.host, file["path"]):
+            file["renewed"] = True
     where = drain.request.inventory_name
     changes = [Change(where, "compute_id file", str(file["path"]), str(file["kept_as"])) for file in files]
+    changes += [
+        Change(where, f"uuid in {file['path']}", str(file["before"]), "a new uuid")
+        for file in files
+        if file.get("renewed")
+    ]
     title = "rename the old compute_id file, so that the host gets a new identity"
     return Step("identity_file", title, HOST, "identity_file", {"files": files}, changes)
 

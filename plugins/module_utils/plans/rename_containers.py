@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a rename in place adds where services run in containers with a host name of their own (kolla-ansible). Pure.
+"""What a rename adds where services run in containers with a host name of their own (kolla-ansible). Pure.
 
 1. After the stop of nova-compute its container is put aside: nobody starts the old name by hand.
 2. libvirt gets its new name in the UTS namespace of its container, and says it, before the first write to a database.
@@ -41,21 +41,29 @@ _FIRST = ("guests", "no_evacuation")
 
 
 def arranged(
-    host: HostFacts, request: RenameRequest, names: t.Tuple[Names, Names], steps: t.Sequence[Step]
+    host: HostFacts,
+    request: RenameRequest,
+    names: t.Tuple[Names, Names],
+    steps: t.Sequence[Step],
+    stopped: str = "no_evacuation_before",
+    emptied: bool = False,
 ) -> t.List[Step]:
-    """Return the steps of a rename with those for containers among them. Raises PlanError."""
+    """Return the steps of a rename with those for containers among them. Raises PlanError.
+
+    ``stopped``: the last step before the first write; ``emptied``: no guest is on the host.
+    """
     found = containers.named(host) if names[1].os not in (None, names[0].os) else []
     if not found:
         return list(steps)
     about = _Renaming(host, request, names, found)
-    about.check(steps)
+    about.check(steps, emptied)
     moved = {step.name: step for step in steps if step.name in _FIRST}
     result: t.List[Step] = []
     for step in steps:
         if step.name in moved:
             continue
         result.append(about.with_libvirt(step) if step.name == "host_names" else step)
-        if step.name == "no_evacuation_before":
+        if step.name == stopped:
             result += [*about.compute_aside(), *about.libvirt_name()]
         if step.name == "host_names":
             result += [moved[name] for name in _FIRST if name in moved]
@@ -90,14 +98,14 @@ class _Renaming:
         """The container of libvirt, if it has a name of its own."""
         return [entry for entry in self.found if entry.is_libvirt]
 
-    def check(self, steps: t.Sequence[Step]) -> None:
+    def check(self, steps: t.Sequence[Step], emptied: bool) -> None:
         """Raise PlanError for what no order of these steps does without harm."""
         if not self.request.recreate_command:
             raise PlanError(
                 "set rename_recreate_command: the containers of this host keep their old name until a deployment tool "
                 "creates the containers again"
             )
-        if any(step.name == "new_agents" for step in steps):
+        if not emptied and any(step.name == "new_agents" for step in steps):
             raise PlanError(
                 "set neutron_db_url: otherwise, the guests would have no network while the deployment tool creates "
                 "the containers. An override of SG305 does not help"

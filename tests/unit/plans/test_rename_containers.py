@@ -15,9 +15,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import conta
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import GuestProcess
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import TargetHost
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import PlanError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename, rename_containers
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename, rename_by_drain, rename_containers
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, kolla, process, unit
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
@@ -63,6 +64,14 @@ def made(some):
     return rename.plan(some.cloud.bundle, some.request)
 
 
+def drained(some):
+    """The plan of a drain: the guests go to a host of the same zone."""
+    free = {"VCPU": 64, "MEMORY_MB": 10**6, "DISK_GB": 10**6}
+    uuid = "9" * 8 + "-0000-4000-8000-000000000000"
+    there = TargetHost("other", "other", uuid, None, "up", "enabled", False, free)
+    return rename_by_drain.plan(some.cloud.bundle, [there], some.request)
+
+
 def named(plan):
     return {step.name: step for step in plan.steps}
 
@@ -99,8 +108,11 @@ def test_a_command_that_starts_a_shell_itself_is_not_refused():
     assert found(boxed_fleet(command="bash -c '. venv/bin/activate && kolla-ansible deploy-containers'")) == {}
 
 
-def test_a_drain_is_refused_with_the_command_too():
-    assert {code for code, _name in found(boxed_fleet(), in_place=False)} == {"SG123"}
+def test_a_drain_needs_the_command_too():
+    assert found(boxed_fleet(), in_place=False) == {}
+    refused = found(boxed_fleet(command=None), in_place=False)
+    assert set(refused) == {("SG123", name) for name in SERVICES.values()}
+    assert all("Set rename_recreate_command" in item.remedy for item in refused.values())
 
 
 def test_the_operators_own_commands_and_the_containers_do_not_go_together():
@@ -274,6 +286,41 @@ def test_ovn_controller_that_takes_its_name_from_its_container_is_no_plan():
     told = dataclasses.replace(some, cloud=some.cloud.host(ovs_external_ids={"hostname": "compute1"}))
     assert "recreate_containers" in named(made(told))
     assert [entry.name for entry in containers.named(host)] == ORDER
+
+
+def test_a_drain_deletes_nothing_before_libvirt_says_the_new_name():
+    """Behind the deletion there is no way back: a name that libvirt does not take must be seen before it."""
+    names = [step.name for step in drained(boxed_fleet()).steps]
+    order = [
+        *("move_guests", "host_empty", "stop_compute", "stop_agents", "set_compute_aside", "libvirt_name"),
+        *("delete_service", "host_names", "stop_containers", "set_others_aside", "recreate_containers"),
+        *("identity_file", "start_agents", "new_agents", "start_compute", "register", "enable_service"),
+        "forget_containers",
+    ]
+    assert [name for name in names if name in order] == order
+    assert len(set(names)) == len(names)
+
+
+def test_a_drain_of_a_host_whose_containers_share_its_name_recreates_none():
+    steps = named(drained(boxed_fleet(command=None, name=None)))
+    assert not {"set_compute_aside", "libvirt_name", "recreate_containers", "forget_containers"} & set(steps)
+
+
+@pytest.mark.parametrize("name", ["compute1", None])
+def test_a_drain_gives_a_new_uuid_to_the_file_that_the_container_copies(name):
+    """kolla's container does not start without it; that of the volume is a copy, and goes away."""
+    some = boxed_fleet(command=name and "recreate", name=name)
+    source, copy = "/etc/kolla/nova-compute/compute_id", "/volumes/nova_compute/_data/compute_id"
+    uuid = "1" * 8 + "-0000-4000-8000-000000000000"
+    files = [facts.ComputeIdFile(path, True, True, uuid) for path in (source, copy)]
+    step = named(drained(dataclasses.replace(some, cloud=some.cloud.host(compute_id_files=files))))["identity_file"]
+    assert [(file["path"], file.get("renewed", False)) for file in step.params["files"]] == [
+        (source, True),
+        (copy, False),
+    ]
+    assert [(change.before, change.after) for change in step.changes if change.what == f"uuid in {source}"] == [
+        (uuid, "a new uuid")
+    ]
 
 
 def test_an_agent_that_no_other_step_stops_is_stopped_with_libvirt():

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Containers with a host name of their own, before a rename in place: SG123 and SG129. Pure."""
+"""Containers with a host name of their own, before a rename: SG123 and SG129. Pure."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ def refusal(
     request: RenameRequest,
     entry: NameSpace,
     after: t.Optional[Names],
-    in_place: bool,
 ) -> t.Optional[str]:
     """Return the remedy of SG123 for a service that keeps its name; None: the plan creates its container again."""
-    if host is None or after is None or not in_place or not containers.is_kolla(host):
+    if host is None or after is None or not containers.is_kolla(host):
         return (
             "Keep the host's name, or let the service use the host's UTS namespace (docs/guides/deployments.md). "
             "This service keeps the old host name until you create its container again, or start its systemd unit "

@@ -428,7 +428,7 @@ def _name_spaces(case: Case) -> Items:
     for entry in (case.host.name_spaces if case.host else None) or []:
         subject = Subject("host", f"{case.request.inventory_name}:{entry.service}", entry.service, case.old)
         if entry.own:
-            remedy = containers.refusal(case.host, case.request, entry, case.after, case.in_place)
+            remedy = containers.refusal(case.host, case.request, entry, case.after)
             if remedy is not None:
                 evidence = {"service": entry.service, "seen": entry.what, "its host name": entry.hostname}
                 yield finding("SG123", subject, evidence, remedy)

@@ -13,9 +13,11 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
+import stat
 import subprocess
 import time
 import typing as t
+import uuid as uuids
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Domain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
@@ -470,37 +472,61 @@ class OvsHostname:
 
 
 class IdentityFile:
-    """Put compute_id files out of Nova's sight, beside where they were: the host will get a new identity."""
+    """Put compute_id files out of Nova's sight, beside where they were: the host will get a new identity.
+
+    C(renewed): a file that the container of nova-compute copies at each start, and does not start without. It gets a
+    uuid that no compute node ever had: with one that is derived from a name, Nova would undelete the node of a host
+    that had this name before.
+    """
 
     def is_done(self, params: Params) -> Result:
-        """Whether each is put away."""
-        return {"done": not any(os.path.lexists(str(file["path"])) for file in params["files"])}
+        """Whether each is put away, and what is copied holds another uuid."""
+        return {"done": all(self._is_away(file) for file in params["files"])}
+
+    @staticmethod
+    def _is_away(file: t.Mapping[str, t.Any]) -> bool:
+        path = str(file["path"])
+        if not file.get("renewed"):
+            return not os.path.lexists(path)
+        found = compute_id.read_compute_id(path, True)
+        return found.uuid is not None and found.uuid != file["before"] and os.path.lexists(str(file["kept_as"]))
 
     def apply(self, params: Params) -> Result:
         """Rename each file that holds what it held when the plan was made."""
         for file in params["files"]:
             path, kept_as = str(file["path"]), str(file["kept_as"])
-            if not os.path.lexists(path) and os.path.lexists(kept_as):
+            if self._is_away(file) and os.path.lexists(kept_as):
                 continue
-            found = compute_id.read_compute_id(path, True)
-            if not found.exists or found.uuid != file["before"]:
-                raise HostStepError(f"{path} holds {found.uuid or found.error or 'nothing'}, not {file['before']}")
-            self._move(path, kept_as)
+            if os.path.lexists(path) or not os.path.lexists(kept_as):
+                found = compute_id.read_compute_id(path, True)
+                if not found.exists or found.uuid != file["before"]:
+                    raise HostStepError(f"{path} holds {found.uuid or found.error or 'nothing'}, not {file['before']}")
+                self._move(path, kept_as)
+            if file.get("renewed"):
+                self._renew(path, kept_as)
         return {}
 
     def verify(self, params: Params) -> Result:
         """See them gone from where Nova looks."""
         if not self.is_done(params)["done"]:
-            raise HostStepError("a compute_id file still exists in a directory that nova-compute reads")
+            raise HostStepError("the old compute_id file still exists in a directory that nova-compute reads")
         return {"remark": f"renamed to {', '.join(str(file['kept_as']) for file in params['files'])}"}
 
     def undo(self, params: Params) -> Result:
-        """Put them back; one that is there again is left alone."""
+        """Put them back; one that is there again is left alone, but for the new uuid that this step wrote."""
         for file in params["files"]:
             path, kept_as = str(file["path"]), str(file["kept_as"])
-            if os.path.lexists(kept_as) and not os.path.lexists(path):
+            if os.path.lexists(kept_as) and (file.get("renewed") or not os.path.lexists(path)):
                 self._move(kept_as, path)
         return {}
+
+    @staticmethod
+    def _renew(path: str, kept_as: str) -> None:
+        """Write a new uuid, readable by whoever could read the old one."""
+        status = os.stat(kept_as)
+        compute_id.create(path, str(uuids.uuid4()))
+        os.chown(path, status.st_uid, status.st_gid)
+        os.chmod(path, stat.S_IMODE(status.st_mode))
 
     @staticmethod
     def _move(source: str, target: str) -> None:

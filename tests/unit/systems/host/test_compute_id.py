@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import uuid as uuids
+
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps
@@ -34,6 +36,46 @@ def test_put_away_twice_and_back_twice(tmp_path, files, first):
     for _again in range(2):
         action.undo(files)
     assert [path.read_text() for path in tmp_path.glob("*/compute_id")] == [UUID] * 2
+
+
+@pytest.mark.parametrize("killed", ["nowhere", "moved", "written"])
+def test_a_file_that_a_container_copies_gets_a_new_uuid(tmp_path, files, killed):
+    action, path = steps.IdentityFile(), tmp_path / "a" / "compute_id"
+    path.chmod(0o660)
+    files["files"][0]["renewed"] = True
+    kept = tmp_path / "a" / "compute_id.stackguard-op"
+    if killed != "nowhere":
+        path.rename(kept)
+    if killed == "written":
+        path.write_text(OTHER)
+    assert action.is_done(files) == {"done": False}
+    written = set()
+    for _again in range(2):
+        action.apply(files)
+        action.verify(files)
+        written.add(str(uuids.UUID(path.read_text())))
+    assert len(written) == 1
+    assert UUID not in written
+    assert (OTHER in written) is (killed == "written")
+    assert kept.read_text() == UUID
+    if killed != "written":
+        assert path.stat().st_mode & 0o777 == 0o660
+    assert not (tmp_path / "b" / "compute_id").exists()
+    for _again in range(2):
+        action.undo(files)
+    assert [path.read_text() for path in tmp_path.glob("*/compute_id")] == [UUID] * 2
+
+
+def test_a_file_that_a_container_copies_is_left_alone_where_it_holds_another_uuid(tmp_path, files):
+    """Somebody wrote it meanwhile: the deployment tool, from a host name."""
+    files["files"][0]["renewed"] = True
+    (tmp_path / "a" / "compute_id").write_text(OTHER)
+    with pytest.raises(steps.HostStepError, match="holds 00000000"):
+        steps.IdentityFile().apply(files)
+    assert (tmp_path / "a" / "compute_id").read_text() == OTHER
+    (tmp_path / "a" / "compute_id").unlink()
+    with pytest.raises(steps.HostStepError, match="holds nothing"):
+        steps.IdentityFile().apply(files)
 
 
 def test_another_identity_is_left_alone(tmp_path, files):
