@@ -22,7 +22,7 @@ NORTHD = "ovn-northd"
 GATEWAY = 1
 #: One metadata agent takes as much memory as three chassis. The host that tests rename has it.
 METADATA = (GATEWAY,)
-#: For neutron's processes of a lab with OVN, about 10 MiB less each: one heap for all threads, no DNS of eventlet's own.
+#: For neutron's processes in a lab with OVN, 10 MiB less each: one heap for all threads, no DNS of eventlet's own.
 LEAN_PYTHON = {"MALLOC_ARENA_MAX": "1", "EVENTLET_NO_GREENDNS": "yes"}
 
 

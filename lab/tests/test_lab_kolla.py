@@ -274,7 +274,6 @@ def test_the_image_names_each_folder_before_what_is_in_it(tmp_path: Path) -> Non
             assert not member.isdir() or member.mode & 0o755 == 0o755, member.name
 
 
-
 def test_images_have_none_of_the_machines_secrets(tmp_path: Path) -> None:
     kolla.image_root(tmp_path / "rootfs.tar")
     with tarfile.open(tmp_path / "rootfs.tar") as archive:

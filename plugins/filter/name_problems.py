@@ -26,7 +26,7 @@ options:
       - V(host) is a host name that Nova accepts for a compute host, and V(hosts) is a list of such host names. V(name)
         is a name or id of a server or flavor. V(name) can contain every character that can be printed on one line.
         V(text) can contain the same characters as V(name), and can have any length. The filter does not check the
-        meaning of V(text). If the meaning of the text is wrong, the run reports a finding.
+        meaning of V(text). If the run cannot use the text, the run reports a finding.
     type: str
     choices: [host, hosts, name, text]
     default: host

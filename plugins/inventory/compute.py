@@ -11,7 +11,7 @@ name: compute
 author:
   - stackguard.nova contributors (@stackguard)
 version_added: 0.1.0
-short_description: Build the group compute from Nova's list of compute services
+short_description: Build the inventory group compute from Nova's list of compute services
 description:
   - The plugin adds a host to the inventory for each nova-compute service of a cloud. Each host is in the group
     C(compute) (O(group)), and in a group for its availability zone. The variable C(stackguard_nova_host) contains the

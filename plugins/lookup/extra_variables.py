@@ -26,7 +26,7 @@ options:
     description:
       - Whether to return only the extra variables that have the name of an internal variable. Only the roles of this
         collection set internal variables. The names of most internal variables begin with C(stackguard_) and the
-        first word of a role's name. A few internal variables that all roles set have other names.
+        first word of a role's name. Every role sets a few internal variables that have other names.
     type: bool
     default: false
 """

@@ -14,8 +14,8 @@ description:
     that M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote.
     Apart from the evidence, the module reads only O(history_dir) and O(definitions_dir).
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
-    C(changes.json) and C(evidence.json). The same evidence always gives identical files. Only the comparison with
-    earlier audits also depends on the reports in O(history_dir).
+    C(changes.json) and C(evidence.json). The same evidence always gives identical files. The comparison with
+    earlier audits is the only exception, because it also depends on the reports in O(history_dir).
   - Shows a short table on the terminal. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)

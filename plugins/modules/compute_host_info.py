@@ -110,7 +110,8 @@ options:
     elements: str
     default: []
     description:
-      - Uuids of the servers whose images the module reads, with the watchers and locks of the images. If
+      - Uuids of the servers whose images the module reads. The module also reads the watchers and
+        locks of these images. If
         O(rbd_instances) is empty, the module reads all images of the pool. If O(rbd_instances) is empty and
         C(python3-rbd) is missing, the module does not read watchers and locks.
   rbd_blocklist:

@@ -43,12 +43,14 @@ options:
         C(op).
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
         C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module replaces
-        the journal of an open operation only if the run in the new journal owns the operation. For C(journal_mark), the
+        the journal of an open operation only if the run that the new journal names still owns the operation. For
+        C(journal_mark), the
         parameter C(run) names the run that must own the operation.
       - C(journal_claim) makes a run the owner of an open operation, unless another run has become the owner in the
         meantime. C(journal_release) ends the ownership.
-      - The module executes a request with C(holder) (C(kind), C(operation_id), C(token)) only while the run with this
-        C(token) owns the operation. While a request with C(holder) runs, no other run can take over the operation.
+      - If a request contains C(holder) (C(kind), C(operation_id), C(token)), the module
+        executes the request only while the run with this C(token) owns the operation. While a request with C(holder)
+        runs, no other run can take over the operation.
         C(still_ours) checks that the run owns the operation, and does nothing else.
       - C(is_done), C(apply), C(verify) and C(undo) take C(action), one of C(stop_units), C(start_units), C(host_names),
         C(ovs_hostname), C(restart_units), C(identity_file), C(end_domains) and C(guests_unchanged), and its C(params).
@@ -59,7 +61,7 @@ options:
         host after the rename. C(rehearse) runs in private UTS and mount namespaces, and changes nothing.
       - C(guests_inside) takes the C(params) C(engine), C(containers) and C(known). C(guests_inside) returns the guests
         in the control groups of the containers in C(containers), except the guests in C(known).
-      - C(probe_tcp) takes C(targets), each with C(address) and C(port), and C(timeout). C(probe_tcp) opens each
+      - C(probe_tcp) takes C(timeout), and C(targets), each with C(address) and C(port). C(probe_tcp) opens each
         connection and sends no data.
   state_dir:
     type: path

@@ -111,7 +111,7 @@ uuid:
   type: str
   sample: 1cff775e-46bf-4a92-9aef-068925bfe4ab
 decision:
-  description: The database records from which the module determined the uuid. The module has not read the facts of the
+  description: Database records from which the module determined the uuid. The module has not read the facts of the
     hosts in C(unseen), so it cannot find a copy of the uuid on these hosts.
   returned: success
   type: dict

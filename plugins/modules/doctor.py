@@ -178,8 +178,8 @@ report_dir:
   type: str
   sample: /home/operator/stackguard-reports
 succeeded:
-  description: Whether the result of every requested check is V(ok), or is V(not checked) for a check in
-    O(accept_unchecked).
+  description: Whether every requested check passed. A check passes if its result is V(ok), or if its result is
+    V(not checked) and O(accept_unchecked) contains the check.
   returned: always
   type: bool
   sample: false

@@ -115,8 +115,8 @@ count:
   returned: if the report answers
   type: int
 unchecked:
-  description: Undecided checks in the report with a code in O(codes). RV(unchecked) always contains undecided checks
-    with the codes SG114, SG311, SG709 and SG710.
+  description: Undecided checks in the report with a code in O(codes). If a check with the code SG114, SG311, SG709 or
+    SG710 is undecided, RV(unchecked) always contains this check.
   returned: if the report answers
   type: list
   elements: dict

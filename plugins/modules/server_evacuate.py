@@ -191,7 +191,7 @@ options:
     type: int
     default: 512
     description:
-      - Measured memory that must stay free on each destination, in MiB. The module keeps at least
+      - Measured free memory that must remain on each destination, in MiB. The module keeps at least
         C(reserved_host_memory_mb) of the destination free.
   guest_overhead_mb:
     type: int

@@ -120,7 +120,7 @@ EXAMPLES = r"""
     partial: true
   check_mode: true
 
-- name: Pin every server on two hosts to the current zone of the server
+- name: Pin every server of two hosts to its current zone
   stackguard.nova.server_zone_pin:
     cloud: production
     hosts: [compute1, compute2]

@@ -136,7 +136,7 @@ def _clock(
         )
         return result(part, FAILED, f"{about}, and the limit is {limit:g} s", fix)
     return result(
-        part, NOT_CHECKED, f"{about}, but the answer took too long to compare the clocks. Run the doctor again"
+        part, NOT_CHECKED, f"{about}, but the answer came too late for a comparison of the clocks. Run the doctor again"
     )
 
 

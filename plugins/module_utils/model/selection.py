@@ -235,7 +235,8 @@ class _Checker:
             return shape.value
         if isinstance(shape, Listing):
             self._fail(
-                node, f"a list has no field {name!r}: filter the list, such as [?{name}=='TEXT'], or use [].{name}"
+                node,
+                f"a list has no field {name!r}: filter the list, for example with [?{name}=='TEXT'], or use [].{name}",
             )
         if isinstance(shape, Missing):
             self._fail(node, f"no record has the field {shape.what}, so {name!r} selects nothing")

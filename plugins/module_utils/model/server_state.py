@@ -58,7 +58,7 @@ LOST_STATES: t.Mapping[str, t.Tuple[str, str]] = {
     ),
     "RESCUE": (
         "rescued",
-        "the server's rescue system (the server boots its own disk again, and UUID_disk.rescue stays in the pool)",
+        "the server's rescue system (the server boots from its own disk again, and UUID_disk.rescue stays in the pool)",
     ),
 }
 

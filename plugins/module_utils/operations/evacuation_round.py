@@ -189,7 +189,9 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     found = Checked(tuple(item for item in found.findings if checks.server_of(item, doubted) is None), found.unchecked)
     staying = [entry for entry in others if entry.uuid in here]
     left = dict.fromkeys(
-        hidden, "Nova shows the server on the dead host, but the server list of this host does not contain the server"
+        hidden,
+        "Nova names the dead host as the current host of the server, but Nova's list of the servers on this host does "
+        "not contain the server",
     )
     assigned: t.List[Assignment] = []
     stopped = False

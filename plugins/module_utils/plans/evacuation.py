@@ -54,7 +54,7 @@ def plan(
         ),
         Step(
             "guard",
-            f"protect {guarded} images against deletion with guard snapshots",
+            f"use guard snapshots to protect {guarded} images against deletion",
             CONTROLLER,
             "guard",
             {"operation_id": request.operation_id},

@@ -41,7 +41,7 @@ def text(found: AuditResult, version: t.Optional[str] = None, new_blockers: t.Op
     _findings(metrics, found)
     _forecast(metrics, found)
     short = sum(zone.short for zone in found.zones)
-    without_room = "Number of hosts for whose guests the other hosts of the zone do not have enough free memory."
+    without_room = "Number of hosts whose guests do not fit into the free memory of the other hosts in the zone."
     metrics.gauge("hosts_without_room", without_room, [({}, short)])
     return metrics.text()
 

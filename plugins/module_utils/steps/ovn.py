@@ -458,7 +458,7 @@ class Bindings:
             else ""
         )
         return told + (
-            (f"; rows of ports that their owners deleted or moved: {', '.join(moved.gone[:5])}") if moved.gone else ""
+            f"; the owners deleted or moved the ports of these rows: {', '.join(moved.gone[:5])}" if moved.gone else ""
         )
 
 

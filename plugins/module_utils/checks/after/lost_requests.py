@@ -27,7 +27,7 @@ def lost(guests: t.Sequence[GuestState], asked: t.Mapping[str, t.Sequence[GuestA
             evidence = {"task_state": guest.task_state, "asked for": _told(asked.get(guest.uuid, ()))}
             remedy = (
                 f"Reset the server's state (openstack server set --state active {guest.uuid}), then run the same "
-                "command again. No nova-compute will execute the request that set this task."
+                "command again. No nova-compute will execute the request that set this task state."
             )
             yield finding("SG701", _subject(guest), evidence, remedy)
         for entry in asked.get(guest.uuid, ()):
@@ -103,8 +103,8 @@ def _evacuation(row: MigrationRow) -> Finding:
     }
     remedy = (
         "Do not start nova-compute, because nova-compute destroys this domain when it starts. Find out where the "
-        "guest runs and which client writes its disks; then override SG509 for the migration and run the same command "
-        "again."
+        "guest runs and which client writes to the disks of the guest; then override SG509 for the migration and run "
+        "the same command again."
     )
     subject = Subject("migration", row.uuid or str(row.id), row.instance_uuid, row.source_compute)
     return finding("SG509", subject, evidence, remedy)

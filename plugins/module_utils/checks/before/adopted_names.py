@@ -190,7 +190,7 @@ class _Looking:
             if strangers:
                 remedy = (
                     "Check rename_from, rename_to and the inventory host: the name of this machine's compute node is "
-                    "neither rename_from nor rename_to, and a compute service has the same name."
+                    "neither rename_from nor rename_to, and a compute service has the name of this compute node."
                 )
                 shown = {"searched for": list(self.names), "compute node": strangers[0].uuid, "host": strangers[0].host}
                 self._refuse("SG119", self.subject, shown, remedy)
@@ -199,7 +199,7 @@ class _Looking:
         evidence = {"compute nodes": [[cell.name, row.uuid, row.host, row.hypervisor_hostname] for cell, row in found]}
         remedy = (
             "Keep the compute node whose uuid is in the allocations of the host's guests. Move or remove the "
-            "allocations of the other compute nodes in the evidence, then run the same command again."
+            "allocations of the other compute nodes that the evidence lists, then run the same command again."
         )
         if len(found) > 2 or len(used) > 1 or len({cell.name for cell, _row in found}) > 1:
             self._refuse("SG205", self.subject, evidence, remedy)

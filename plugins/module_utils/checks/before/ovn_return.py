@@ -94,7 +94,8 @@ def _ports(bundle: Bundle, facts: HostFacts, ovn: OvnFacts, request: ReturnReque
             "neutron binds it to": known.binding_host_id if known else "another host or no host",
         }
         remedy = (
-            f"Bind the port to the server's host in Nova (openstack port set --host HOST {port.name}) before this "
-            "host starts: otherwise this host's chassis claims the port."
+            "Bind the port to the host that Nova shows for the server (openstack port set --host HOST "
+            f"{port.name}) before the returning host starts: otherwise the chassis of the returning host claims the "
+            "port."
         )
         yield finding("SG511", Subject("port", port.name, "OVN", request.host), evidence, remedy, BLOCKER)

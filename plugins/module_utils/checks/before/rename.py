@@ -253,7 +253,7 @@ def _host_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
     if case.host.resolutions is not None and case.request.rename_to not in {
         entry.name for entry in case.host.resolutions
     }:
-        yield "resolutions", f"the run did not read to which address {case.request.rename_to} resolves on the host"
+        yield "resolutions", f"the run did not read the address to which {case.request.rename_to} resolves on the host"
 
 
 def _database_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
@@ -717,8 +717,8 @@ def _ovn_without_agents(case: Case) -> Items:
         remedy = (
             "Compare openstack network agent list with ovn-sbctl list Chassis: neutron must show an OVN agent whose "
             "host field contains exactly the host name that Nova uses. If the host no longer uses OVN, remove OVN's "
-            "keys from external_ids of Open vSwitch and the host's chassis from the southbound database. Then run "
-            "the same command again."
+            "keys from external_ids of Open vSwitch, and remove the host's chassis from the southbound database. Then "
+            "run the same command again."
         )
         yield finding("SG317", subject, evidence, remedy)
 

@@ -108,7 +108,7 @@ def addresses(
         if like is not None and like not in known.others:
             why.setdefault(
                 like,
-                "the host_ip of this host in Nova, because each other host connects to this Ceph cluster from its "
+                "the host_ip of this host in Nova, because every other host connects to this Ceph cluster from its own "
                 "host_ip",
             )
         listed[fsid] = why

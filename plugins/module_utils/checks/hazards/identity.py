@@ -405,7 +405,7 @@ def provider(index: Index, facts: HostFacts) -> Items:
 def _services_without_node(index: Index) -> Items:
     """SG116: the scheduler and the hypervisors API skip such a host."""
     if not index.cells_read("compute_nodes") or not index.cells_read("services"):
-        yield Unchecked("SG116", "all", "the services and compute nodes were not read in every cell")
+        yield Unchecked("SG116", "all", "the services or the compute nodes of at least one cell were not read")
         return
     for cell, row in index.services:
         if not index.node_rows_by_host.get(row.host):
@@ -478,7 +478,7 @@ def domains(index: Index, facts: HostFacts) -> Items:
         if row.uuid not in here:
             yield from _missing_domain(index, cell, row, host)
     if not index.cells_read("instances"):
-        yield Unchecked("SG109", facts.inventory_name, "the instances were not read in every cell")
+        yield Unchecked("SG109", facts.inventory_name, "the instances of at least one cell were not read")
 
 
 def _instances_known(index: Index) -> bool:
@@ -512,7 +512,9 @@ def _domain(index: Index, facts: HostFacts, host: str, domain: Domain) -> Items:
 def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, deleted: bool) -> Items:
     if not deleted and not (index.cells_read("instances") and index.in_scope(host)):
         yield Unchecked(
-            "SG110", domain.uuid, f"the instances were not read in every cell, or the instances of {host} were left out"
+            "SG110",
+            domain.uuid,
+            f"the instances of at least one cell were not read, or the instances of {host} were left out",
         )
         return
     if deleted:

@@ -155,7 +155,7 @@ def _finding(
     )
     if len(others) > 1:
         remedy = (
-            "The evidence shows more than two names of this host. First replace every other name by the old name or "
+            "The evidence shows more than two names of this host. First replace every third name with the old name or "
             "the new name. Then run rename_host with rename_action=adopt. Keep nova-compute stopped until "
             "rename_host has finished (systemctl mask nova-compute). Do not evacuate this host."
         )

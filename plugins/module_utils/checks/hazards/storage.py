@@ -560,8 +560,8 @@ def unchanged(
         if ids != [identity]:
             evidence = {"image": name, "id before": identity, "ids now": ids}
             remedy = (
-                "Look for the image (rbd trash ls, guard snapshots), because the image is missing or was created "
-                "again. Do not move the server to any host."
+                "Look for the original image (rbd trash ls, guard snapshots), because the image is missing or was "
+                "created again. Do not move the server to any host."
             )
             yield finding("SG504", Subject("instance", before.uuid), evidence, remedy)
 

@@ -335,7 +335,7 @@ def entry_of(address: str) -> str:
     refused = parsed.is_loopback or parsed.is_unspecified or parsed.is_multicast or parsed.is_link_local
     if refused or parsed.is_reserved:
         raise CephError(
-            f"{address} is not the address of one host, so the run does not put this address on the blocklist"
+            f"{address} does not belong to exactly one host, so the run does not put this address on the blocklist"
         )
     return ceph_addresses.entry_of(host)
 
