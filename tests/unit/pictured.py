@@ -112,7 +112,7 @@ def evacuated(state="open", name="web1"):
     steps = [
         Step("fence", "fence compute1 (power), and verify the fence", CONTROLLER, "fence", {"fence": "power"}),
         Step("hold_down", "force the compute service down and keep it disabled", CONTROLLER, "hold_down", {}),
-        Step("guard", "protect 2 images against deletion with guard snapshots", CONTROLLER, "guard", {}),
+        Step("guard", "use guard snapshots to protect 2 images against deletion", CONTROLLER, "guard", {}),
         Step(
             "evacuate",
             "evacuate 3 servers in 1 wave",
