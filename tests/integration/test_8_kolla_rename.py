@@ -110,6 +110,35 @@ def test_a_rename_that_is_rolled_back_leaves_the_old_containers(lab, servers, bo
     state.assert_same(before, everything(lab), "the rollback left something")
 
 
+def put_inside(lab, inside):
+    """Put one guest into the control group of libvirt's container, where it would be without libvirt's hook; or out."""
+    own = "/sys/fs/cgroup$(sed -n s/^0:://p /proc/$(pgrep -x libvirtd)/cgroup)"
+    group = own if inside else "/sys/fs/cgroup/machine/outside"
+    lab.ssh(HOST, f"group={group}; mkdir -p $group && pgrep -o qemu-system >$group/cgroup.procs")
+
+
+def test_a_guest_that_would_end_with_a_container_ends_with_none(lab, servers, books):
+    """It came there after the preflight: no stop of libvirt's container, no removal of the new one."""
+    before, old = everything(lab), container_ids(lab)
+    kill_at(lab, books, "libvirt_name")
+    put_inside(lab, True)
+    refused = books.rename(timeout=PATIENCE).failed()
+    assert "control group" in refused.output, refused.told()
+    assert journal(lab)["steps"]["stop_containers"] != "done"
+    state.assert_same(before["guests"], guests_by_kernel(before["guests"], lab), "guests, after a refused stop")
+    put_inside(lab, False)
+    kill_at(lab, books, "resumed")
+    put_inside(lab, True)
+    refused = books.rename(action="rollback", timeout=PATIENCE).failed()
+    assert "a rollback would end these guests" in refused.output, refused.told()
+    state.assert_same(before["guests"], guests_by_kernel(before["guests"], lab), "guests, after a refused rollback")
+    put_inside(lab, False)
+    books.rename(action="rollback", timeout=PATIENCE).ok()
+    assert_named(lab, OLD)
+    assert container_ids(lab) == old
+    state.assert_same(before, everything(lab), "the rollback left something")
+
+
 def test_guests_run_on_while_the_host_is_renamed_with_kills_at_each_new_step(lab, servers, books, packets):
     before, identity = guests(lab), state.identity(lab, OLD)
     with packets():
