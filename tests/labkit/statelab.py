@@ -622,7 +622,7 @@ class Before:
         if uuid in self.look["disks"] and uuid not in now["disks"]:
             return "destroyed, and its disks deleted"
         if uuid in self.look["snapshots"] and uuid not in now["snapshots"]:
-            return "rolled back to before its unfinished resize"
+            return "returned to its state before the unfinished resize"
         if uuid in aborted and (was, pid) == (then, new):
             return "kept here, and its live migration aborted"
         if then == "shutoff" and was in ("shutoff", "none") and self._starts(now, uuid) > self._starts(self.look, uuid):

@@ -38,7 +38,7 @@ STARTED_AND_OFF = "started, and powered off again"
 REBOOTED = "rebooted hard"
 REBOOTED_SOFTLY = "rebooted"
 UNPAUSED = "unpaused"
-REVERTED = "rolled back to before its unfinished resize"
+REVERTED = "returned to its state before the unfinished resize"
 ABORTED = "kept here, and its live migration aborted"
 LEFT = "left as it is"
 
