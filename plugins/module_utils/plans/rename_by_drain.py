@@ -13,7 +13,8 @@ name registers itself. The order:
    This is the point of no return: before it a rollback takes everything back, after it there is only forward.
 4. Names of the host, and the C(compute_id) file out of the way: with the old uuid Nova would undelete the old node.
    Containers of kolla-ansible copy that file at each start, and do not start without: it gets a new uuid. Where they
-   have a host name of their own, libvirt's must have said the new name before 3, and all are created again here.
+   have a host name of their own, libvirt's must have said the new name before 3, and all are created again after the
+   file: the command that creates nova-compute's container starts nova-compute, so 5 comes before the agents.
 5. nova-compute registers; the new service is disabled at once, so that no guest lands here before the aggregates say
    which zone this is; the host is mapped to its cell; the aggregates are joined again, in Nova and in placement.
 6. With OVN the chassis must have the new hostname, and no port may ask for the old one.
@@ -32,6 +33,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     Bundle,
     ComputeIdFile,
     TargetHost,
+    Unit,
     to_plain,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import is_undecided, ports_are_ovns
@@ -126,6 +128,7 @@ def plan(
     base = drain.base
     in_place.libvirt_will_follow(base)
     compute_units, agent_units = in_place.compute_units_of(base), in_place.agent_units_of(base)
+    names = (base.before, base.after)
     steps = [_home(drain), in_place.disable(base), _move(drain), _empty(drain)]
     steps.append(in_place.stop(base, "stop_compute", "nova-compute", compute_units, True))
     if agent_units:
@@ -133,20 +136,18 @@ def plan(
     steps += [_delete(drain), in_place.host_names(base, emptied=True)]
     if drain.identity_files:
         steps.append(_identity(drain))
-    if drain.agents:
-        steps.append(in_place.delete_agents(drain.old, drain.agents))
-    if agent_units:
-        steps.append(in_place.start(base, "start_agents", "L2 agent", agent_units, False))
-        if drain.agents:
-            steps.append(in_place.new_agents(drain.new, drain.agents, drain.request.agent_timeout))
-    steps += [in_place.start(base, "start_compute", "nova-compute", compute_units, True), _register(drain)]
+    registered = [in_place.start(base, "start_compute", "nova-compute", compute_units, True), _register(drain)]
+    agents = _agents(drain, agent_units)
+    steps += [*registered, *agents] if rename_containers.needed_for(base.host, names) else [*agents, *registered]
     chassis = _ovn(drain)
     proof = next((step.params for step in chassis if step.action == "ovn_chassis"), None)
     steps += [_aggregates(drain), *chassis, _audit(drain, proof), _enable(drain, proof)]
     if drain.options.bring_back and drain.guests:
         steps.append(_return(drain))
-    stopped = "stop_agents" if agent_units else "stop_compute"
-    steps = rename_containers.arranged(base.host, request, (base.before, base.after), steps, stopped, emptied=True)
+    places = rename_containers.Places(
+        "stop_agents" if agent_units else "stop_compute", "identity_file" if drain.identity_files else "host_names"
+    )
+    steps = rename_containers.arranged(base.host, request, names, steps, places, emptied=True)
     return Plan(KIND, request.operation_id, f"{drain.old} -> {drain.new}", steps, _notes(drain))
 
 
@@ -233,6 +234,18 @@ def _delete(drain: _Drain) -> Step:
     changes += [Change(f"aggregate {entry['name']}", "member", drain.old, "removed") for entry in members]
     title = "delete the compute service (after this step, a rollback is no longer possible)"
     return Step(POINT_OF_NO_RETURN, title, CONTROLLER, "delete_service", params, changes)
+
+
+def _agents(drain: _Drain, units: t.Sequence[Unit]) -> t.List[Step]:
+    """The agents go under their old name, and register under the new one."""
+    steps = []
+    if drain.agents:
+        steps.append(in_place.delete_agents(drain.old, drain.agents))
+    if units:
+        steps.append(in_place.start(drain.base, "start_agents", "L2 agent", units, False))
+        if drain.agents:
+            steps.append(in_place.new_agents(drain.new, drain.agents, drain.request.agent_timeout))
+    return steps
 
 
 def _identity(drain: _Drain) -> Step:

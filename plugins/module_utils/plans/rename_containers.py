@@ -40,19 +40,35 @@ ASIDE = ".stackguard"
 _FIRST = ("guests", "no_evacuation")
 
 
+class Places(t.NamedTuple):
+    """After which steps of a plan containers have theirs.
+
+    ``stopped``: the last stop before the first write; ``named``: the last that must be right when the operator's command
+    starts nova-compute.
+    """
+
+    stopped: str = "no_evacuation_before"
+    named: str = "host_names"
+
+
+def needed_for(host: HostFacts, names: t.Tuple[Names, Names]) -> t.List[NamedContainer]:
+    """Return the containers that a rename creates again; none where the host's own name stays."""
+    return containers.named(host) if names[1].os not in (None, names[0].os) else []
+
+
 def arranged(
     host: HostFacts,
     request: RenameRequest,
     names: t.Tuple[Names, Names],
     steps: t.Sequence[Step],
-    stopped: str = "no_evacuation_before",
+    places: Places = Places(),
     emptied: bool = False,
 ) -> t.List[Step]:
     """Return the steps of a rename with those for containers among them. Raises PlanError.
 
-    ``stopped``: the last step before the first write; ``emptied``: no guest is on the host.
+    ``emptied``: no guest is on the host.
     """
-    found = containers.named(host) if names[1].os not in (None, names[0].os) else []
+    found = needed_for(host, names)
     if not found:
         return list(steps)
     about = _Renaming(host, request, names, found)
@@ -63,9 +79,9 @@ def arranged(
         if step.name in moved:
             continue
         result.append(about.with_libvirt(step) if step.name == "host_names" else step)
-        if step.name == stopped:
+        if step.name == places.stopped:
             result += [*about.compute_aside(), *about.libvirt_name()]
-        if step.name == "host_names":
+        if step.name == places.named:
             result += [moved[name] for name in _FIRST if name in moved]
             result += [*about.stop_others(steps), *about.others_aside(), about.recreate()]
     return [*result, about.forget()]

@@ -293,9 +293,11 @@ def test_a_drain_deletes_nothing_before_libvirt_says_the_new_name():
     names = [step.name for step in drained(boxed_fleet()).steps]
     order = [
         *("move_guests", "host_empty", "stop_compute", "stop_agents", "set_compute_aside", "libvirt_name"),
-        *("delete_service", "host_names", "stop_containers", "set_others_aside", "recreate_containers"),
-        *("identity_file", "start_agents", "new_agents", "start_compute", "register", "enable_service"),
-        "forget_containers",
+        *("delete_service", "host_names", "identity_file"),
+        # The command starts nova-compute: with the old uuid it would undelete the old node. Its new service is to be
+        # disabled at once: the host is in none of its aggregates.
+        *("stop_containers", "set_others_aside", "recreate_containers", "start_compute", "register"),
+        *("start_agents", "new_agents", "aggregates", "enable_service", "forget_containers"),
     ]
     assert [name for name in names if name in order] == order
     assert len(set(names)) == len(names)
