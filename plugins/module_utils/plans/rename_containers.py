@@ -43,12 +43,15 @@ _FIRST = ("guests", "no_evacuation")
 class Places(t.NamedTuple):
     """After which steps of a plan containers have theirs.
 
-    ``stopped``: the last stop before the first write; ``named``: the last that must be right when the operator's command
-    starts nova-compute.
+    ``stopped``: the last stop before the first write; ``named``: the last that must be right when the operator's
+    command starts nova-compute.
     """
 
-    stopped: str = "no_evacuation_before"
-    named: str = "host_names"
+    stopped: str
+    named: str
+
+
+IN_PLACE = Places("no_evacuation_before", "host_names")
 
 
 def needed_for(host: HostFacts, names: t.Tuple[Names, Names]) -> t.List[NamedContainer]:
@@ -61,7 +64,7 @@ def arranged(
     request: RenameRequest,
     names: t.Tuple[Names, Names],
     steps: t.Sequence[Step],
-    places: Places = Places(),
+    places: Places = IN_PLACE,
     emptied: bool = False,
 ) -> t.List[Step]:
     """Return the steps of a rename with those for containers among them. Raises PlanError.

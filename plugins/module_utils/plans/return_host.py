@@ -72,8 +72,8 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
     if clearing.held_until_start is not None:
         return [
             (
-                f"when this run has ended, start nova-compute on {host}: until then, the compute service stays disabled "
-                "and forced down"
+                f"when this run has ended, start nova-compute on {host}: until then, the compute service stays "
+                "disabled and forced down"
             ),
             (
                 "then run return_host again: Nova refuses to end the forced-down state of the service until "
