@@ -144,7 +144,7 @@ def plan(
     steps += [_aggregates(drain), *chassis, _audit(drain, proof), _enable(drain, proof)]
     if drain.options.bring_back and drain.guests:
         steps.append(_return(drain))
-    places = rename_containers.Places(
+    places = rename_containers.ContainerPlaces(
         "stop_agents" if agent_units else "stop_compute", "identity_file" if drain.identity_files else "host_names"
     )
     steps = rename_containers.arranged(base.host, request, names, steps, places, emptied=True)

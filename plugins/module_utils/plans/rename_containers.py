@@ -40,7 +40,7 @@ ASIDE = ".stackguard"
 _FIRST = ("guests", "no_evacuation")
 
 
-class Places(t.NamedTuple):
+class ContainerPlaces(t.NamedTuple):
     """After which steps of a plan containers have theirs.
 
     ``stopped``: the last stop before the first write; ``named``: the last that must be right when the operator's
@@ -51,7 +51,7 @@ class Places(t.NamedTuple):
     named: str
 
 
-IN_PLACE = Places("no_evacuation_before", "host_names")
+IN_PLACE = ContainerPlaces("no_evacuation_before", "host_names")
 
 
 def needed_for(host: HostFacts, names: t.Tuple[Names, Names]) -> t.List[NamedContainer]:
@@ -64,7 +64,7 @@ def arranged(
     request: RenameRequest,
     names: t.Tuple[Names, Names],
     steps: t.Sequence[Step],
-    places: Places = IN_PLACE,
+    places: ContainerPlaces = IN_PLACE,
     emptied: bool = False,
 ) -> t.List[Step]:
     """Return the steps of a rename with those for containers among them. Raises PlanError.
