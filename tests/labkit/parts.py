@@ -215,6 +215,11 @@ PARTS = {
         (KOLLA_KILLED,),
         Shape(l2="ovs", deploy="kolla:compute1"),
     ),
+    "crash-kolla-again": MatrixPart(
+        "the same, killed at other moments",
+        (KOLLA_KILLED,),
+        Shape(l2="ovs", deploy="kolla:compute1"),
+    ),
     "kolla-module": MatrixPart(
         "renames where kolla-ansible's own module creates the containers, and compares them before and after",
         (KOLLA_MODULE,),
