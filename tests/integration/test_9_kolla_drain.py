@@ -99,10 +99,10 @@ def test_killed_when_libvirt_gets_its_name_and_rolled_back_nothing_is_deleted(la
 
 def test_killed_behind_the_deletion_and_resumed_the_host_is_a_new_one(lab, servers, books):
     uuid, old = node(lab, OLD), container_ids(lab)
-    kill_at(books, lab, "Run the command that creates the containers again")
+    kill_at(books, lab, "rename the old compute_id file")
     assert journal(lab)["steps"]["delete_service"] == "done"
     assert "A rollback is no longer possible" in books.rename(action="rollback", variables=DRAIN).failed().output
-    kill_at(books, lab, "rename the old compute_id file")
+    kill_at(books, lab, "Run the command that creates the containers again")
     result = books.rename(variables=DRAIN, timeout=PATIENCE).ok()
     print(f"\ndrain of a kolla host, killed twice: the last run took {result.seconds:.1f} s")
     assert_agreed(lab, NEW)
