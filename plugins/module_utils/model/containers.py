@@ -30,8 +30,6 @@ LIBVIRT = ("libvirtd", "virtqemud")
 #: What kolla's unit of libvirt is named after.
 _LIBVIRT_UNIT = "nova-libvirt"
 OVN_CONTROLLER = "ovn-controller"
-#: Below it are kolla's sources of the files that its containers copy.
-KOLLA_CONFIGURATION = "/etc/kolla/"
 #: Words that mean something to a shell only.
 _SHELL = ("&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1")
 
@@ -92,7 +90,7 @@ def is_copied_at_start(facts: HostFacts, path: str) -> bool:
 
     Its config.json names the file as required (kolla-ansible 22.2.0, roles/nova-cell/templates/nova-compute.json.j2).
     """
-    return is_kolla(facts) and path.startswith(KOLLA_CONFIGURATION)
+    return is_kolla(facts) and path == f"{deployments.KOLLA_CONFIG}/compute_id"
 
 
 def _of_process(found: Deployment, entry: ServiceProcess) -> t.Optional[NamedContainer]:
