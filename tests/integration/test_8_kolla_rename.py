@@ -174,3 +174,20 @@ def test_renamed_back_in_one_run(lab, servers, books):
     state.assert_same(identity, state.identity(lab, OLD), "records")
     assert_named(lab, OLD)
     assert books.rename(NEW, OLD, timeout=PATIENCE).ok().changed == 0
+
+
+def test_a_host_that_loses_its_power_in_the_middle_is_held_and_then_renamed(lab, servers, books):
+    """Its units start at boot whatever is said to be stopped, and containers that were set aside exist."""
+    identity = state.identity(lab, OLD)
+    kill_at(lab, books, "set_others_aside")
+    lab.command("host", HOST, "power-off")
+    lab.command("host", HOST, "power-on")
+    waiting.until("the host", lambda: lab.ssh(HOST, "systemctl is-system-running --wait || :").strip(), 180, 3)
+    assert_held(lab)
+    books.rename(timeout=PATIENCE).ok()
+    state.assert_same(identity, state.identity(lab, NEW), "records")
+    assert_named(lab, NEW)
+    for uuid in servers:
+        guestkit.wait_for(lab, uuid, "SHUTOFF", timeout=300)
+        lab.action(uuid, "os-start")
+        guestkit.wait_for(lab, uuid, "ACTIVE", host=NEW)

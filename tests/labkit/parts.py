@@ -233,6 +233,7 @@ PARTS = {
     ),
     "rename-kolla-docker": _kolla_rename_of("the same under docker", l2="ovs", engine="docker"),
     "rename-kolla-ovn": _kolla_rename_of("the same with OVN", l2="ovn"),
+    "rename-kolla-docker-ovn": _kolla_rename_of("the same under docker with OVN", l2="ovn", engine="docker"),
     "rename-2025.1": _rename_of("2025.1"),
     "rename-2024.1": _rename_of("2024.1"),
     "forecast-2024.1": _forecast_of("2024.1"),
