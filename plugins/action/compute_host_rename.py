@@ -104,7 +104,7 @@ class ActionModule(JournaledRun):
         if args["action"] != ADOPT:
             return None
         if args["adopt"] is None:
-            return "adopt is required with action=adopt: forward (to rename_to) or back (to rename_from)"
+            return "With action=adopt, you must set adopt=forward (to rename_to) or adopt=back (to rename_from)"
         if args["strategy"] != "in_place":
             return "action=adopt needs strategy=in_place, because the guests of the host keep running"
         return None

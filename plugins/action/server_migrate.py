@@ -65,7 +65,7 @@ class ActionModule(JournaledRun):
         both, none = args["servers"] and args["drain_host"], not args["servers"] and not args["drain_host"]
         # What is open says itself what it is about.
         if both or (none and args["action"] == "apply"):
-            return "set exactly one of servers and drain_host"
+            return "set exactly one of these options: servers, drain_host"
         if args["action"] in ("apply", "resume") and not args["evidence_dir"]:
             return "evidence_dir is required: the directory into which compute_host_info wrote its results"
         if not args["live"] and args["cold"] == COLD_NEVER:

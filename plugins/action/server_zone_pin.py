@@ -115,7 +115,8 @@ def _restore(given: t.Optional[t.List[t.Dict[str, t.Any]]]) -> t.Optional[t.Dict
     rows = [entry for entry in given if entry.get("outcome", "changed") == "changed"]
     if any(not {"server", "before", "after"} <= set(entry) for entry in rows):
         raise StackguardError(
-            "restore must contain the changes that an earlier run returned, each with server, before and after"
+            "the option 'restore' must contain the changes that an earlier run returned, each with the keys 'server', "
+            "'before' and 'after'"
         )
     return {str(entry["server"]): (entry["before"], entry["after"]) for entry in rows}
 

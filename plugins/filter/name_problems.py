@@ -12,8 +12,8 @@ author: stackguard.nova contributors
 version_added: 0.1.0
 short_description: Report what is wrong with names in variables
 description:
-  - "Returns a sentence for each invalid name: the variable, what is wrong with its value, and what is accepted. The
-    sentence shows the value as JSON, so that a terminal or a page displays it as plain text."
+  - "Returns a sentence for each invalid name. The sentence gives the variable, what is wrong with the name, and what is
+    accepted. The sentence shows the value as JSON, so that a terminal or a page displays it as plain text."
 options:
   _input:
     description:

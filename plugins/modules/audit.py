@@ -85,8 +85,9 @@ options:
       - With O(fail_on=blocker) the task fails if the verdict is C(block). With O(fail_on=warning) the task fails unless
         the verdict is C(pass). If a check is undecided, the verdict is never C(pass).
       - With O(fail_on=new_blocker) the task fails only on blockers that the previous audit of the same scope did not
-        report. O(fail_on=new_blocker) acts like O(fail_on=blocker) if O(history_dir) has no audit of the same scope, if
-        this audit or the previous audit did not read everything, or if a report in O(history_dir) is damaged.
+        report. O(fail_on=new_blocker) acts like O(fail_on=blocker) if O(history_dir) has no earlier audit of the same
+        scope, if the current or the previous audit did not read everything, or if a report in O(history_dir) is
+        damaged.
   history:
     type: int
     default: 0

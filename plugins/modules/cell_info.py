@@ -41,8 +41,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether to also read the instances that belong to the domains and disk images of the hosts. The module finds
-        these domains and disk images in O(evidence_dir).
+      - Whether to also read the Nova instances to which the domains and the disk images on the hosts belong. The module
+        finds these domains and disk images in O(evidence_dir).
   probe_rename:
     type: bool
     default: false
@@ -57,8 +57,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether to check the ids that link services, nodes, instances and migrations. The module writes wrong links to
-        C(links.json) in O(evidence_dir).
+      - Whether to check the ids that link services, nodes, instances and migrations. The module records the wrong links
+        in C(links.json) in O(evidence_dir).
   evidence_dir:
     type: path
     description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_host_return
-short_description: Check and clean up a compute host that returns after its evacuation, in several calls
+short_description: Check and clean up, in several calls, a compute host that returns after its evacuation
 version_added: 0.2.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).

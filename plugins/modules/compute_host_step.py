@@ -43,24 +43,24 @@ options:
         C(op).
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
         C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module replaces
-        the journal of an open operation only if the run that the new journal names still owns the operation. For
-        C(journal_mark), the
-        parameter C(run) names the run that must own the operation.
+        the journal of an open operation only if the new journal names a run that still owns the operation. For
+        C(journal_mark), the parameter C(run) names the run that must own the operation.
       - C(journal_claim) makes a run the owner of an open operation, unless another run has become the owner in the
         meantime. C(journal_release) ends the ownership.
       - If a request contains C(holder) (C(kind), C(operation_id), C(token)), the module
         executes the request only while the run with this C(token) owns the operation. While a request with C(holder)
         runs, no other run can take over the operation.
         C(still_ours) checks that the run owns the operation, and does nothing else.
-      - C(is_done), C(apply), C(verify) and C(undo) take C(action), one of C(stop_units), C(start_units), C(host_names),
-        C(ovs_hostname), C(restart_units), C(identity_file), C(end_domains) and C(guests_unchanged), and its C(params).
+      - C(is_done), C(apply), C(verify) and C(undo) take C(action) and the C(params) of this action. C(action) is one of
+        C(stop_units), C(start_units), C(host_names), C(ovs_hostname), C(restart_units), C(identity_file),
+        C(end_domains) and C(guests_unchanged).
       - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units). For C(stop_units), use C(stop_begin) and
         then C(stop_poll) instead of C(apply), because a unit can need minutes to stop.
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).
       - C(rehearse) takes C(name) and C(line_edits) of a rename, and returns the name that libvirt would use for the
         host after the rename. C(rehearse) runs in private UTS and mount namespaces, and changes nothing.
-      - C(guests_inside) takes the C(params) C(engine), C(containers) and C(known). C(guests_inside) returns the guests
-        in the control groups of the containers in C(containers), except the guests in C(known).
+      - C(guests_inside) takes these C(params): C(engine), C(containers) and C(known). C(guests_inside) returns the
+        guests in the control groups of the containers in C(containers), except the guests in C(known).
       - C(probe_tcp) takes C(timeout), and C(targets), each with C(address) and C(port). C(probe_tcp) opens each
         connection and sends no data.
   state_dir:

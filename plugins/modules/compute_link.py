@@ -211,7 +211,7 @@ remaining:
       description: Number of wrong links whose codes are not in O(codes).
       type: int
     accepted:
-      description: Number of wrong links, with any code, whose findings you override in O(overrides).
+      description: Number of wrong links whose findings you override in O(overrides), regardless of their codes.
       type: int
     in_flight:
       description: Number of links that the module could not check, because a task or a migration of the instance is in

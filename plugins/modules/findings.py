@@ -67,10 +67,10 @@ options:
       - With O(fail_if=never) the task fails only if the report cannot answer the query. With O(fail_if=found) the task
         also fails if the query selects anything, if one of the codes is unchecked in the report, or if a host of
         O(hosts) has no finding in the report.
-      - With O(fail_if=found), the task also fails if the report has an undecided check with the code SG114, SG311,
-        SG709 or SG710, or a finding with the code SG114, SG311 or SG709. The task fails even if O(codes) does not
-        contain these codes. SG114, SG311, SG709 and SG710 report facts that could not be read, and your query might
-        need one of these facts.
+      - With O(fail_if=found), the task also fails if the report has a finding with the code SG114, SG311 or SG709. The
+        task also fails if the report has an undecided check with the code SG114, SG311, SG709 or SG710. The task fails
+        even if O(codes) does not contain these codes. SG114, SG311, SG709 and SG710 report facts that could not be
+        read, and your query might need one of these facts.
       - With O(fail_if=found) the task fails if the report is not from an audit. With O(fail_if=found) and O(codes) or
         O(hosts), the task also fails if the report contains no compute hosts.
   max_age_minutes:
@@ -115,7 +115,7 @@ count:
   returned: if the report answers
   type: int
 unchecked:
-  description: Undecided checks in the report with a code in O(codes). If a check with the code SG114, SG311, SG709 or
+  description: Undecided checks of the report whose code is in O(codes). If a check with the code SG114, SG311, SG709 or
     SG710 is undecided, RV(unchecked) always contains this check.
   returned: if the report answers
   type: list
@@ -132,8 +132,8 @@ unchecked:
       type: str
 unread:
   description:
-    - Codes of the findings about facts that could not be read (SG114, SG311, SG709). The query does not filter these
-      codes.
+    - Codes of the findings about facts that could not be read (SG114, SG311, SG709). The filters of the query do not
+      apply to these codes.
   returned: if the report answers
   type: list
   elements: str

@@ -157,7 +157,7 @@ gone:
   elements: str
   sample: []
 replaced:
-  description: With O(state=absent), images of O(images) that have another id.
+  description: With O(state=absent), the images of O(images) whose id in Ceph differs from the given id.
   returned: success
   type: list
   elements: str

@@ -113,7 +113,7 @@ options:
     type: str
     description:
       - Regular expression that must match the whole power state of a machine that is off. The default is C(Off).
-      - If the result is the output of a command and has no power state, the expression must match exactly once in
+      - If the power module runs a command and returns no power state, the expression must match exactly once in
         C(stdout).
   refence:
     type: bool

@@ -15,8 +15,9 @@ description:
   - The module chooses each destination based on the free memory that was measured on the hosts. The request to Nova
     contains the destination, and the scheduler checks the destination. The module never bypasses the checks of Nova's
     scheduler. A host that the run could not read cannot be a destination.
-  - After each move the module verifies the zone of the server, and then confirms a cold migration. If the server is in
-    another zone, the module reverts the migration, or reports the server if a revert is not possible.
+  - After each move the module verifies the zone of the server. If the move was a cold migration, the module then
+    confirms the migration. If the server is in another zone, the module reverts the migration, or reports the server if
+    a revert is not possible.
   - If the module refuses to start, it reports every reason at once and changes nothing. If a server cannot move to a
     host, the module tries other hosts. The run fails if a server does not arrive.
   - If you set O(drain_host), the module disables the compute service of the host. The disabled reason contains the id
@@ -75,8 +76,8 @@ options:
   live:
     type: bool
     default: true
-    description: Whether to live-migrate running servers. With O(live=false) the run stops running servers and
-      cold-migrates them.
+    description: Whether to live-migrate running servers. With O(live=false), the run stops each server that is running,
+      and cold-migrates it.
   cold:
     type: str
     default: stopped
@@ -144,9 +145,9 @@ options:
     type: bool
     default: false
     description:
-      - Whether the playbook can test connections for this task. Before the first live migration, RV(probe) lists the
-        connections to test with C(probe_tcp) of M(stackguard.nova.compute_host_step), by inventory host. After the
-        tests, set O(probes) to the results of the tests, and repeat the task. With O(probe=false) the module first
+      - Whether the playbook can test connections for this task. Before the first live migration, RV(probe) lists, for
+        each inventory host, the connections to test with C(probe_tcp) of M(stackguard.nova.compute_host_step). After
+        the tests, set O(probes) to the results of the tests, and repeat the task. With O(probe=false) the module first
         moves one server to each destination, and moves further servers to a destination only after the first server has
         arrived at this destination.
   probes:

@@ -161,7 +161,9 @@ def assert_agreed(lab, name):
     assert all_containers(lab) == sorted(lab.info["hosts"][HOST]["containers"])
     assert journal(lab) is None
     units = " ".join(f"kolla-{container}-container" for container in lab.info["hosts"][HOST]["containers"])
-    assert set(lab.ssh(HOST, f"systemctl is-active {units}").split()) == {"active"}
+    # After a boot one waits for another, and is started again.
+    active = lambda: set(lab.ssh(HOST, f"systemctl is-active {units} || :").split()) == {"active"} or None  # noqa: E731
+    waiting.until("the units", active, 120, 2)
     assert lab.ssh(HOST, "ls /var/lib/stackguard/.blocked-* 2>/dev/null || true") == ""
     assert lab.ssh(HOST, "ls /etc/systemd/system/*.d/00-stackguard.conf 2>/dev/null || true") == ""
     service = lab.service(name)

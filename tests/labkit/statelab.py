@@ -624,7 +624,7 @@ class Before:
         if uuid in self.look["snapshots"] and uuid not in now["snapshots"]:
             return "returned to its state before the unfinished resize"
         if uuid in aborted and (was, pid) == (then, new):
-            return "kept here, and its live migration aborted"
+            return "kept here, and its live migration is aborted"
         if then == "shutoff" and was in ("shutoff", "none") and self._starts(now, uuid) > self._starts(self.look, uuid):
             return "started, and powered off again"
         if (was, pid) == (then, new):

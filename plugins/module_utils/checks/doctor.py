@@ -299,7 +299,7 @@ def _neutron(cloud: t.Optional[CloudState]) -> Result:
 
 
 def _no_host() -> Result:
-    fix = "put the compute hosts into the group compute of the inventory, or list them in doctor_hosts"
+    fix = "put the compute hosts into the inventory group 'compute', or list them in doctor_hosts"
     return Result("hosts", "compute", "reached", FAILED, "there is no host to check", fix)
 
 

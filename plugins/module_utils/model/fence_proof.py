@@ -64,7 +64,7 @@ class FenceProof:
             )
         if not all(fsid and addresses and all(addresses) for fsid, addresses in self.clusters.items()):
             raise ProofError(
-                "the proof lists a Ceph cluster without an address of the host, so the host is not fenced in that "
+                "for one Ceph cluster, the proof lists no address of the host, so the host is not fenced in that "
                 "cluster"
             )
 

@@ -545,7 +545,8 @@ def _abort_text(host: str, journal: t.Mapping[str, t.Any]) -> str:
         parts += [f"{said}: {step['title']}" for step in steps if step["state"] == state]
     parts += [f"not done: {step['title']}" for step in steps if step["state"] == journals.PENDING]
     return (
-        f"{'; '.join(parts)}. Keep nova-compute stopped on {host} until a run of return_host ends with the state clear"
+        f"{'; '.join(parts)}. Keep nova-compute stopped on {host} until a run of return_host ends with the state "
+        "'clear'"
     )
 
 

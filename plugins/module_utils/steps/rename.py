@@ -20,6 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     SCHEMA,
     ApiAgent,
+    ApiPort,
     Bundle,
     HostFacts,
     from_plain,
@@ -35,6 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places import neutron_ports
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import guests_elsewhere
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import (
@@ -443,7 +445,7 @@ class AgentsAlive:
         told = self.systems.wait(lambda: f"{what} ({', '.join(late)})", params["timeout"], seen)
         # An agent that lives and does not wire: nova-compute would be let loose on guests without a network.
         working = wait_for_ports(self.systems, set(params.get("ports") or ()), params["new"], params["timeout"])
-        return Done(told + (f", {count(working, 'port')} ACTIVE" if working else ""))
+        return Done(told + (f", {working}" if working else ""))
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""
@@ -473,23 +475,50 @@ class Ports:
         working = wait_for_ports(
             self.systems, {port["id"] for port in ports if port["active"]}, after, params["timeout"]
         )
-        return f"{count(len(ports), 'port')} bound to {after}, {working} ACTIVE"
+        return f"{count(len(ports), 'port')} bound to {after}" + (f", {working}" if working else "")
 
 
-def wait_for_ports(systems: Systems, wanted: t.AbstractSet[str], host: str, timeout: float) -> int:
-    """Wait until ports that worked work again, bound to a host; return how many. Neutron calls one DOWN in between."""
+#: Seconds between two looks at which guests of ports run: an agent needs some 12 s to see all ports again.
+LOOK_AT_GUESTS = 15.0
+
+
+def wait_for_ports(systems: Systems, wanted: t.AbstractSet[str], host: str, timeout: float) -> str:
+    """Wait until ports that worked work again, bound to a host; return how many. Neutron calls one DOWN in between.
+
+    The port of a guest that does not run is not waited for: no agent finds an interface of it. The host rebooted, or
+    the guest ended by itself; the guests are compared by steps of their own.
+    """
     left: t.List[str] = []
+    off: t.Set[str] = set()
+    looks = [systems.monotonic()]
 
     def seen() -> t.Optional[str]:
         with as_step_error():
             found = {port.id: port for port in network.list_ports(systems.cloud, host)}
         # One that is not there was deleted by its owner: the rebinding saw every other one.
         left[:] = sorted(key for key in wanted & set(found) if found[key].status != "ACTIVE")
+        if left and systems.monotonic() - looks[-1] >= LOOK_AT_GUESTS:
+            looks.append(systems.monotonic())
+            off.update(_of_guests_that_are_off(systems, [found[key] for key in left]))
+        left[:] = [key for key in left if key not in off]
         return None if left else "all"
 
-    if wanted:
-        systems.wait(lambda: f"the ports on {host} to become ACTIVE ({', '.join(left[:5])})", timeout, seen)
-    return len(wanted)
+    if not wanted:
+        return ""
+    systems.wait(lambda: f"the ports on {host} to become ACTIVE ({', '.join(left[:5])})", timeout, seen)
+    told = [f"{count(len(wanted) - len(off), 'port')} ACTIVE"] if len(wanted) > len(off) else []
+    told += [f"{count(len(off), 'port')} of guests that do not run"] if off else []
+    return ", ".join(told)
+
+
+def _of_guests_that_are_off(systems: Systems, ports: t.Sequence[ApiPort]) -> t.Set[str]:
+    """Return the ports whose guest does not run on the host. Whatever the host does not say is waited for."""
+    facts = systems.host.facts(systems.info_arguments)
+    if facts.domains is None or facts.qemu_processes is None:
+        return set()
+    running = {domain.uuid for domain in facts.domains if guests.is_running(domain)} | set(facts.qemu_processes)
+    ours = [port for port in ports if (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER)]
+    return {port.id for port in ours if port.device_id not in running}
 
 
 class PortsHome:

@@ -23,7 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import renam
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
-from ansible_collections.stackguard.nova.tests.unit import journaled
+from ansible_collections.stackguard.nova.tests.unit import builders, journaled
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
 BINARY = "neutron-openvswitch-agent"
@@ -119,6 +119,12 @@ class World:
         self.spark()
 
     # --- the host
+
+    def facts(self, _arguments):
+        """Every guest runs."""
+        host = builders.healthy().bundle.hosts["compute1"]
+        running = {port.device_id: 1 for port in self.ports.values()}
+        return dataclasses.replace(host, domains=[], qemu_processes=running)
 
     def call(self, requests):
         results = []

@@ -258,11 +258,34 @@ def test_an_agent_that_lives_is_not_enough_its_ports_must_work_again(monkeypatch
     cloud.agents = [dataclasses.replace(OVS, heartbeat_timestamp="2026-11-21 06:00:09")]
     down, up = port("p1", "DOWN"), port("p2", "ACTIVE")
     monkeypatch.setattr(rename.network, "list_ports", lambda _cloud, _host: [down, up])
+    host = builders.healthy().bundle.hosts["compute1"]
+    running = dataclasses.replace(host, domains=[dataclasses.replace(host.domains[0], uuid="guest")])
+    systems = dataclasses.replace(cloud.systems(), host=GuestHost(running))
     with pytest.raises(StepError, match=r"ports on new to become ACTIVE \(p1\)"):
-        rename.AgentsAlive(cloud.systems()).apply({**ALIVE, "ports": ["p1", "p2"]}, NOTED)
+        rename.AgentsAlive(systems).apply({**ALIVE, "ports": ["p1", "p2"]}, NOTED)
     # p3 was deleted by its owner meanwhile; p1 was DOWN before.
     done = rename.AgentsAlive(cloud.systems()).apply({**ALIVE, "ports": ["p2", "p3"]}, NOTED)
     assert done.remark == "1 agent alive, 2 ports ACTIVE"
+
+
+@pytest.mark.parametrize("state", ["shutoff", "running", "gone", "unread", "unknown to libvirt"])
+def test_the_port_of_a_guest_that_does_not_run_is_not_waited_for(monkeypatch, state):
+    """The host rebooted in the middle: the rename waited for an interface that was not there, again and again."""
+    cloud = FakeCloud(monkeypatch)
+    cloud.agents = [dataclasses.replace(OVS, heartbeat_timestamp="2026-11-21 06:00:09")]
+    host = builders.healthy().bundle.hosts["compute1"]
+    first = dataclasses.replace(host.domains[0], uuid="guest", state=state, pid=4 if state == "running" else None)
+    domains = {"gone": [], "unread": None, "unknown to libvirt": []}.get(state, [first])
+    processes = {"guest": 4} if state == "unknown to libvirt" else {}
+    host = dataclasses.replace(host, domains=domains, qemu_processes=processes)
+    systems = dataclasses.replace(cloud.systems(), host=GuestHost(host))
+    monkeypatch.setattr(rename.network, "list_ports", lambda _cloud, _host: [port("p1", "DOWN"), port("p2", "ACTIVE")])
+    step = lambda: rename.AgentsAlive(systems).apply({**ALIVE, "ports": ["p1", "p2"]}, NOTED)  # noqa: E731
+    if state in ("running", "unread", "unknown to libvirt"):
+        with pytest.raises(StepError, match=r"ports on new to become ACTIVE \(p1\)"):
+            step()
+    else:
+        assert step().remark == "1 agent alive, 1 port ACTIVE, 1 port of guests that do not run"
 
 
 # --- nova-compute proves itself -------------------------------------------------------------------------------

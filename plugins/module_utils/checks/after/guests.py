@@ -44,7 +44,7 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
         return
     rebooted = bool(boot_id and facts.boot_id and boot_id != facts.boot_id)
     now = {domain.uuid: domain for domain in facts.domains}
-    lost = {uuid: pid for uuid, pid in sorted(facts.qemu_processes.items()) if not _runs(now.get(uuid))}
+    lost = {uuid: pid for uuid, pid in sorted(facts.qemu_processes.items()) if not is_running(now.get(uuid))}
     for uuid, pid in lost.items():
         yield _lost(uuid, pid, now.pop(uuid, None), facts)
     for old in before:
@@ -64,7 +64,7 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
 
 def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, strict: bool) -> Items:
     subject = domain_subject(there, facts)
-    ran, runs = old["pid"] is not None or old["state"] in RUNNING, _runs(there)
+    ran, runs = old["pid"] is not None or old["state"] in RUNNING, is_running(there)
     since = {"host": "the host has rebooted since the run made the plan"} if rebooted else {}
     if ran and not runs:
         evidence = {"before": old["state"], "now": there.state, **since}
@@ -103,7 +103,8 @@ def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, stri
         yield _finding(subject, evidence, f"Check the domain: virsh domstate --reason {there.uuid}", strict=False)
 
 
-def _runs(there: t.Optional[Domain]) -> bool:
+def is_running(there: t.Optional[Domain]) -> bool:
+    """Whether a domain has a QEMU, as far as libvirt says."""
     return there is not None and (there.pid is not None or there.state in RUNNING)
 
 

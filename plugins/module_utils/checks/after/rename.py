@@ -85,7 +85,7 @@ def unread(bundle: Bundle, expected: RenamedHost) -> t.List[Unchecked]:
         parts.append("instances of every cell")
     host = bundle.hosts.get(expected.inventory_name)
     if host is None or calls_itself(host) is None or host.libvirt is None:
-        parts.append(f"the names that {expected.inventory_name} and its libvirt report")
+        parts.append(f"the name of {expected.inventory_name} in CONF.host or in libvirt")
     return [*found, *(Unchecked("SG301", expected.new_host, f"not read: {part}") for part in parts)]
 
 

@@ -241,8 +241,8 @@ class _Looking:
         linked = [row for row in mine if row.id == node.service_id]
         if not mine:
             remedy = (
-                "Start nova-compute once under the name that its compute node has: the collection cannot restore a "
-                "compute service that was deleted."
+                "The collection cannot restore a deleted compute service. Start nova-compute once under the name of "
+                "the host's compute node."
             )
             self._refuse("SG204", Subject("compute_node", str(node.uuid), host=node.host), evidence, remedy)
         if len(mine) == 1:

@@ -199,7 +199,7 @@ def _room(
     if not usable:
         remedy = f"Start and enable another compute host of zone {zone}, or add a host to the zone."
     else:
-        remedy = f"Free resources in zone {zone}, because every other host of the zone is too full."
+        remedy = f"Make room in zone {zone}, because every other host of the zone is too full."
     return [
         finding(
             "SG406",

@@ -678,7 +678,7 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
             remedy = (
                 "No action is needed: the server runs or is stopped on the destination. The evacuation request was "
                 "lost and sent again, or nova-compute restarted on the destination. nova-compute closes the "
-                "migration record at its next start on this host."
+                "migration record at its next start on the returning host."
             )
             yield finding("SG702", subject, evidence, remedy, WARNING)
         else:

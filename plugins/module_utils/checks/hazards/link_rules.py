@@ -503,8 +503,8 @@ class Links:
             witness = self.witness(node)
             if witness is None or witness.domains is None:
                 return uncertain(
-                    f"the run does not know which host has the instance: the domains of {node.host} were not read, or "
-                    "the libvirt of this host reports a name that differs from the compute node's name"
+                    "the run does not know which host has the instance: either the run did not read the domains of "
+                    f"{node.host}, or libvirt on {node.host} reports a name that differs from the compute node's name"
                 )
         places = self.running_on(row.uuid)
         if len(places) != 1:

@@ -115,7 +115,7 @@ REMEDIES: t.Mapping[str, str] = {
         "Remove node and compute_id from the instance's row, because an instance without a host belongs to no node."
     ),
     "SG216": (
-        "Find out where the instance's domain runs (SG301), because a rename did not finish, or someone deleted the "
+        "Find out where the instance's domain runs (SG301). Either a rename did not finish, or someone deleted the "
         "compute node of the instance."
     ),
     "SG217": (

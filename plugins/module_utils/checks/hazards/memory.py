@@ -34,9 +34,9 @@ SHOWN = 10
 
 _REMEDIES = {
     "SG501": (
-        "Free memory on a host of the server's zone, or add a host. You can also evacuate this server before other "
-        "servers (evacuate_order), or leave this server out (evacuate_partial=true). A server that you leave out stays "
-        "on the dead host and can be recovered."
+        "Make memory available on a host of the server's zone, or add a host. You can also evacuate this server before "
+        "other servers (evacuate_order), or leave this server out (evacuate_partial=true). A server that you leave out "
+        "stays on the dead host and can be recovered."
     ),
     "SG503": (
         "On a host in the server's zone, free more huge pages with the server's page size. All the huge pages that "

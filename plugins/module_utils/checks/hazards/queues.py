@@ -34,8 +34,8 @@ def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t
         evidence = {"queue": main, "exists": own is not None, "consumers": own.consumers if own else 0}
         remedy = (
             "Either the host's nova-compute uses another RabbitMQ or another virtual host of RabbitMQ, or "
-            "nova-compute does not run. Set rename_rabbit_url to the transport_url of the host's cell, start "
-            "nova-compute, or leave rename_rabbit_url out."
+            "nova-compute does not run. Do one of these: set rename_rabbit_url to the transport_url of the host's "
+            "cell; start nova-compute; or remove rename_rabbit_url from your variables."
         )
         yield finding("SG316", Subject("host", old), evidence, remedy)
     for name in names_of(new):

@@ -39,7 +39,7 @@ REBOOTED = "rebooted hard"
 REBOOTED_SOFTLY = "rebooted"
 UNPAUSED = "unpaused"
 REVERTED = "returned to its state before the unfinished resize"
-ABORTED = "kept here, and its live migration aborted"
+ABORTED = "kept here, and its live migration is aborted"
 LEFT = "left as it is"
 
 REDRIVEN = "_init_instance"

@@ -62,7 +62,7 @@ def test_a_difference_is_told_in_both_directions():
 #: What was recorded less than three times so far: more states of the newest release, and 2024.1 and 2023.1, are wanted.
 RARE = {
     "a new service",
-    "guest: _init_instance: kept here, and its live migration aborted",
+    "guest: _init_instance: kept here, and its live migration is aborted",
     "guest: _init_instance: powered off",
     "guest: _init_instance: rebooted",
     "guest: _sync_power_states: powered off",
