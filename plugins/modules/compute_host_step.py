@@ -59,8 +59,8 @@ options:
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).
       - C(rehearse) takes C(name) and C(line_edits) of a rename, and returns the name that libvirt would use for the
         host after the rename. C(rehearse) runs in private UTS and mount namespaces, and changes nothing.
-      - C(guests_inside) takes these C(params): C(engine), C(containers) and C(known). C(guests_inside) returns the
-        guests in the control groups of the containers in C(containers), except the guests in C(known).
+      - C(guests_inside) takes the three C(params) called C(engine), C(containers) and C(known). C(guests_inside)
+        returns the guests in the control groups of the containers in C(containers), except the guests in C(known).
       - C(probe_tcp) takes C(timeout), and C(targets), each with C(address) and C(port). C(probe_tcp) opens each
         connection and sends no data.
   state_dir:
