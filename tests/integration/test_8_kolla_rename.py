@@ -176,16 +176,21 @@ def test_renamed_back_in_one_run(lab, servers, books):
     assert books.rename(NEW, OLD, timeout=PATIENCE).ok().changed == 0
 
 
+def records(lab, name):
+    """The records of a host, but for those of guests, which are off after a power failure."""
+    return {part: rows for part, rows in state.identity(lab, name).items() if part not in ("instances", "ports")}
+
+
 def test_a_host_that_loses_its_power_in_the_middle_is_held_and_then_renamed(lab, servers, books):
     """Its units start at boot whatever is said to be stopped, and containers that were set aside exist."""
-    identity = state.identity(lab, OLD)
+    identity = records(lab, OLD)
     kill_at(lab, books, "set_others_aside")
     lab.command("host", HOST, "power-off")
     lab.command("host", HOST, "power-on")
     waiting.until("the host", lambda: lab.ssh(HOST, "systemctl is-system-running --wait || :").strip(), 180, 3)
     assert_held(lab)
     books.rename(timeout=PATIENCE).ok()
-    state.assert_same(identity, state.identity(lab, NEW), "records")
+    state.assert_same(identity, records(lab, NEW), "records")
     assert_named(lab, NEW)
     for uuid in servers:
         guestkit.wait_for(lab, uuid, "SHUTOFF", timeout=300)
