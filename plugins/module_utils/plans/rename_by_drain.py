@@ -24,6 +24,7 @@ name registers itself. The order:
 from __future__ import annotations
 
 import typing as t
+import uuid
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
 from ansible_collections.stackguard.nova.plugins.module_utils.model import containers
@@ -93,6 +94,19 @@ class _Drain:
     def identity_files(self) -> t.List[ComputeIdFile]:
         """Every copy that exists: a deployment tool's copy would come back to where Nova reads it."""
         return [file for file in self.base.host.compute_id_files or [] if file.exists]
+
+    @property
+    def new_uuid(self) -> str:
+        """What nova-compute gets where it does not start without a compute_id: no node ever had it.
+
+        With one that is made of a name, Nova would undelete the node of a host that had this name before.
+        """
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self.request.operation_id}/{self.request.inventory_name}"))
+
+    @property
+    def is_renewed(self) -> bool:
+        """Whether the new node must have that uuid."""
+        return any(containers.is_copied_at_start(self.base.host, file.path) for file in self.identity_files)
 
     @property
     def agents(self) -> t.List[ApiAgent]:
@@ -256,7 +270,7 @@ def _identity(drain: _Drain) -> Step:
     ]
     for file in files:
         if containers.is_copied_at_start(drain.base.host, file["path"]):
-            file["renewed"] = True
+            file["renewed"] = drain.new_uuid
     where = drain.request.inventory_name
     changes = [Change(where, "compute_id file", str(file["path"]), str(file["kept_as"])) for file in files]
     changes += [
@@ -275,6 +289,7 @@ def _register(drain: _Drain) -> Step:
         "node": base.after.hypervisor_hostname,
         "old_service": base.api_service.id,
         "old_node": base.node.uuid,
+        "new_node": drain.new_uuid if drain.is_renewed else None,
         "reason": in_place.reason_of(drain.request.operation_id),
         "log_file": in_place.log_file_of(base),
         "units": [unit.name for unit in in_place.compute_units_of(base)],

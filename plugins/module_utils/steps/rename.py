@@ -442,10 +442,10 @@ class AgentsAlive:
             return None if late else f"{count(len(params['agents']), 'agent')} alive"
 
         what = f"heartbeats of the agents on {params['new']}"
-        told = self.systems.wait(lambda: f"{what} ({', '.join(late)})", params["timeout"], seen)
+        alive = self.systems.wait(lambda: f"{what} ({', '.join(late)})", params["timeout"], seen)
         # An agent that lives and does not wire: nova-compute would be let loose on guests without a network.
         working = wait_for_ports(self.systems, set(params.get("ports") or ()), params["new"], params["timeout"])
-        return Done(told + (f", {working}" if working else ""))
+        return Done(", ".join(filter(None, (alive, working))))
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""
@@ -475,7 +475,7 @@ class Ports:
         working = wait_for_ports(
             self.systems, {port["id"] for port in ports if port["active"]}, after, params["timeout"]
         )
-        return f"{count(len(ports), 'port')} bound to {after}" + (f", {working}" if working else "")
+        return ", ".join(filter(None, (f"{count(len(ports), 'port')} bound to {after}", working)))
 
 
 #: Seconds between two looks at which guests of ports run: an agent needs some 12 s to see all ports again.
@@ -506,9 +506,8 @@ def wait_for_ports(systems: Systems, wanted: t.AbstractSet[str], host: str, time
     if not wanted:
         return ""
     systems.wait(lambda: f"the ports on {host} to become ACTIVE ({', '.join(left[:5])})", timeout, seen)
-    told = [f"{count(len(wanted) - len(off), 'port')} ACTIVE"] if len(wanted) > len(off) else []
-    told += [f"{count(len(off), 'port')} of guests that do not run"] if off else []
-    return ", ".join(told)
+    working = f"{count(len(wanted) - len(off), 'port')} ACTIVE"
+    return working + (f", {count(len(off), 'port')} not ACTIVE because the guest does not run" if off else "")
 
 
 def _of_guests_that_are_off(systems: Systems, ports: t.Sequence[ApiPort]) -> t.Set[str]:

@@ -578,6 +578,11 @@ class Register:
                 f"the host started with its old identity {node}: nova-compute still reads a compute_id file with this "
                 "uuid"
             )
+        if params.get("new_node") not in (None, node):
+            raise StepError(
+                f"the new compute node has the uuid {node}, expected {params['new_node']}: someone changed the "
+                "compute_id file after the run wrote it. Check whether the node belonged to another host"
+            )
         told = f"service {service_id}, node {node}: the service is up, and the host is mapped to its cell"
         return Done(told, {"service_id": service_id, "provider": node})
 

@@ -285,7 +285,7 @@ def test_the_port_of_a_guest_that_does_not_run_is_not_waited_for(monkeypatch, st
         with pytest.raises(StepError, match=r"ports on new to become ACTIVE \(p1\)"):
             step()
     else:
-        assert step().remark == "1 agent alive, 1 port ACTIVE, 1 port of guests that do not run"
+        assert step().remark == "1 agent alive, 1 port ACTIVE, 1 port not ACTIVE because the guest does not run"
 
 
 # --- nova-compute proves itself -------------------------------------------------------------------------------

@@ -252,3 +252,29 @@ def test_taken_back_a_move_that_does_not_end_is_an_error(monkeypatch):
     nova.servers["b"]["OS-EXT-STS:task_state"] = "migrating"
     with pytest.raises(StepError, match="the moves of b"):
         rename_by_drain.MoveGuests(nova.systems()).undo(params("a", "b"))
+
+
+# --- the new node ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("node", "new_node", "refused"),
+    [
+        ("new", None, None),
+        ("new", "new", None),
+        ("old", None, "old identity"),
+        # The operator's command wrote another uuid, such as one made of the name: that of a host of before.
+        ("strange", "new", "has the uuid strange, expected new"),
+    ],
+)
+def test_a_host_that_registers_with_another_uuid_is_refused(monkeypatch, node, new_node, refused):
+    register = rename_by_drain.Register(None)
+    monkeypatch.setattr(register, "_service", lambda _params, _memory: "s1")
+    monkeypatch.setattr(register, "_mapped", lambda _params: node)
+    asked = {"old_node": "old", "new_node": new_node}
+    if refused:
+        with pytest.raises(StepError, match=refused):
+            register.apply(asked, {})
+    else:
+        assert register.apply(asked, {}).memory == {"service_id": "s1", "provider": node}
+    assert register.apply({"old_node": "other"}, {}).memory["provider"] == node, "a journal of an earlier version"

@@ -17,7 +17,6 @@ import stat
 import subprocess
 import time
 import typing as t
-import uuid as uuids
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Domain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
@@ -474,13 +473,12 @@ class OvsHostname:
 class IdentityFile:
     """Put compute_id files out of Nova's sight, beside where they were: the host will get a new identity.
 
-    C(renewed): a file that the container of nova-compute copies at each start, and does not start without. It gets a
-    uuid that no compute node ever had: with one that is derived from a name, Nova would undelete the node of a host
-    that had this name before.
+    C(renewed): the new uuid of a file that the container of nova-compute copies at each start, and does not start
+    without.
     """
 
     def is_done(self, params: Params) -> Result:
-        """Whether each is put away, and what is copied holds another uuid."""
+        """Whether each is put away, and what is copied holds the new uuid."""
         return {"done": all(self._is_away(file) for file in params["files"])}
 
     @staticmethod
@@ -489,7 +487,7 @@ class IdentityFile:
         if not file.get("renewed"):
             return not os.path.lexists(path)
         found = compute_id.read_compute_id(path, True)
-        return found.uuid is not None and found.uuid != file["before"] and os.path.lexists(str(file["kept_as"]))
+        return found.uuid == file["renewed"] and os.path.lexists(str(file["kept_as"]))
 
     def apply(self, params: Params) -> Result:
         """Rename each file that holds what it held when the plan was made."""
@@ -503,7 +501,7 @@ class IdentityFile:
                     raise HostStepError(f"{path} holds {found.uuid or found.error or 'nothing'}, not {file['before']}")
                 self._move(path, kept_as)
             if file.get("renewed"):
-                self._renew(path, kept_as)
+                self._renew(path, kept_as, str(file["renewed"]))
         return {}
 
     def verify(self, params: Params) -> Result:
@@ -521,10 +519,10 @@ class IdentityFile:
         return {}
 
     @staticmethod
-    def _renew(path: str, kept_as: str) -> None:
-        """Write a new uuid, readable by whoever could read the old one."""
+    def _renew(path: str, kept_as: str, uuid: str) -> None:
+        """Write the new uuid, readable by whoever could read the old one."""
         status = os.stat(kept_as)
-        compute_id.create(path, str(uuids.uuid4()))
+        compute_id.create(path, uuid)
         os.chown(path, status.st_uid, status.st_gid)
         os.chmod(path, stat.S_IMODE(status.st_mode))
 
