@@ -261,6 +261,35 @@ def test_what_is_not_made_active_again_is_named_with_the_command_also_by_the_nex
     assert f"openstack server set --state active {left}" in refused.output
 
 
+@matrix
+def test_a_guest_that_is_off_since_its_hosts_boot_is_no_live_migration(clean, playbooks):
+    lab = clean
+    guests = zoning.boot(lab, "run", 2)
+    with zoning.unaware(lab, SOURCE):
+        for uuid in guests.values():
+            lab.ssh(SOURCE, f"virsh destroy {uuid}")
+        assert set(hosts(lab, guests).values()) == {(SOURCE, "ACTIVE")}, "as Nova shows them after a power failure"
+        assert drain(playbooks).failed().codes == {"SG710"}
+        renamed = playbooks.rename(SOURCE, "cn-rack8.example", variables={"rename_strategy": "drain"}).failed()
+        assert renamed.codes == {"SG710"}, renamed.told()
+        assert status(lab) == ("enabled", None)
+        assert not [row for uuid in guests.values() for row in zoning.migrations(lab, uuid)], "nobody was sent"
+        # Unguarded: ERROR, and nobody ever takes from placement what the migration holds of the host.
+        lab.action(guests["run1"], "os-migrateLive", {"host": NEIGHBOUR, "block_migration": "auto"}, "2.68")
+        waiting.until("ERROR", lambda: lab.server(guests["run1"])["status"] == "ERROR" or None, 300)
+        (left,) = lab.sql("cell1", "SELECT uuid FROM migrations WHERE instance_uuid = %s", guests["run1"])
+        assert lab.placement("GET", f"/allocations/{left['uuid']}")["allocations"]
+        gone = guests.pop("run1")
+        lab.compute("DELETE", f"/servers/{gone}")
+        waiting.until("deleted", lambda: gone not in {row["id"] for row in guestkit.every(lab).values()}, 120)
+        assert lab.placement("GET", f"/allocations/{left['uuid']}")["allocations"], "the owner's deletion leaves it"
+        lab.placement("DELETE", f"/allocations/{left['uuid']}")
+        lab.action(guests["run2"], "reboot", {"type": "HARD"})
+        guestkit.wait_for(lab, guests["run2"], "ACTIVE", timeout=120, host=SOURCE)
+    drain(playbooks).ok()
+    assert hosts(lab, guests) == {"run2": (NEIGHBOUR, "ACTIVE")}
+
+
 # --- asked, and taken back --------------------------------------------------------------------------------------
 
 

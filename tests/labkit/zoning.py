@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 
@@ -66,3 +67,26 @@ def pin(lab, uuid):
 def migrations(lab, uuid):
     """Ids of a server's migration records."""
     return [row["id"] for row in lab.sql("cell1", "SELECT id FROM migrations WHERE instance_uuid = %s", uuid)]
+
+
+#: nova-compute learns neither from libvirt nor by itself that a guest is off.
+LEARNS_NOTHING = {"DEFAULT": "sync_power_state_interval = -1", "workarounds": "handle_virt_lifecycle_events = false"}
+
+
+@contextlib.contextmanager
+def unaware(lab, host):
+    """The minutes after a host's boot, for as long as a test wants: Nova does not compare guests with their servers."""
+    conf = "/etc/nova/nova.conf"
+    lines = "".join(f"[{section}]\n{line}\n" for section, line in LEARNS_NOTHING.items())
+    lab.ssh(host, f"cp -p {conf} {conf}.kept; cat >> {conf}", stdin=lines)
+    _restart(lab, host)
+    try:
+        yield
+    finally:
+        lab.ssh(host, f"mv {conf}.kept {conf}")
+        _restart(lab, host)
+
+
+def _restart(lab, host):
+    lab.ssh(host, "systemctl restart nova-compute", timeout=300)
+    waiting.until(f"{host} up", lambda: lab.service(host)["state"] == "up" or None, 120)

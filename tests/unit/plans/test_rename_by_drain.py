@@ -294,6 +294,14 @@ def test_a_domain_that_nova_does_not_know_is_in_the_way():
     assert "SG110" in blockers(a_cloud().change("domains", {"uuid": make.guest(1, 1)}, uuid=make.uid("stranger")))
 
 
+def test_a_guest_that_is_off_and_active_in_nova_is_in_the_way():
+    """After a reboot of the host: Nova would put it into ERROR, and the run would stop in the middle of the moves."""
+    first = {"uuid": make.guest(1, 1)}
+    assert blockers(a_cloud().change("domains", first, state="shutoff")) == ["SG710"]
+    stopped = a_cloud().change("servers", {"id": make.guest(1, 1)}, status="SHUTOFF", vm_state="stopped", power_state=4)
+    assert blockers(stopped.change("domains", first, state="shutoff")) == []
+
+
 def test_what_a_network_node_has_here_is_in_the_way():
     cloud = a_cloud().add("agents", make.agent(1, "compute1", "DHCP agent", "neutron-dhcp-agent"))
     cloud = cloud.add("ports", make.port(1, 9, "compute1", device_owner="network:dhcp"))

@@ -37,7 +37,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner i
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import failed_move
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation, reachability
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import memory, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import (
+    memory,
+    power_state,
+    zones,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiMigration,
     ApiServer,
@@ -298,8 +302,18 @@ def _of_servers(
                 seen,
                 "Put the server's host into exactly one zone, and make sure that the run can read the aggregates.",
             )
-    waiting = {server.id for server in servers if server.id not in ours}
-    yield from evacuation.migrations(evidence.bundle, waiting)
+    waiting = [server for server in servers if server.id not in ours]
+    yield from _guests_off(evidence, waiting, request)
+    yield from evacuation.migrations(evidence.bundle, {server.id for server in waiting})
+
+
+def _guests_off(evidence: Evidence, servers: t.Sequence[ApiServer], request: MigrationRequest) -> Items:
+    """SG710: what Nova shows as running is off on its host."""
+    hosts = by_nova_name(evidence.bundle)
+    methods = {status: method_of(status, request) for status in placement.METHODS}
+    for host in sorted({server.host for server in servers if server.host is not None}):
+        there = [server for server in servers if server.host == host]
+        yield from power_state.check(host, there, hosts.get(host), methods)
 
 
 def _zones_of(facts: ZoneFacts, host: str) -> t.List[str]:

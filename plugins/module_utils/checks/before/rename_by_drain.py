@@ -12,6 +12,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename as renamed
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn, rename
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import power_state
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiServer,
     Bundle,
@@ -162,7 +163,8 @@ def can_drain(
         found.append(
             finding("SG203", Subject("service", _service_id(cloud, host), host=host), {"nodes": list(others)}, remedy)
         )
-    return Checked(tuple(found))
+    differing = power_state.check(host, servers, bundle.hosts.get(request.inventory_name), placement.METHODS)
+    return Checked(tuple(found)) + gather(differing)
 
 
 def _service_id(cloud: CloudFacts, host: str) -> str:
