@@ -36,7 +36,8 @@ options:
     type: list
     elements: str
     default: []
-    description: Uuids of further instances to read, on any host, including deleted instances.
+    description: Uuids of other instances that the module also reads. These instances can be on any host, and can be
+      deleted.
   evidence_instances:
     type: bool
     default: false
@@ -48,9 +49,9 @@ options:
     default: false
     description:
       - Whether to test if the database users have the privileges that M(stackguard.nova.compute_host_rename) needs. The
-        module tests the users of O(nova_api_db_url), of O(neutron_db_url) and of the cells. To test the privileges, the
-        module runs the statements of a rename. The statements for the test match no row, and the module rolls them
-        back.
+        module tests the database users in O(nova_api_db_url), in O(neutron_db_url) and in the URLs of the cell
+        databases. To test the privileges, the module runs the statements of a rename. The statements for the test match
+        no row, and the module rolls them back.
       - During the test of the privileges, the module also takes and releases a lock in the API database. C(lock) in
         RV(databases) shows whether the lock also excludes runs that use another server of the database cluster.
   links:

@@ -38,12 +38,12 @@ options:
     type: list
     elements: str
     default: []
-    description: Names of further compute nodes whose resource providers the module reads.
+    description: Names of other compute nodes. The module also reads the resource providers of these nodes.
   node_uuids:
     type: list
     elements: str
     default: []
-    description: Uuids of further compute nodes whose resource providers the module reads.
+    description: Uuids of other compute nodes. The module also reads the resource providers of these nodes.
   parts:
     type: list
     elements: str

@@ -192,9 +192,10 @@ options:
     type: bool
     default: true
     description:
-      - Whether to lock the guests while nova-compute is stopped, with the operation's id as the reason. Nova refuses an
-        owner's request for a locked guest with HTTP status 409. If the run did not lock a guest, Nova would accept
-        requests of the guest's owner, but these requests would be lost. Only for O(strategy=in_place).
+      - Whether to lock the guests while nova-compute is stopped, with the operation's id as the reason. If an owner
+        sends a request for a locked guest, Nova refuses the request with HTTP status 409. If the run did not lock a
+        guest, Nova would accept requests of the guest's owner, but these requests would be lost. Only for
+        O(strategy=in_place).
   take_over:
     type: bool
     default: false
@@ -429,7 +430,7 @@ plan:
                 measures again, so the value can change.
               type: bool
     notes:
-      description: Further notes for the operator.
+      description: Other notes for the operator.
       type: list
       elements: str
   sample: {kind: rename, subject: compute1 -> cn-rack7.example, steps: []}

@@ -53,8 +53,8 @@ options:
     default: apply
     choices: [apply, resume, status, abort]
     description:
-      - V(apply) begins the return of the host, or resumes an open return of the host. V(resume) fails if no return of
-        the host is open.
+      - V(apply) begins the return of the host, or resumes an open return of the host. V(resume) fails if no operation
+        that returns the host to service is open.
       - V(status) reports the open operation and changes nothing.
       - V(abort) closes the open return of the host, and skips the remaining steps. V(abort) does not undo the executed
         steps, and leaves the compute service disabled and forced down.
@@ -63,7 +63,7 @@ options:
     default: advance
     choices: [begin, advance, end]
     description: Whether this call begins, continues or ends the run. The first call of a run has O(phase=begin), and
-      each further call has O(phase=advance). If the run is interrupted, the last call has O(phase=end).
+      each later call has O(phase=advance). If the run is interrupted, the last call has O(phase=end).
   answers:
     type: list
     elements: dict
@@ -260,7 +260,7 @@ plan:
                 measures again, so the value can change.
               type: bool
     notes:
-      description: Further notes for the operator.
+      description: Other notes for the operator.
       type: list
       elements: str
   sample: {kind: return-compute1, operation_id: 5f0a6f0f7a11, subject: compute1, steps: [], notes: []}

@@ -14,9 +14,9 @@ description:
     from the C(compute_id) file. Use the module after you have reinstalled a host, or before an upgrade from Nova
     release 26.
   - The module takes the uuid of the host's compute node from the databases, and writes this uuid into the file. The
-    module never generates or guesses a uuid. The task fails unless, in all cells together, exactly one live row of
-    C(compute_nodes) contains the host name of nova-compute and the host name of libvirt. The task also fails if another
-    host has the uuid of the compute node.
+    module never generates or guesses a uuid. In all cells together, exactly one live row of C(compute_nodes) must
+    contain the host name of nova-compute and the host name of libvirt. Otherwise, the task fails. The task also fails
+    if another host has the uuid of the compute node.
   - The module never overwrites an existing file. The module leaves a file with the correct uuid unchanged. If a file
     has another uuid, the task fails, and reports the uuid in the file and the correct uuid.
   - If the host has neither a C(compute_id) file nor records in the databases, let nova-compute create the file.

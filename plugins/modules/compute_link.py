@@ -58,7 +58,7 @@ options:
     type: list
     elements: str
     default: []
-    description: Names of the hosts (or nodes) whose links the module checks. An empty list means all hosts.
+    description: Names of the hosts (or nodes) for which the module checks the links. An empty list means all hosts.
   codes:
     type: list
     elements: str
@@ -223,8 +223,8 @@ remaining:
       elements: str
   sample: {asked: 1, other: 0, accepted: 0, in_flight: 0, not_looked_at: []}
 repairs:
-  description: The rows that the module changed or left unchanged, at most 1000 rows. In check mode, the rows that the
-    module would change. The journal contains all rows.
+  description: Up to 1000 rows of the operation, both changed and unchanged rows. In check mode,
+    the rows that the module would change. The journal contains all rows.
   returned: when rows were to be changed
   type: list
   elements: dict

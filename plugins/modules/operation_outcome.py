@@ -71,7 +71,7 @@ options:
   files:
     type: dict
     default: {}
-    description: Names and contents of further JSON files of the report.
+    description: Names and contents of the other JSON files of the report.
   stale:
     type: list
     elements: str

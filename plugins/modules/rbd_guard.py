@@ -59,7 +59,8 @@ options:
     type: dict
     default: {}
     description:
-      - Names of further images, each with the id of the image in Ceph, in addition to the images of O(servers).
+      - Images in addition to the images of O(servers). Each key is the name of an image, and each value is the id of
+        this image in Ceph.
       - With O(state=present) each image must exist and have the given id. With O(state=absent) the module returns a
         missing image in RV(gone), and an image with another id in RV(replaced).
   fsid:
@@ -157,7 +158,7 @@ gone:
   elements: str
   sample: []
 replaced:
-  description: With O(state=absent), the images of O(images) whose id in Ceph differs from the given id.
+  description: With O(state=absent), the images of O(images) that have another id in Ceph than the given id.
   returned: success
   type: list
   elements: str

@@ -65,7 +65,7 @@ options:
     default: advance
     choices: [begin, advance, end]
     description: Whether this call begins, continues or ends the run. The first call of a run has O(phase=begin), and
-      each further call has O(phase=advance). If the run is interrupted, the last call has O(phase=end).
+      each later call has O(phase=advance). If the run is interrupted, the last call has O(phase=end).
   answers:
     type: list
     elements: dict
@@ -112,7 +112,8 @@ options:
   power_off:
     type: str
     description:
-      - Regular expression that must match the whole power state of a machine that is off. The default is C(Off).
+      - Regular expression for the power state of a machine that is off. The expression must match the complete text of
+        the power state. The default is C(Off).
       - If the power module runs a command and returns no power state, the expression must match exactly once in
         C(stdout).
   refence:
@@ -278,7 +279,7 @@ needs:
         entry depend on C(kind).
       type: str
     hosts:
-      description: With C(kind=read_hosts), inventory names of the hosts to read. V(null) means all hosts.
+      description: With C(kind=read_hosts), the inventory names of the hosts to read. V(null) means all hosts.
       type: list
       elements: str
     instances:
@@ -422,7 +423,7 @@ plan:
                 measures again, so the value can change.
               type: bool
     notes:
-      description: Further notes for the operator.
+      description: Other notes for the operator.
       type: list
       elements: str
   sample: {kind: evacuate-compute1, operation_id: 5f0a6f0f7a11, subject: compute1, steps: [], notes: []}

@@ -105,7 +105,7 @@ options:
     default: 2
     description:
       - Maximum number of servers that move away from one host at the same time. Nova itself runs at most
-        C(max_concurrent_live_migrations) live migrations from a host at a time, 1 by default, and queues further live
+        C(max_concurrent_live_migrations) live migrations from a host at a time, 1 by default, and queues the other live
         migrations.
   max_parallel_per_destination:
     type: int
@@ -162,8 +162,9 @@ options:
     default: ""
     choices: ["", drain, migrate]
     description:
-      - Prefix of the playbook's variables. Messages of the module contain the names of these variables, such as
-        C(drain_partial) with V(drain). By default, messages contain the names of the module's options.
+      - Prefix of the playbook's variables. Messages of the module contain the names of these variables. With V(drain),
+        for example, a message contains C(drain_partial). By default, messages contain the names of the module's
+        options.
   server_timeout:
     type: int
     default: 3600
@@ -171,9 +172,9 @@ options:
       after O(server_timeout).
   nova_api_db_url:
     type: str
-    description: URL of Nova's API database. The module needs the URL of Nova's API database to read the availability
-      zone pins of servers before Nova release 29. Before Nova release 29, the module does not check the pins if
-      O(nova_api_db_url) is not set.
+    description: URL of Nova's API database. On Nova release 28 and older, the module needs the URL of Nova's API
+      database to read the availability zone pins of servers. Before Nova release 29, the module does not check the pins
+      if O(nova_api_db_url) is not set.
   report_dir:
     type: path
     description: Directory on the Ansible controller for the report. If you set O(prefix), the module writes
@@ -332,7 +333,7 @@ plan:
                 measures again, so the value can change.
               type: bool
     notes:
-      description: Further notes for the operator.
+      description: Other notes for the operator.
       type: list
       elements: str
   sample: {kind: migrate, operation_id: 3f9a1c0b77de, subject: compute1, steps: []}

@@ -235,7 +235,7 @@ plan:
                 measures again, so the value can change.
               type: bool
     notes:
-      description: Further notes for the operator.
+      description: Other notes for the operator.
       type: list
       elements: str
   sample: {kind: resize-8961cf04-0ee7-44b1-9ed3-a4b18e535683, operation_id: 3f9a1c0b77de, subject: web1, steps: []}

@@ -58,8 +58,8 @@ options:
     type: list
     elements: str
     default: []
-    description: Compute hosts whose servers the module pins, by their names in Nova. If you set both O(servers) and
-      O(hosts), the module pins only those servers in O(servers) that are on a host in O(hosts).
+    description: Compute hosts on which the module pins the servers, by their names in Nova. If you set both O(servers)
+      and O(hosts), the module pins only those servers in O(servers) that are on a host in O(hosts).
   all_servers:
     type: bool
     default: false

@@ -221,3 +221,23 @@ def test_killed_among_the_ports_the_same_command_carries_on(ovs, servers, books)
     assert agent_names(ovs) == sorted(ovs.hosts)
     assert_wired(ovs, servers, OLD)
     assert state.written(ovs, NEW) == []
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(
+    ("old", "new", "given"), [(OLD, NEW, {}), (NEW, OLD, ACCEPTED)], ids=["with_the_database", "by_override"]
+)
+def test_a_host_that_rebooted_in_the_middle_is_finished_by_the_same_command(ovs, servers, books, old, new, given):
+    """No port of a guest that is off is waited for: it binds when its owner starts the guest."""
+    assert books.rename(old, new, variables=given, kill="apply host_names begins").rc == -9
+    ovs.command("host", OLD, "power-off")
+    ovs.command("host", OLD, "power-on")
+    done = books.rename(old, new, variables=given).ok()
+    assert done.stats["verdict"] == "warn", "guests are off: that is no pass"
+    assert agent_names(ovs) == sorted([new, *[host for host in ovs.hosts if host != OLD]])
+    for server in servers:
+        guestkit.wait_for(ovs, server["id"], "SHUTOFF", timeout=300)
+        ovs.action(server["id"], "os-start")
+        guestkit.wait_for(ovs, server["id"], "ACTIVE", host=new)
+    assert_wired(ovs, servers, new)
+    assert state.written(ovs, old) == []

@@ -638,7 +638,9 @@ def parse_overrides(raw: t.Any) -> t.List[Override]:
     if raw is None:
         return []
     if not isinstance(raw, (list, tuple)):
-        raise OverrideError("stackguard_overrides: expected a list of entries with the keys code, object and reason")
+        raise OverrideError(
+            "stackguard_overrides: expected a list of entries with the keys 'code', 'object' and 'reason'"
+        )
     return [_parse_override(item, f"stackguard_overrides[{index}]") for index, item in enumerate(raw)]
 
 
@@ -663,7 +665,7 @@ def _overrides_of_json(text: str) -> t.Any:
     except ValueError as error:
         raise OverrideError(f"overrides: the text begins like JSON, but cannot be parsed: {error}") from None
     if not isinstance(found, list):
-        raise OverrideError("overrides: expected a JSON list of objects with the keys code, object and reason")
+        raise OverrideError("overrides: expected a JSON list of objects with the keys 'code', 'object' and 'reason'")
     for index, item in enumerate(found):
         if isinstance(item, dict) and not all(isinstance(value, str) for value in item.values()):
             raise OverrideError(f"overrides[{index}]: code, object and reason must be text")
@@ -683,7 +685,7 @@ def _override_of_line(line: str, number: int) -> t.Dict[str, str]:
 
 def _parse_override(item: t.Any, where: str) -> Override:
     if not isinstance(item, dict) or set(item) != {"code", "object", "reason"}:
-        raise OverrideError(f"{where}: expected exactly the keys code, object and reason")
+        raise OverrideError(f"{where}: expected exactly the keys 'code', 'object' and 'reason'")
     code, subject, reason = (str(item[key]).strip() for key in ("code", "object", "reason"))
     if code not in CATALOGUE:
         raise OverrideError(f"{where}: {code!r} is not a finding code")

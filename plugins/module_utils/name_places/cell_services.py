@@ -57,7 +57,7 @@ class CellServices(NamePlace):
     def unread(self, index: Index) -> Items:
         """Services and nodes are compared with each other: both must have been read."""
         if not index.cells_read("services") or not index.cells_read("compute_nodes"):
-            yield Unchecked("SG301", "all", "the services and compute nodes were not read in every cell")
+            yield Unchecked("SG301", "all", "in at least one cell, the run did not read the services and compute nodes")
 
     def stale(self, index: Index) -> Items:
         """SG301: node or API say another name (the trap of 27 and 28, facts of nova 1.3)."""

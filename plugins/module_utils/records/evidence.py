@@ -458,7 +458,7 @@ def _load_host(path: str, name: str) -> HostFacts:
 def _load_reason(path: str) -> str:
     data = _load_json(path)
     if not isinstance(data, dict) or not isinstance(data.get("reason"), str):
-        raise FactsError(f"{path}: expected a JSON object with the key reason")
+        raise FactsError(f"{path}: expected a JSON object with the key 'reason'")
     return str(data["reason"])
 
 

@@ -327,8 +327,8 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
         )
     else:
         words = (
-            f"If any one host of {zone.name} is lost, the other hosts have room for its guests, unless the lost host "
-            f"is one of these: {named}{more}"
+            f"If any one host of {zone.name} is lost, the other hosts have room for its guests. The exceptions are "
+            f"these hosts: {named}{more}"
         )
     return (
         f"{words}. The run did not read {count(len(unread), 'host')}, so the effect of a loss of "

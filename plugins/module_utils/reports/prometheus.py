@@ -84,13 +84,13 @@ def _forecast(metrics: _Metrics, found: AuditResult) -> None:
     outcomes = collections.Counter(start.outcome for start in found.starts)
     metrics.gauge(
         "forecast_hosts",
-        "Number of hosts, by the forecast of what nova-compute would do at its next start.",
+        "Number of hosts for each forecast of what nova-compute would do at its next start.",
         [({"outcome": name}, outcomes[name]) for name in (STARTS, REFUSES, UNKNOWN)],
     )
     lost = sum(len(start.destroys) for start in found.starts)
     metrics.gauge(
         "forecast_guests_destroyed",
-        "Guests that nova-compute would destroy at its next start, on all hosts.",
+        "Number of guests on all hosts that nova-compute would destroy at its next start.",
         [({}, lost)],
     )
     metrics.gauge(
@@ -105,7 +105,7 @@ def _forecast(metrics: _Metrics, found: AuditResult) -> None:
     )
     metrics.gauge(
         "host_forecast_guests_destroyed",
-        "Guests that nova-compute would destroy at its next start, on each host.",
+        "For each host, the number of guests that nova-compute would destroy at its next start.",
         [({"host": start.inventory_name}, len(start.destroys)) for start in found.starts if start.outcome != UNKNOWN],
     )
 

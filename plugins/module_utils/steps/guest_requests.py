@@ -56,7 +56,7 @@ class LockGuests:
         open_ = [f"{guest.name} ({guest.uuid})" for guest in found if not guest.locked]
         if open_:
             raise StepError(
-                f"these guests are not locked, although Nova accepted the lock: {', '.join(open_)}",
+                f"Nova accepted the lock, but these guests are not locked: {', '.join(open_)}",
                 changed_meanwhile=True,
             )
         mine = sorted(guest.uuid for guest in found if guest.reason == params["reason"])

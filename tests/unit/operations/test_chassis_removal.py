@@ -482,7 +482,7 @@ def test_a_chassis_that_is_there_again_at_the_end_is_no_removal(life, ovn):
     done = life.run(**SURE)
     assert done["removed_chassis"] is None
     ((name, why),) = left(life)
-    assert name == DEAD.name and "found a chassis of compute1 again" in why
+    assert name == DEAD.name and "found a new chassis of compute1" in why
     assert life.closed()[0]["steps"]["remove_chassis"] == "pending"
 
 

@@ -165,7 +165,7 @@ def test_a_guest_that_no_list_shows_is_locked_and_unlocked_all_the_same(monkeypa
 def test_a_lock_that_nova_does_not_keep_is_no_lock(monkeypatch):
     cloud = Cloud(monkeypatch, one={}, two={})
     cloud.slippery = {"two"}
-    with pytest.raises(StepError, match=r"not locked, although Nova accepted the lock: two \(uuid-two\)"):
+    with pytest.raises(StepError, match=r"Nova accepted the lock, but these guests are not locked: two \(uuid-two\)"):
         guest_requests.LockGuests(cloud.systems()).apply(LOCK, {})
 
 

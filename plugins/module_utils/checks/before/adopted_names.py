@@ -482,7 +482,7 @@ class _Level:
         self.nodes = {source.hypervisor_hostname, goal.hypervisor_hostname, *looking._node_names(node, instances)}
         databases = looking.bundle.databases
         if databases is None or databases.api is None or looking.bundle.cloud is None:
-            raise AssertionError("facts are missing, although the run has verified that it collected all facts")
+            raise AssertionError("the run verified that it had collected all facts, but facts are missing")
         self.databases, self.api, self.cloud = databases, databases.api, looking.bundle.cloud
         self.agents = self._own_agents()
         self.ports = [port for port in self.cloud.ports or [] if port.binding_host_id in self.hosts]
@@ -718,7 +718,7 @@ class _Level:
         host, source = self.host, self.source
         conf = host.nova_conf
         if conf is None or host.libvirt is None:
-            raise AssertionError("facts are missing, although the run has verified that it collected all facts")
+            raise AssertionError("the run verified that it had collected all facts, but facts are missing")
         own = source.os if source.os is not None else host.kernel_hostname
         changes: t.Dict[str, t.Any] = {
             "kernel_hostname": own,

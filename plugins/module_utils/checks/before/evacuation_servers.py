@@ -92,8 +92,8 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     for uuid, said in sorted((about.unlisted or {}).items()):
         remedy = (
             f"Find out which server this is: openstack server show {uuid}; openstack resource provider allocation "
-            f"show {uuid}. Make sure that the server's cell answers. If the server does not exist (nova-manage "
-            "placement audit), override the finding."
+            f"show {uuid}. Make sure that the server's cell answers. Run nova-manage placement audit. If the server "
+            "does not exist, override the finding."
         )
         evidence = {"placement": "the server has allocations on this host", "Nova says": said}
         yield finding("SG709", Subject("instance", uuid, None, request.host), evidence, remedy)

@@ -241,7 +241,7 @@ def _unread_tables(index: Index) -> t.Iterator[str]:
     for table in _TABLES:
         if not index.cells_read(table):
             why = sorted({one.reason for one in unread if one.part in (table, "cells")})
-            yield f"databases.{table}: {'; '.join(why) or 'the run did not read this table in every cell'}"
+            yield f"databases.{table}: {'; '.join(why) or 'in at least one cell, the run did not read this table'}"
 
 
 def _unread_ceph(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.List[str]:

@@ -87,7 +87,7 @@ def _pins(bundle: Bundle, at_most: t.Optional[int]) -> Items:
 
 def _unread(cloud: t.Optional[CloudFacts]) -> t.Optional[str]:
     if cloud is None or cloud.servers is None or cloud.aggregates is None or cloud.services is None:
-        return "the API's servers, aggregates or services were not read"
+        return "the run could not read the servers, aggregates or services from the API"
     offered = cloud.compute_max_microversion
     if offered is None or releases.microversion_tuple(offered) < releases.microversion_tuple(PINS_SINCE):
         return (

@@ -642,7 +642,7 @@ class EndDomains:
 
     def undo(self, params: Params) -> Result:
         """Nothing can be taken back: their servers live elsewhere."""
-        raise HostStepError("the run cannot restore a domain that the run has ended: the server is on another host")
+        raise HostStepError("the run ended this domain and cannot restore it: the server is on another host")
 
     @staticmethod
     def _left(params: Params) -> t.List[str]:
