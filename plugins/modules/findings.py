@@ -44,8 +44,8 @@ options:
     elements: str
     default: []
     description:
-      - Compute hosts whose findings the module selects. Enter any name that the report shows for the host. By default
-        the module selects findings of all hosts.
+      - Compute hosts for which the module selects findings. Enter any name that the report shows for the host. By
+        default the module selects findings of all hosts.
       - RV(unnamed_hosts) lists the hosts of O(hosts) that have no finding in the report.
   query:
     type: str
@@ -65,8 +65,8 @@ options:
     choices: [never, found]
     description:
       - With O(fail_if=never) the task fails only if the report cannot answer the query. With O(fail_if=found) the task
-        also fails if the query selects anything, if one of the codes is unchecked in the report, or if a host of
-        O(hosts) has no finding in the report.
+        also fails if the query selects anything. It also fails if one of the codes is unchecked in the report, or if
+        the report has no finding for one of O(hosts).
       - With O(fail_if=found), the task also fails if the report has a finding with the code SG114, SG311 or SG709. The
         task also fails if the report has an undecided check with the code SG114, SG311, SG709 or SG710. The task fails
         even if O(codes) does not contain these codes. SG114, SG311, SG709 and SG710 report facts that could not be

@@ -47,7 +47,7 @@ options:
   known:
     type: dict
     default: {}
-    description: Further values that the module publishes, such as the name of the host.
+    description: Other values that the module publishes, such as the name of the host.
   keys:
     type: list
     elements: str

@@ -239,5 +239,7 @@ def test_a_host_that_rebooted_in_the_middle_is_finished_by_the_same_command(ovs,
         guestkit.wait_for(ovs, server["id"], "SHUTOFF", timeout=300)
         ovs.action(server["id"], "os-start")
         guestkit.wait_for(ovs, server["id"], "ACTIVE", host=new)
+    wired = {("ACTIVE", new, "ovs")}
+    waiting.until(lambda: f"ports up: {ports(ovs, servers)}", lambda: set(ports(ovs, servers).values()) == wired, 120)
     assert_wired(ovs, servers, new)
     assert state.written(ovs, old) == []

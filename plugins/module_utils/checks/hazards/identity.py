@@ -268,8 +268,8 @@ def duplicates(index: Index) -> Items:
                 host_subject(facts),
                 {"identity": kind, "value": value, "also on": others},
                 (
-                    f"Choose one host that keeps this {kind}. Give each other host a new {kind} before nova-compute "
-                    "starts on that host."
+                    f"Choose one host that keeps this {kind}. Give each of the other hosts a new {kind} before "
+                    "nova-compute starts on that host."
                 ),
             )
 

@@ -81,8 +81,8 @@ CONSEQUENCES = {
     ),
     "cinder-volume": Consequence(
         BLOCKER,
-        "volumes belong to HOST@BACKEND: under another name a new service registers, and no service manages the "
-        "existing volumes",
+        "volumes belong to HOST@BACKEND: if the name changes, a new service registers under the new name, and no "
+        "service manages the existing volumes",
         "Set backend_host to the old name and override this finding, or run cinder-manage volume update_host.",
     ),
     "cinder-backup": Consequence(

@@ -25,7 +25,7 @@ class Command(FenceKind):
     name = "command"
     text = FenceText(
         "`evacuate_fence_confirm_command` exits with 0",
-        "the whole machine, if your confirming command is correct",
+        "the whole machine, if `evacuate_fence_confirm_command` is correct",
         "you have your own tool that switches off machines or network ports",
     )
     covers = MACHINE
