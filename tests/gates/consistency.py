@@ -88,7 +88,10 @@ SHARED = (
     "evacuation_options",
 )
 PARTS = {
+    "evacuation_call": "evacuate",
     "evacuation_chassis": "evacuate",
+    "evacuation_fence": "evacuate",
+    "evacuation_guards": "evacuate",
     "evacuation_readers": "evacuate",
     "evacuation_record": "evacuate",
     "evacuation_round": "evacuate",

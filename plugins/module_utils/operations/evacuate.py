@@ -18,6 +18,10 @@ Phases follow one another:
     remove   the fence was read back for that: remove the chassis, see it gone, close the journal
     abort    the way back
 
+This file has the phases and what follows what. What they work with is in :mod:`evacuation_call`, the fence and its
+proof in :mod:`evacuation_fence`, the guard snapshots in :mod:`evacuation_guards`, and a round in
+:mod:`evacuation_round`.
+
 The proof is read again before every look that something rests on. Nothing in here is remembered but in the journal and
 in the scratch of this run.
 """
@@ -31,16 +35,10 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement, planner
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import unguarded
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
-    IncomingServer,
-    by_nova_name,
-    in_transit,
-    merge_sent,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer, by_nova_name
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import (
-    blocklists,
     fence_proof,
     findings,
     server_state,
@@ -54,56 +52,46 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     FactsError,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation, FenceProof
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import attested, blocklist
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import FenceProof
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import attested
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import POWERING_OFF, of_addresses
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import FenceTarget, ProofError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import OURS, same_name
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuation_chassis,
     evacuation_options,
-    fences,
     lifecycle,
     needs,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_readers as disk_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_round as rounds
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import (
-    REQUEST,
-    SHA256,
-    Approver,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import REQUEST, SHA256
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_call import Answers, Json
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_chassis import (
     ChassisOutcome,
     ChassisRemoval,
     Objection,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_fence import FENCE, HOLD
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_guards import GuardedEvacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_readers import Home
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
     DiskImage,
     PlannedServer,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_scratch import CallResult, Scratch
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused, Run, Stopped
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused, Stopped
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.evacuation import ARRIVED, SKEW, Evacuator
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
-    compute_services,
-    instance_actions,
-    server_records,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import instance_actions, server_records
 
-Json = t.Dict[str, t.Any]
-Answers = t.Sequence[t.Mapping[str, t.Any]]
-
-FENCE, HOLD, GUARD, EVACUATE, UNGUARD = "fence", "hold_down", "guard", "evacuate", "unguard"
+GUARD, EVACUATE, UNGUARD = "guard", "evacuate", "unguard"
 #: A step only where the operator asks for it; and the chassis that is about to be removed, in the journal's memory.
 REMOVE, CHASSIS = "remove_chassis", "chassis"
 #: Every step of the plan, and the method of :class:`Evacuation` that carries it out. A test holds them together.
@@ -121,25 +109,8 @@ FIRST = 30.0
 REGUARDS = 2
 
 
-class Evacuation:
+class Evacuation(GuardedEvacuation):
     """One call of the operation."""
-
-    def __init__(self, run: Run, connection: t.Any, directory: str, operation_id: t.Callable[[], str]) -> None:
-        self.run = run
-        self.options = dict(run.options)
-        self.host = str(run.options["evacuate_host"])
-        self.connection = connection
-        self.directory = directory
-        self.new_id = operation_id
-        self.scratch = Scratch()
-        self.answers: Answers = ()
-        self._book: t.Optional[Book] = None
-        self._looked: t.Optional[t.Tuple[Bundle, EvacuationFacts]] = None
-        #: Who had been sent before the round that is at work.
-        self._sent_before: t.Optional[t.Set[str]] = None
-        #: Addresses of the machine on which this runs, which are never the dead host's.
-        self.controllers: t.Sequence[str] = ()
-        self.approver = Approver.of(run)
 
     # --- one call
 
@@ -189,21 +160,6 @@ class Evacuation:
 
     # --- what is open
 
-    @property
-    def _asked(self) -> Json:
-        return evacuation_options.asked(self.options, self.run.overrides)
-
-    @property
-    def _what(self) -> str:
-        return f"evacuation of {self.host}"
-
-    def _open_journal(self) -> t.Optional[Json]:
-        found = [entry for entry in lifecycle.open_journals(self.run) if records.is_of(entry, self.host)]
-        if len(found) > 1:
-            ids = ", ".join(str(entry["operation_id"]) for entry in found)
-            raise Refused(f"SG706 operation-open: more than one evacuation of {self.host} is open: {ids}")
-        return found[0] if found else None
-
     def _status(self, journal: t.Optional[Json]) -> CallResult:
         if journal is None:
             return self._end("none", lifecycle.nothing_open(self._what), over=True)
@@ -224,53 +180,7 @@ class Evacuation:
         self.scratch.ended_well = True
         return self._end(str(journal["state"]), lifecycle.status_text(journal, more), over=True)
 
-    @property
-    def book(self) -> Book:
-        """The open journal. Raises StackguardError where it is not open any more, or another run has it."""
-        if self._book is None:
-            self._book = Book.held(self.run, self._open_journal(), self.scratch.operation_id)
-        return self._book
-
-    @property
-    def opened(self) -> bool:
-        """Whether this run has an operation of its own: opened, or taken up."""
-        return self.scratch.owned
-
-    def _own(self, book: Book, before: t.Optional[Json] = None) -> None:
-        """Take an operation: opened now, or taken over: the temporary directory of the run before (``before``) goes."""
-        self._book = book
-        if before is not None:
-            evidence.remove_stale(before, self.directory)
-        self.scratch.kind, self.scratch.operation_id = str(book.journal["kind"]), book.operation_id
-        self.scratch.owned, self.scratch.changed = True, True
-        self.scratch.names = {entry.uuid: entry.name for entry in records.servers_of(book.journal)}
-
     # --- reading
-
-    def _collect(self, parts: t.Sequence[str] = rounds.PARTS) -> t.Tuple[Bundle, EvacuationFacts]:
-        if self._looked is None:
-            planned = records.servers_of(self.book.journal) if self.opened else []
-            known = evidence.load_about(self.directory) if self.opened else None
-            self._looked = rounds.collect(self.connection, self.host, self.directory, planned, parts, known)
-            bundle, about = self._looked
-            evidence.save_part(self.directory, evidence.ABOUT, about)
-            self.scratch.collected_at, self.scratch.hosts = bundle.collected_at, len(bundle.hosts)
-            for server in (bundle.cloud.servers if bundle.cloud else None) or []:
-                self.scratch.status[server.id] = server.status
-        return self._looked
-
-    def _bundle(self) -> Bundle:
-        return evidence.load_dir(self.directory)
-
-    @property
-    def source(self) -> t.Optional[str]:
-        """The dead host's name in the inventory."""
-        name = self.options["inventory_name"]
-        return str(name) if name else None
-
-    def _readers(self) -> t.Dict[Home, t.List[str]]:
-        """Return, by cluster and pool, the inventory hosts that reach it, in the order in which they are asked."""
-        return disk_readers.by_home(self._bundle(), self.host, self.source, self.options["ceph_host"])
 
     def _survey(self) -> CallResult:
         """Choose who opens the images: one host for each cluster and pool that has any."""
@@ -292,50 +202,6 @@ class Evacuation:
         }
         # Without any image, volumes may still be seen; and an aborted operation has something on a blocklist.
         return homes or set(self._readers())
-
-    def _reading(self, only: t.Optional[t.Sequence[str]] = None) -> Json:
-        """Return the reading of all hosts that matter, or of some readers ``only``."""
-        readers = disk_readers.current(self.scratch.readers)
-        near = sorted({*self.scratch.near, *readers}) if self.scratch.near else None
-        volumes = disk_readers.for_volumes(self.scratch.readers, self.scratch.volumes_by_all)
-        if only is None:
-            return needs.read_hosts(self.scratch.uuids, readers, near, self.scratch.volumes, volumes)
-        asked = [name for name in volumes if name in only]
-        return needs.read_hosts(self.scratch.uuids, only, only, self.scratch.volumes, asked)
-
-    def _near(self, bundle: Bundle, about: EvacuationFacts, zones: t.Sequence[t.Optional[str]]) -> t.List[str]:
-        """Return the hosts that rounds read: the source, and those that answered and are in a zone of the servers."""
-        if None in zones:
-            return []
-        zone_of = {target.host: target.zone for target in about.targets or []}
-        names = {
-            facts.inventory_name
-            for name, facts in by_nova_name(bundle).items()
-            if zone_of.get(name) is None or zone_of[name] in zones
-        }
-        return sorted({*names, *([self.source] if self.source else [])})
-
-    def _another_reader(self) -> t.Optional[CallResult]:
-        """Ask the next host where one that was to open disks did not; None: all did, or no other is left.
-
-        Nobody else is asked again: what the others read is of the same look, and nothing is sent when its proof, or the
-        measurement of the destination, has expired.
-        """
-        bundle, asked = self._bundle(), self.scratch.readers
-        following = disk_readers.successors(bundle, self._readers(), asked)
-        for home, name in following.items():
-            asked[home].append(name)
-        if following:
-            return self._need([self._reading(sorted(set(following.values())))])
-        others = disk_readers.share_volumes(bundle, asked, self.scratch.volumes_by_all) if self.scratch.volumes else []
-        return self._need([self._reading(others)]) if others else None
-
-    def _reader(self, home: Home) -> t.Optional[str]:
-        """Return who works in a cluster and pool; None: no host reaches it now."""
-        asked = self.scratch.readers.get(disk_readers.key(home)) or []
-        reach = self._readers().get(home, [])
-        order = [*(name for name in reversed(asked) if name in reach), *reach]
-        return next((name for name in order if name not in self.scratch.bad), None) or next(iter(order), None)
 
     # --- judge
 
@@ -364,62 +230,6 @@ class Evacuation:
             self._look_at_chassis(evacuation_chassis.without_evacuation(self.options))
             return self._end("clear", f"{self.host} has no servers, so there is nothing to evacuate", over=True)
         return self._planned(bundle, about, request, decision)
-
-    def _request(
-        self, operation_id: str, servers: t.Optional[t.Sequence[t.Any]], fence: t.Optional[fence_proof.Fence] = None
-    ) -> EvacuationRequest:
-        """Return the request. ``servers``: those on the host, of which some may be chosen; None: all of the journal."""
-        closed = [str(entry["operation_id"]) for entry in self._closed()]
-        chosen = {} if servers is not None else {"servers": None, "order": None}
-        options = {**self.options, **chosen, "closed": closed}
-        request = evacuation_options.request_of(options, operation_id, servers or [], fence)
-        return dataclasses.replace(
-            request,
-            fence_kind=self.options["fence"],
-            now=self.run.clock.now(),
-            proof_max_age=float(self.options["proof_max_age"]),
-        )
-
-    def _closed(self) -> t.List[Json]:
-        return [entry for entry in lifecycle.closed_journals(self.run, records.KIND) if records.is_of(entry, self.host)]
-
-    def _preflight(
-        self, bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, sent: t.Sequence[IncomingServer] = ()
-    ) -> checks.EvacuationDecision:
-        others = merge_sent(sent, self._others(about))
-        elsewhere = self._elsewhere(bundle)
-        overrides, fence = self.run.overrides, self.options["fence"]
-        return checks.preflight(bundle, about, request, overrides, fence, others, elsewhere=elsewhere)
-
-    def _elsewhere(self, bundle: Bundle) -> clients.EvidenceElsewhere:
-        """Return addresses that this reading does not show: of the controller, and those proven earlier.
-
-        Earlier is this outage only: the open operation, and one that has ended and holds the host still. An address of
-        an older one may have a new owner.
-        """
-        found = [entry for entry in lifecycle.open_journals(self.run) if records.is_of(entry, self.host)]
-        ended = self._same_outage(bundle, found)
-        earlier = [pair for journal in [*ended, *found] for pair in records.proven_addresses(journal)]
-        return clients.EvidenceElsewhere(
-            tuple(dict.fromkeys(earlier)), tuple(self.controllers), tuple(self.options["never_blocklist"])
-        )
-
-    def _same_outage(self, bundle: Bundle, opened: t.Iterable[Json]) -> t.List[t.Mapping[str, t.Any]]:
-        """Return the operations that have ended and whose fence may still be needed."""
-        services = (bundle.cloud.services if bundle.cloud else None) or []
-        holds = {service.disabled_reason for service in services if same_name(service.host, self.host)}
-        holds |= {(entry["about"].get("service") or {}).get("reason") for entry in opened}
-        return records.same_outage(self._closed(), holds, checks.reason_of)
-
-    def _others(self, about: EvacuationFacts) -> t.List[IncomingServer]:
-        """Return what other operations have in transit, by their journals, and all else by Nova's own records."""
-        noted = []
-        for journal in lifecycle.open_journals(self.run):
-            if str(journal["operation_id"]) == self.scratch.operation_id:
-                continue
-            noted += [records.incoming(entry) for entry in journals.in_transit(journal) if entry.get("target")]
-        mine = set(self.scratch.uuids)
-        return merge_sent(noted, [entry for entry in in_transit(about) if entry.uuid not in mine])
 
     def _planned(
         self, bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, decision: checks.EvacuationDecision
@@ -625,9 +435,6 @@ class Evacuation:
             for entry in servers
         ]
 
-    def _is_gone(self, uuid: str) -> bool:
-        return server_records.raw_server(self.connection, uuid) is None
-
     # --- fence
 
     def _to_fence(self, act: bool) -> CallResult:
@@ -642,131 +449,6 @@ class Evacuation:
             # Noted before it is done: whatever is listed from now on is to be lifted again.
             self._note_listed()
         return self._need(self._fence_needs(act))
-
-    def _fence_needs(self, act: bool, extra: bool = True) -> t.List[Json]:
-        """Return what the fence needs; the extra line of defence, too."""
-        kind = str(self.options["fence"])
-        try:
-            found = fences.needs_of(kind, self._target(), act)
-        except ProofError as error:
-            raise self._not_fenced(str(error)) from error
-        if extra and act and self.options["also_blocklist"] and not of_addresses(kind):
-            clusters = self._clusters()
-            if clusters:
-                found = [*found, needs.fence(blocklist.FENCE.name, True, clusters, extra=True)]
-            else:
-                self._warn(
-                    "the run knows no Ceph client address of the host, so the run adds no entry to the OSD blocklist"
-                )
-        return found
-
-    def _target(self) -> FenceTarget:
-        clusters = tuple(self._clusters()) if of_addresses(self.options["fence"]) else ()
-        return FenceTarget(self.host, self.scratch.operation_id, self.options, clusters)
-
-    def _clusters(self) -> t.List[Json]:
-        """Return each cluster with the addresses that it is to refuse. Raises Stopped where no host reaches one."""
-        found = []
-        for fsid, addresses in sorted(records.addresses_of(self.book.journal).items()):
-            homes = [home for home in self._readers() if home[0] == fsid]
-            reader = next((self._reader(home) for home in homes if self._reader(home)), None)
-            if reader is None:
-                raise self._not_fenced(
-                    f"no host reaches Ceph cluster {fsid}: set evacuate_ceph_host to a host that reaches this cluster"
-                )
-            pool = next(home[1] for home in homes if self._reader(home) == reader)
-            found.append(
-                {
-                    "fsid": fsid,
-                    "pool": pool,
-                    "reader": reader,
-                    "addresses": sorted(addresses),
-                    "infrastructure": sorted(self.options["ceph_infrastructure"]),
-                    "never": self._never(),
-                    "host_addresses": records.of_host(addresses),
-                }
-            )
-        return found
-
-    def _never(self) -> t.List[str]:
-        """Return addresses that are never the dead host's. They say nothing of the cluster's own daemons."""
-        return sorted({*self.options["never_blocklist"], *self.controllers})
-
-    def _note_listed(self) -> None:
-        if not of_addresses(self.options["fence"]) and not self.options["also_blocklist"]:
-            return
-        noted = records.blocklisted(self.book.journal)
-        asked = {str(cluster["fsid"]): list(cluster["addresses"]) for cluster in self._clusters()}
-        before = {
-            fsid: [address for address in found if self._is_listed(fsid, address)]
-            for fsid, found in records.without(asked, noted).items()
-        }
-        kept = records.together([self.book.about.get("listed_before") or {}, before])
-        listed = records.together([noted, asked])
-        self.book.tell(blocklisted={fsid: found for fsid, found in listed.items() if fsid}, listed_before=kept)
-
-    def _is_listed(self, fsid: str, address: str) -> bool:
-        """Whether a blocklist that was read had an address before this operation listed it."""
-        read = [host.rbd for host in self._bundle().hosts.values() if host.rbd is not None and host.rbd.fsid == fsid]
-        return any(blocklists.covers(entry, address) for rbd in read for entry in rbd.blocklist or [])
-
-    def _not_fenced(self, why: str) -> Stopped:
-        evidence_ = {"fence": self.options["fence"], "read": why}
-        remedy = (
-            f"Repair the fence, or choose another fence ({self.run.variable('fence')}). Then run the same command "
-            f"again. To end the operation, use {self.run.variable('action')}=abort."
-        )
-        if self.scratch.none_left:
-            remedy = (
-                f"No server is left on {self.host}, so the run only verified the fence. End the operation with "
-                f"{self.run.variable('action')}=abort."
-            )
-        elif not self.scratch.act:
-            remedy = (
-                "Find out why the host is no longer fenced. To fence the host again, use "
-                f"{self.run.variable('refence')}=true. To end the operation, use {self.run.variable('action')}=abort."
-            )
-        item = finding("SG506", Subject("host", self.host), evidence_, remedy)
-        return Stopped(f"{self.host} is not fenced: {why}", Checked((item,)))
-
-    def _proven(self) -> fence_proof.Fence:
-        """Make the proof from the answers; an attestation from the override. Raises Stopped where there is none."""
-        kind = str(self.options["fence"])
-        if kind == attested.FENCE.name:
-            return self._attestation()
-        read = [answer for answer in needs.answers_of(self.answers, needs.FENCE) if not answer.get("extra")]
-        if not read and self.scratch.proven and self.scratch.proof is not None:
-            # Hosts were read once more since; how old the proof is decides where something is sent.
-            return fence_proof.kept(self.scratch.proof)
-        try:
-            if not read:
-                raise ProofError("the fence was not read back")
-            proof = fence_proof.prove(kind, self._target(), read, _read_at(read))
-        except ProofError as error:
-            raise self._not_fenced(str(error)) from error
-        self.scratch.proof, self.scratch.proven = t.cast("Json", to_plain(proof)), True
-        return proof
-
-    def _attestation(self) -> Attestation:
-        words = [
-            entry.reason
-            for entry in self.run.overrides
-            if entry.code == "SG506" and entry.object.casefold() == self.host.casefold()
-        ]
-        try:
-            return Attestation(self.host, str(self.options["attested_by"] or ""), words[0] if words else "")
-        except ProofError as error:
-            raise self._not_fenced(
-                f"{error}: evacuate_fence=attested needs {self.run.variable('attested_by')} and an entry of "
-                f"stackguard_overrides: {{code: SG506, object: {self.host}, reason: how you know that the host is "
-                "dead}}"
-            ) from error
-
-    def _stored_fence(self) -> t.Optional[fence_proof.Fence]:
-        """Return the proof of this very run; of an earlier run it counts as none."""
-        if self.options["fence"] == attested.FENCE.name:
-            return self._attestation()
-        return None if self.scratch.proof is None else fence_proof.kept(self.scratch.proof)
 
     def _fence(self) -> CallResult:
         """The fence has acted and was read back: keep the proof, tell Nova, and look whether the host is dead."""
@@ -786,47 +468,6 @@ class Evacuation:
         self.scratch.act = False
         self.scratch.phase, self.scratch.looks_since = "death", self.run.clock.monotonic()
         return self._need(self._look_again())
-
-    def _extra_fence(self) -> None:
-        extra = [answer for answer in needs.answers_of(self.answers, needs.FENCE) if answer.get("extra")]
-        if not extra:
-            return
-        try:
-            target = FenceTarget(self.host, self.scratch.operation_id, self.options, tuple(self._clusters()))
-            fence_proof.prove(blocklist.FENCE.name, target, extra, _read_at(extra))
-        except ProofError as error:
-            self._warn(f"the run could not add or verify the additional OSD blocklist entries: {error}")
-
-    def _warn(self, said: str) -> None:
-        self.run.say(f"warning: {said}")
-        self.scratch.warned.append(said)
-
-    def _hold(self) -> None:
-        """Force the compute service down and disable it with our reason, in one request."""
-        reason = checks.reason_of(self.scratch.operation_id)
-        closed = {checks.reason_of(str(entry["operation_id"])) for entry in self._closed()}
-        if self.book.state_of(HOLD) != journals.DONE:
-            self.book.mark(HOLD, journals.APPLYING)
-        service = compute_services.find_service(self.connection, self.host)
-        held = (service.disabled_reason if service else None) or ""
-        if held.startswith(OURS) and held != reason and held not in closed:
-            raise Stopped(f"SG707 lock-held: another operation has locked {self.host}: {held}")
-        if service is not None and held != reason and "service" not in self.book.about:
-            before = {"status": service.status, "reason": service.disabled_reason, "forced_down": service.forced_down}
-            self.book.tell(service=before)
-        compute_services.hold_down(self.connection, self.host, reason)
-        if self.book.state_of(HOLD) != journals.DONE:
-            self.book.mark(HOLD, journals.DONE)
-
-    def _look_again(self, wait: float = 0.0) -> t.List[Json]:
-        """Return what is needed before anything is judged again: the proof, and what hosts say now."""
-        self.scratch.proven = False
-        first = [needs.wait(wait)] if wait else []
-        if self.options["fence"] == attested.FENCE.name:
-            return [*first, self._reading()]
-        proofs = [need for need in self._fence_needs(act=False, extra=False) if need["kind"] == needs.FENCE]
-        # Hosts are read between two readings of the power state; the last reading is the last of all.
-        return [*first, *proofs[:-1], self._reading(), proofs[-1]]
 
     # --- dead?
 
@@ -861,11 +502,6 @@ class Evacuation:
             )
         return self._need(self._look_again(LOOK))
 
-    def _round_request(self) -> EvacuationRequest:
-        base = self._request(self.scratch.operation_id, None, self._stored_fence())
-        order = tuple(self.book.about.get("order") or ())
-        return dataclasses.replace(base, servers=None, order=order)
-
     # --- guards
 
     def _to_guard(self) -> CallResult:
@@ -892,41 +528,9 @@ class Evacuation:
         self.scratch.phase = "guard"
         return self._need([needs.guard(homes, self.scratch.operation_id)]) if homes else self._guard()
 
-    def _to_be_guarded(self) -> t.List[PlannedServer]:
-        staying = set(self.scratch.staying)
-        return [entry for entry in records.servers_of(self.book.journal) if entry.uuid in staying]
-
     def _reguard(self) -> CallResult:
         """The pool was not as it had been read: guard what is there now."""
         return self._to_guard()
-
-    def _homes(self, servers: t.Iterable[PlannedServer], everywhere: bool = False) -> t.List[Json]:
-        """Return images by cluster and pool, with the host that works there. Without one: left out, and not guarded.
-
-        ``everywhere``: one that was not found is looked for in all of them (version 0.1 did not note where it was).
-        """
-        found: t.Dict[Home, t.Dict[str, str]] = {}
-        for entry in servers:
-            for name, image in entry.images.items():
-                if name in entry.homes:
-                    found.setdefault(entry.homes[name], {})[name] = image.id
-                elif everywhere:
-                    for home in self._readers():
-                        found.setdefault(home, {})[name] = image.id
-        return [
-            {"fsid": home[0], "pool": home[1], "reader": self._reader(home), "images": images}
-            for home, images in sorted(found.items())
-            if self._reader(home) is not None
-        ]
-
-    def _out_of_reach(self, uuids: t.Container[str]) -> str:
-        """Return a sentence that names the clusters and pools of these servers that no host reaches; empty: none."""
-        servers = [entry for entry in records.servers_of(self.book.journal) if entry.uuid in uuids]
-        homes = {home for entry in servers for home in entry.homes.values() if self._reader(home) is None}
-        places = [f"pool {pool} of Ceph cluster {fsid}" for fsid, pool in sorted(homes)]
-        if not places:
-            return ""
-        return f" The run found no host that reaches {', '.join(places)}. First make such a host available."
 
     def _guard(self) -> CallResult:
         """Take what the guard answered: a server is guarded when each of its images was read back with its id."""
@@ -961,57 +565,6 @@ class Evacuation:
         self.book.mark(GUARD, journals.DONE, f"{count} images guarded")
         self.run.say(f"{count} images are protected by guard snapshot stackguard-{self.scratch.operation_id}")
         return self._to_round()
-
-    def _proven_if_read(self) -> None:
-        if needs.answers_of(self.answers, needs.FENCE):
-            self._proven()
-
-    def _verified_guards(self, kind: str) -> t.Set[str]:
-        """Return the images that the host which made their guard read back with id and snapshot, in the right pool."""
-        found = set()
-        for answer in needs.answers_of(self.answers, kind):
-            for home in answer.get("homes") or []:
-                result = home.get("result")
-                if not task_results.ended_well(result):
-                    continue
-                if (result.get("fsid"), result.get("pool")) != (home.get("fsid"), home.get("pool")):
-                    continue
-                wanted = dict(home.get("images") or {})
-                for image in result.get("images") or []:
-                    if image.get("guarded") and wanted.get(str(image.get("image"))) == image.get("id"):
-                        found.add(str(image["image"]))
-        return found
-
-    def _through_others(self, kind: str) -> t.List[Json]:
-        """Return the pools in which a host failed and that another host reaches: it is asked next."""
-        found = []
-        for answer in needs.answers_of(self.answers, kind):
-            for home in answer.get("homes") or []:
-                if task_results.ended_well(home.get("result")):
-                    continue
-                self.scratch.bad.append(str(home.get("reader")))
-                other = self._reader((str(home["fsid"]), str(home["pool"])))
-                if other is not None and other not in self.scratch.bad:
-                    found.append({**{key: home[key] for key in ("fsid", "pool", "images")}, "reader": other})
-                else:
-                    self._warn(records.home_failed(home))
-        return found
-
-    def _guard_problems(self, lacking: t.Sequence[PlannedServer]) -> t.List[Finding]:
-        return [
-            finding(
-                "SG504",
-                Subject("instance", entry.uuid, entry.name, self.host),
-                {
-                    "images": sorted(entry.images),
-                    "guard": "the run could not verify that each image has a guard snapshot",
-                    "said": self.scratch.warned[-3:],
-                },
-                "Make the server's pool reachable from a host that the run reads, then run the same command again. The "
-                "run evacuates the server only after it has protected the server's images with guard snapshots.",
-            )
-            for entry in lacking
-        ]
 
     # --- rounds
 
@@ -1175,12 +728,6 @@ class Evacuation:
             landed=self.scratch.arrived,
         )
 
-    def _finished_guards(self, result: rounds.Round) -> t.List[PlannedServer]:
-        """Return servers whose guard is not needed any more: verified elsewhere, or deleted by their owners."""
-        arrived = {entry.uuid for entry in result.arrived if entry.state != rounds.WRONG}
-        guarded = records.guarded(self.book.journal)
-        return [entry for entry in records.servers_of(self.book.journal) if entry.uuid in arrived & guarded]
-
     # --- the end
 
     def _stop(self, message: str, checked: t.Optional[Checked] = None) -> CallResult:
@@ -1211,56 +758,6 @@ class Evacuation:
             return self.advance(self.scratch, ())
         self.book.mark(UNGUARD, journals.APPLYING)
         return self._need([needs.guard(homes, self.scratch.operation_id, False)])
-
-    def _maybe_in_transit(self) -> t.Set[str]:
-        """Return servers at which Nova may still be. Where that was not read after a resume: all that were sent."""
-        memory = self.book.memory
-        noted = {str(entry["uuid"]) for entry in journals.in_transit(self.book.journal)}
-        stuck = {uuid for uuid, hosts in records.tried(self.book.journal).items() if rounds.STUCK in hosts}
-        arrived = set(memory.get("arrived") or [])
-        if self.scratch.resumed and not self.scratch.rounds:
-            noted |= records.sent(self.book.journal)
-        return (noted | stuck) - arrived
-
-    def _unguarded(self) -> None:
-        """Take what the removal of guards answered, and note who has none any more."""
-        answered = needs.answers_of(self.answers, needs.UNGUARD)
-        if not answered:
-            return
-        free: t.Set[str] = set()
-        asked: t.Set[str] = set()
-        kept: t.Set[str] = set()
-        for answer in answered:
-            for home in answer.get("homes") or []:
-                names = set(home.get("images") or {})
-                asked |= names
-                without = records.without_guard(home)
-                free |= without
-                kept |= names - without
-        free -= kept
-        done = {
-            entry.uuid
-            for entry in records.servers_of(self.book.journal)
-            if entry.images and set(entry.images) & asked and set(entry.images) <= free
-        }
-        done -= self._never_seen(answered, done)
-        self.scratch.free = sorted({*self.scratch.free, *done})
-        self.book.remember(guarded=sorted(records.guarded(self.book.journal) - done))
-
-    def _never_seen(self, answered: Answers, uuids: t.Collection[str]) -> t.Set[str]:
-        """Return servers of version 0.1 with an image that was in no pool that was looked through.
-
-        Its pool was not noted, and may be one that no host reaches. Of a server that Nova no longer has it is gone.
-        """
-        homes = [home for answer in answered for home in answer.get("homes") or []]
-        seen = {str(image["image"]) for home in homes for image in (home.get("result") or {}).get("images") or []}
-        return {
-            entry.uuid
-            for entry in records.servers_of(self.book.journal)
-            if entry.uuid in uuids
-            and any(image.fsid is None and name not in seen for name, image in entry.images.items())
-            and not self._is_gone(entry.uuid)
-        }
 
     def _leave(self) -> CallResult:
         """Close the journal of what has ended; say what is left of the rest."""
@@ -1338,15 +835,6 @@ class Evacuation:
             return f"the run has not verified that each server of {self.host} is on another host"
         return None
 
-    def _maybe_on(self) -> t.Optional[str]:
-        """Return why the fence does not prove, at this moment, that the machine is off; None: it does."""
-        fence, kind, now = self._stored_fence(), str(self.options["fence"]), self.run.clock.now()
-        age = float(self.options["proof_max_age"])
-        why = fence_proof.refusal(fence, self.host, self.scratch.operation_id, kind, now, age)
-        if why is None and not (isinstance(fence, FenceProof) and fence.powered_off):
-            why = f"the fence {kind} does not prove that the machine is off"
-        return why
-
     def _close(self, outcome: ChassisOutcome) -> CallResult:
         """Report what of the host is left in OVN, and close the journal."""
         outcome = self._look_at_chassis(outcome)
@@ -1367,9 +855,6 @@ class Evacuation:
         look, outcome = evacuation_chassis.look_after(self.connection, self.options, self.host, self.directory, outcome)
         self.scratch.chassis = records.plain_checked(look)
         return outcome
-
-    def _named(self, uuids: t.Iterable[str]) -> str:
-        return ", ".join(sorted(self.scratch.names.get(uuid, uuid) for uuid in uuids))
 
     # --- abort
 
@@ -1447,42 +932,6 @@ class Evacuation:
         self._lifted()
         return self._close_aborted()
 
-    def _listed_clusters(self) -> t.List[Json]:
-        """Return the clusters with addresses that this operation has listed. Raises Stopped where one is not read."""
-        found = []
-        listed = self._to_lift()
-        homes = self._readers()
-        if "" in listed:
-            # Version 0.1 listed them through one host, and did not note in which cluster: look in each.
-            listed = {fsid: listed[""] for fsid, _pool in homes}
-        for fsid, addresses in sorted(listed.items()):
-            home = next((entry for entry in sorted(homes) if entry[0] == fsid), None)
-            if home is None:
-                raise Stopped(
-                    f"no host reaches Ceph cluster {fsid}. The blocklist of this cluster has {', '.join(addresses)}"
-                )
-            found.append({"fsid": fsid, "pool": home[1], "reader": self._reader(home), "addresses": list(addresses)})
-        return found
-
-    def _to_lift(self) -> t.Dict[str, t.List[str]]:
-        """Return what this operation alone has listed: not what was there before, nor what an earlier one needs."""
-        return records.without(records.blocklisted(self.book.journal), self.book.about.get("kept_listed") or {})
-
-    def _lifted(self) -> None:
-        for answer in needs.answers_of(self.answers, needs.LIFT):
-            for cluster in answer.get("clusters") or []:
-                result = cluster.get("result")
-                if not task_results.ended_well(result) or result.get("fsid") != cluster.get("fsid"):
-                    raise Stopped(
-                        f"the blocklist entries in Ceph cluster {cluster.get('fsid')} were not removed: "
-                        f"{task_results.why(result)}"
-                    )
-                lifted = {str(cluster["fsid"]): cluster.get("addresses") or []}
-                listed = records.without(records.blocklisted(self.book.journal), lifted)
-                self.book.tell(blocklisted={fsid: found for fsid, found in listed.items() if fsid})
-        if needs.answers_of(self.answers, needs.LIFT):
-            self.book.mark(FENCE, journals.UNDONE)
-
     def _close_aborted(self) -> CallResult:
         left = sorted(records.guarded(self.book.journal))
         if left:
@@ -1519,70 +968,6 @@ class Evacuation:
         self.scratch.ended_well = True
         return self._end("aborted", said)
 
-    def _release(self) -> None:
-        """Give the service back what it had before, if it is still ours."""
-        self.book.mark(HOLD, journals.UNDOING)
-        service = compute_services.find_service(self.connection, self.host)
-        if service is not None and service.disabled_reason == checks.reason_of(self.scratch.operation_id):
-            before = self.book.about.get("service") or {"status": "enabled", "reason": None, "forced_down": False}
-            compute_services.give_back(self.connection, self.host, before)
-        self.book.mark(HOLD, journals.UNDONE)
-
-    # --- answers
-
-    def _need(self, found: t.Sequence[Json]) -> CallResult:
-        return CallResult(list(found), self.scratch)
-
-    def _end(self, state: str, message: str, over: bool = False) -> CallResult:
-        """End the run. ``over``: what was decided is all there is to report; nothing was carried out."""
-        self.scratch.state, self.scratch.message = state, message
-        self.scratch.ended_well = self.scratch.ended_well or (over and state in ("clear", "planned", "none", "resumed"))
-        self.scratch.over = True
-        if state == journals.OPEN:
-            # Whoever has not arrived elsewhere stays, also where no round has said why.
-            verified = {entry["uuid"] for entry in self.scratch.arrived}
-            away = verified | set(self.scratch.landed)
-            if away - verified:
-                self._warn(
-                    f"these servers arrived, but the run did not verify them on their new hosts: "
-                    f"{self._named(away - verified)}"
-                )
-            why = f"the run ended before {'the server arrived' if self.scratch.rounds else 'its first round'}"
-            stay = {uuid: why for uuid in sorted(self.scratch.names) if uuid not in away}
-            self.scratch.left = {**stay, **self.scratch.left}
-        return self._ended()
-
-    def _ended(self) -> CallResult:
-        return CallResult([], self.scratch, self._report())
-
-    def _report(self) -> Json:
-        scratch = self.scratch
-        parts = [
-            records.checked_of(part)
-            for part in (scratch.before, scratch.stopping, scratch.last, scratch.chassis)
-            if part
-        ]
-        unchecked = [findings.Unchecked("SG506", self.host, said) for said in scratch.warned]
-        if not scratch.ended_well and scratch.state != "refused":
-            why = scratch.message.partition("\n")[0]
-            code, said = ("SG710", "the run did not finish") if scratch.owned else ("SG709", "nothing was decided")
-            unchecked.append(findings.Unchecked(code, self.host, f"{said}: {why}"))
-        elif not parts and not scratch.rounds:
-            # Asked for, or aborted: a gate that reads only the verdict must not take that for a pass.
-            said, code = "this run did not check the host and its servers", "SG709"
-            if not scratch.ended_well:
-                # A refusal names its reason, such as SG706: another operation is open.
-                code = scratch.message[:5] if scratch.message[:5] in findings.CATALOGUE else code
-                said = scratch.message.partition("\n")[0]
-            unchecked.append(findings.Unchecked(code, self.host, said))
-        left = scratch.left if scratch.rounds else {}
-        stays = rounds.stays(left, scratch.names, self.host, scratch.status)
-        checked = findings.merged([*parts, Checked(tuple(stays), tuple(unchecked))])
-        report = findings.report(
-            checked, scratch.collected_at or self.run.clock.now(), scratch.hosts, len(scratch.uuids), self.run.overrides
-        )
-        return report if scratch.ended_well and scratch.state != "refused" else findings.refused(report)
-
 
 def _is_of_all(item: Finding, servers: t.Sequence[str]) -> bool:
     """Whether a finding is about more than one server: what keeps one of them is judged in the rounds."""
@@ -1601,14 +986,6 @@ def _counts(item: Finding, act: bool, lists: bool, held: bool) -> bool:
 def _is_there(seen: t.Mapping[str, t.Sequence[clients.SeenImage]], name: str, image: DiskImage) -> bool:
     """Whether an image was seen where it was when the operation began, with the same id."""
     return any(entry.home == (image.fsid, image.pool) and entry.image.id == image.id for entry in seen.get(name, []))
-
-
-def _read_at(answers: Answers) -> str:
-    """Return when the fence was read back last, as the role noted it before the reading. Raises ProofError."""
-    at = str(answers[-1].get("at") or "")
-    if fence_proof.moment(at) is None:
-        raise ProofError("the run did not record when it read the fence back")
-    return at
 
 
 def _summary(result: rounds.Round) -> str:

@@ -127,10 +127,12 @@ def test_each_step_on_a_host_that_has_an_implementation_is_in_a_plan():
 
 
 def test_an_evacuation_begins_and_ends_each_step_of_its_plan():
-    tree = ast.parse((UTILS / registry.BY_OPERATION["evacuation"]).read_text())
+    operation = UTILS / registry.BY_OPERATION["evacuation"]
+    files = [operation, *sorted(operation.parent.glob("evacuation_*.py"))]
     marked = {
         (getattr(evacuate, node.args[0].id), node.args[1].attr)
-        for node in ast.walk(tree)
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mark"
     }
     wanted = {action for _where, action in steps_of("evacuation")}
