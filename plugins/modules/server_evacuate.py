@@ -193,7 +193,7 @@ options:
     default: 512
     description:
       - Measured free memory that must remain on each destination, in MiB. The module keeps at least
-        C(reserved_host_memory_mb) of the destination free.
+        C(reserved_host_memory_mb) of memory free on the destination.
   guest_overhead_mb:
     type: int
     default: 128

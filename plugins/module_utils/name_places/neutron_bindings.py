@@ -23,8 +23,8 @@ class NeutronBindingRows(NamePlace):
         "neutron database on hosts with OVN (`ml2_port_bindings.host`, `ml2_port_binding_levels.host`, "
         "`segmenthostmappings.host`)",
         "neutron's database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
-        "the run updates every row that contains the old name, in one transaction, once the chassis has the new "
-        "hostname",
+        "after the chassis has the new hostname, the run updates every row that contains the old name, in one "
+        "transaction",
         "the run restores the old name in the rows that the rename changed",
         "`parent_hostname` in `vif_details` of virtual ports",
     )
