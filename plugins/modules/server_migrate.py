@@ -145,11 +145,11 @@ options:
     type: bool
     default: false
     description:
-      - Whether the playbook can test connections for this task. Before the first live migration, RV(probe) lists, for
-        each inventory host, the connections to test with C(probe_tcp) of M(stackguard.nova.compute_host_step). After
-        the tests, set O(probes) to the results of the tests, and repeat the task. With O(probe=false) the module first
-        moves one server to each destination, and moves further servers to a destination only after the first server has
-        arrived at this destination.
+      - Whether the playbook can test connections for this task. Before the first live migration, RV(probe) lists the
+        connections to test for each inventory host. Test them with C(probe_tcp) of
+        M(stackguard.nova.compute_host_step). After the tests, set O(probes) to the results of the tests, and repeat the
+        task. With O(probe=false) the module first moves one server to each destination, and moves further servers to a
+        destination only after the first server has arrived at this destination.
   probes:
     type: list
     elements: dict

@@ -127,7 +127,7 @@ EXAMPLES = r"""
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
   register: pinned
 
-- name: Undo the pin changes of a killed run
+- name: Undo the changes that a killed run made to availability zone pins
   stackguard.nova.server_zone_pin:
     cloud: production
     action: rollback

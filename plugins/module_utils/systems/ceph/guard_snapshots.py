@@ -148,7 +148,7 @@ def guard(
     snapshot = f"{PREFIX}{operation_id}"
     named = images or {}
     if not instances and not named:
-        raise CephError("the options servers and images are both empty. Set at least one of the two options")
+        raise CephError("the options 'servers' and 'images' are both empty. Set at least one of the two options")
     before = _images(ceph, instances, named)
     _refuse_unexpected(before, named)
     missing = [image for image in before if not _has(image, snapshot)]
