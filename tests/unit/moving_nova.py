@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import types
+
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
@@ -32,6 +34,8 @@ class FakeNova:
         self.not_live = False  # Nova moves nobody live
         self.strays = {}  # where a server lands instead
         self.kinds = {}
+        self.off = set()  # servers whose guest is off since its host's boot, whatever Nova says
+        self.libvirt = "answers"
         self.silent = set()  # hosts whose nova-compute hangs: nothing that they take part in ends
         self.servers = {
             name: {
@@ -48,7 +52,7 @@ class FakeNova:
         for module, names in {
             compute_services: ("find_service",),
             instance_actions: ("why",),
-            migration_records: ("last_migration", "progress"),
+            migration_records: ("last_migration", "list_migrations", "progress"),
             server_actions: ("live_migrate", "cold_migrate", "confirm", "revert"),
             server_records: ("raw_server", "servers_on"),
         }.items():
@@ -56,7 +60,19 @@ class FakeNova:
                 monkeypatch.setattr(module, name, getattr(self, name))
 
     def systems(self):
-        return Systems({}, None, {}, self.sleep, lambda: self.now, _connection=object())
+        return Systems({}, self, {}, self.sleep, lambda: self.now, _connection=object())
+
+    def facts(self, _arguments):
+        """What is read on the source host."""
+        if self.libvirt != "answers":
+            return types.SimpleNamespace(domains=None)
+        here = [row for row in self.servers.values() if row["OS-EXT-SRV-ATTR:host"] == self.source]
+        return types.SimpleNamespace(
+            domains=[types.SimpleNamespace(uuid=row["id"], state=self._state(row)) for row in here]
+        )
+
+    def _state(self, row):
+        return "shutoff" if row["id"] in self.off or row["status"] == "SHUTOFF" else "running"
 
     def sleep(self, seconds):
         self.now += seconds
@@ -110,6 +126,11 @@ class FakeNova:
 
     def last_migration(self, _cloud, uuid):
         return {"migration_type": self.kinds.get(uuid), "source_compute": self.source}
+
+    def list_migrations(self, _cloud, status, kind, host):
+        assert (status, kind, host) == ("finished", "migration", self.source)
+        waiting = [uuid for uuid, row in self.servers.items() if row["status"] == "VERIFY_RESIZE"]
+        return [types.SimpleNamespace(instance_uuid=uuid, source_compute=self.source) for uuid in waiting]
 
     def find_service(self, _cloud, host):
         state = "down" if host in self.silent else "up"

@@ -348,7 +348,7 @@ class Rename(planned.Planned):
         )
         # Where guests could go changes by the minute: read now, not from the evidence.
         systems = self._systems()
-        targets = drain_actions.read_targets(systems)
+        targets = drain_actions.read_targets(systems, request.rename_from)
         others = drain_actions.other_nodes(systems, bundle, request.rename_from)
         checked = drain_checks.preflight(bundle, targets, others, request, options)
         checked += rehearsal.check(bundle, request, in_place=False)

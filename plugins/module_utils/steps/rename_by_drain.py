@@ -15,9 +15,11 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import LIVE, METHODS
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename_by_drain as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import power_state
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SCHEMA, ApiService, Bundle, TargetHost
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, Checked, standing
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import uuid_key
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.rename_by_drain import POINT_OF_NO_RETURN
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
@@ -59,6 +61,10 @@ POLL = 2.0
 TELL = 10.0
 #: Seconds before the same host is asked again after a move to it failed.
 AGAIN = 10.0
+#: Seconds after which libvirt is asked again what runs.
+FRESH = 30.0
+#: Seconds in which nova-compute notices after a boot that a guest is off.
+SYNC = 180.0
 #: How often the same host is asked again where the API says 409: the server's state is changing under our eyes.
 BUSY_TRIES = 5
 
@@ -83,6 +89,8 @@ class MoveInTransit:
     started: float = 0.0
     told: float = 0.0
     reasons: t.List[str] = dataclasses.field(default_factory=list)
+    #: Why it must not be sent at all.
+    barred: str = ""
 
 
 class Mover:
@@ -174,7 +182,9 @@ class Mover:
         if self.method(guest, server["status"]) is None:
             return self._cannot(guest, server["status"])
         if not self.find_host(guest):
-            return self._fail(guest, "the run has tried to move the guest to every host, without success")
+            return self._fail(
+                guest, guest.barred or "the run has tried to move the guest to every host, without success"
+            )
         if guest.not_before <= self.systems.monotonic():
             self._ask(guest, server)
         return False
@@ -283,6 +293,47 @@ class Mover:
         return True
 
 
+class LeavingMover(Mover):
+    """Moves guests off a host, and sends nobody live whom libvirt does not show as running there.
+
+    The host may have rebooted since the plan, or since the last guest: see :mod:`checks.hazards.power_state`. After a
+    boot nova-compute says by itself that a guest is off, which is waited for: then the guest moves cold.
+    """
+
+    def __init__(self, systems: Systems, params: Params) -> None:
+        super().__init__(systems, params, lambda host: host != params["host"])
+        self._states: t.Optional[t.Dict[str, str]] = None
+        self._read_at = 0.0
+
+    def _ask(self, guest: MoveInTransit, server: Json) -> None:
+        state = self._state(guest.uuid) if self.method(guest, server["status"]) == LIVE else None
+        if state is None or state in power_state.RUNS:
+            super()._ask(guest, server)
+            return
+        now = self.systems.monotonic()
+        self._states, guest.not_before = None, now + AGAIN
+        if now - guest.started > SYNC:
+            guest.candidates.clear()
+            guest.barred = (
+                f"SG710 server-not-movable: Nova shows the server as {server['status']}, but the state of the guest in "
+                f"libvirt is: {state}. Start the guest (openstack server reboot --hard), or stop the server"
+            )
+
+    def _state(self, uuid: str) -> str:
+        """Return what libvirt says of a guest, of some seconds ago at most."""
+        if self._states is None or self.systems.monotonic() - self._read_at > FRESH:
+            self._read_at = self.systems.monotonic()
+            try:
+                domains = self.systems.host.facts(self.systems.info_arguments).domains
+            except StepError as error:
+                self.systems.remark(f"the run could not read libvirt of the host: {error}")
+                domains = None
+            self._states = None if domains is None else {uuid_key(row.uuid): row.state for row in domains}
+        if self._states is None:
+            return power_state.UNREAD
+        return self._states.get(uuid_key(uuid), power_state.NO_DOMAIN)
+
+
 class GuestsAtHome:
     """Nothing forward. Back, it is the last: where guests shall come home, the service is enabled again by then."""
 
@@ -387,7 +438,9 @@ class MoveGuests:
         # Of an earlier run: a cold migration that is to be confirmed is on its new host already.
         there = {guest.uuid for guest in guests}
         guests += [MoveInTransit(uuid, guest["name"], []) for uuid, guest in planned.items() if uuid not in there]
-        mover = Mover(self.systems, params, lambda host: host != params["host"])
+        late = self._unconfirmed(params["host"], {*there, *planned})
+        guests += [MoveInTransit(uuid, name, []) for uuid, name in late.items()]
+        mover = LeavingMover(self.systems, params)
         mover.move(guests)
         gone = f", {len(mover.gone)} deleted during the run" if mover.gone else ""
         return Done(f"{count(len(mover.moved), 'guest')} moved{gone}", {"moved": mover.moved})
@@ -398,7 +451,23 @@ class MoveGuests:
         A move that is not whole is made so: what is on its way arrives, and a cold migration that was not confirmed
         before the run was cut is reverted, which is Nova's own way home.
         """
-        settle(self.systems, [(guest["uuid"], guest["name"], params["host"]) for guest in params["guests"]], params)
+        names = {guest["uuid"]: guest["name"] for guest in params["guests"]}
+        names.update(self._unconfirmed(params["host"], names))
+        settle(self.systems, [(uuid, name, params["host"]) for uuid, name in names.items()], params)
+
+    def _unconfirmed(self, host: str, known: t.Container[str]) -> t.Dict[str, str]:
+        """Return servers that came after the plan, left cold, and wait for a confirmation: uuid to name.
+
+        The journal does not know them. The preflight refuses (SG703) where one is there before the operation begins.
+        """
+        with as_step_error():
+            found = migration_records.list_migrations(self.systems.cloud, "finished", "migration", host)
+            rows = [
+                server_records.raw_server(self.systems.cloud, row.instance_uuid)
+                for row in found
+                if row.source_compute == host and row.instance_uuid and row.instance_uuid not in known
+            ]
+        return {str(row["id"]): str(row["name"]) for row in rows if row and row["status"] == "VERIFY_RESIZE"}
 
 
 def settle(systems: Systems, guests: t.Iterable[t.Tuple[str, str, str]], params: Params) -> None:
@@ -551,11 +620,9 @@ class DeleteService:
             if consumers is not None:
                 # Nova only logs where placement did not delete it.
                 resource_providers.delete_provider(cloud, provider)
-            members = [
-                identity
-                for identity in params["aggregates"]
-                if params["host"] in host_aggregates.get_aggregate(cloud, identity)["hosts"]
-            ]
+            # One that was deleted since has no member.
+            known = {entry.id: entry.hosts for entry in host_aggregates.list_aggregates(cloud)}
+            members = [identity for identity in params["aggregates"] if params["host"] in known.get(identity, [])]
             for identity in members:
                 host_aggregates.leave_aggregate(cloud, identity, params["host"])
             if self._exists(params):
@@ -653,12 +720,21 @@ class JoinAggregates:
         self.systems = systems
 
     def apply(self, params: Params, memory: Memory) -> Done:
-        """Join each; one where only Nova knows the host is left and joined again."""
+        """Join each; one where only Nova knows the host is left and joined again.
+
+        One that somebody has deleted since the plan cannot be joined: it is told, and left out.
+        """
         provider = memory["register"]["provider"]
+        with as_step_error():
+            known = {entry.id for entry in host_aggregates.list_aggregates(self.systems.cloud)}
+        there = [entry for entry in params["aggregates"] if entry["id"] in known]
         for entry in params["aggregates"]:
+            if entry["id"] not in known:
+                self.systems.remark(f"warning: aggregate {entry['name']} was deleted during the run")
+        for entry in there:
             self._join(entry, params["host"], provider, params["timeout"])
-        joined = ", ".join(entry["name"] for entry in params["aggregates"])
-        return Done(f"joined {count(len(params['aggregates']), 'aggregate')}: {joined}")
+        joined = ", ".join(entry["name"] for entry in there)
+        return Done(f"joined {count(len(there), 'aggregate')}: {joined}")
 
     def undo(self, params: Params) -> None:
         """Never reached: the old host is gone."""
@@ -771,10 +847,20 @@ class DrainAudit:
         return Bundle(SCHEMA, facts.read_at, {params["inventory_name"]: facts}, {}, cloud, databases)
 
 
-def read_targets(systems: Systems) -> t.List[TargetHost]:
-    """Return every host of the cloud that guests could go to, and what it has room for."""
+def read_targets(systems: Systems, host: str) -> t.List[TargetHost]:
+    """Return every host of the cloud that guests of a host could go to, and what it has room for.
+
+    No API says which cell a host is in; the API database does.
+    """
     with as_step_error():
-        return target_hosts.list_targets(systems.cloud)
+        found = target_hosts.list_targets(systems.cloud)
+        names = sorted({host, *(target.host for target in found)})
+        cells = {name.casefold(): cell for name, cell in nova.cells_of_hosts(systems.url("api"), names).items()}
+    own = cells.get(host.casefold())
+    return [
+        dataclasses.replace(target, other_cell=own is not None and cells.get(target.host.casefold()) != own)
+        for target in found
+    ]
 
 
 def other_nodes(systems: Systems, bundle: Bundle, host: str) -> t.List[str]:

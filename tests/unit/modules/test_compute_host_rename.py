@@ -152,7 +152,7 @@ def test_a_name_that_libvirt_would_not_take_is_refused_before_the_first_store_wh
 
 
 def test_by_drain_a_name_that_libvirt_would_not_take_is_refused_before_the_service_is_deleted(begin, monkeypatch):
-    monkeypatch.setattr(operation.drain_actions, "read_targets", lambda _systems: [])
+    monkeypatch.setattr(operation.drain_actions, "read_targets", lambda _systems, _host: [])
     monkeypatch.setattr(operation.drain_actions, "other_nodes", lambda *_given: [])
     said = [begin.says("renamed1.other.test", now="compute1"), begin.says("renamed1", undecided=["nscd"])]
     for told in said:

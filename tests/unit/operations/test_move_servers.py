@@ -124,7 +124,16 @@ class Cloud(FakeNova):
     def collect(self, _cloud, _directory, sources, wanted, _url):
         self.reads += 1
         rows = [row for row in self.rows() if row.host in sources]
-        scene = self.scene.servers(rows).holding("compute1", [row.id for row in self.rows() if row.host == "compute1"])
+        here = [row.id for row in self.rows() if row.host == "compute1"]
+        scene = self.scene.servers(rows).holding("compute1", here)
+        # Where a server is, its domain is: also of one that came since.
+        model = self.scene.cloud.bundle.hosts["compute1"].domains[0]
+        for host in {row.host for row in rows}:
+            domains = scene.cloud.bundle.hosts[host].domains
+            new = {row.id for row in rows if row.host == host} - {row.uuid for row in domains or []}
+            if domains is not None:
+                more = [dataclasses.replace(model, uuid=uuid, name=uuid) for uuid in sorted(new)]
+                scene = scene._with(cloud=scene.cloud.host(host, domains=[*domains, *more]))
         if self.service["status"] != "enabled":
             scene = scene.target(1, **self.service).service("compute1", **self.service)
         return scene.evidence(None, wanted and set(wanted), sources) if wanted else scene.evidence(sources[0])

@@ -302,6 +302,16 @@ def test_a_guest_that_is_off_and_active_in_nova_is_in_the_way():
     assert blockers(stopped.change("domains", first, state="shutoff")) == []
 
 
+def test_a_server_that_nova_does_not_list_is_in_the_way_before_anybody_moves():
+    """A soft-deleted one: no move took it away, and the run stopped after all the others had left."""
+    cloud = a_cloud()
+    rows = [row for row in cloud.rows("servers") if row.id != make.guest(1, 1)]
+    hidden = cloud.put("servers", rows).change("instances", {"uuid": make.guest(1, 1)}, vm_state="soft-delete")
+    assert "SG710" in blockers(hidden)
+    gone = hidden.change("instances", {"uuid": make.guest(1, 1)}, deleted=7)
+    assert "SG710" not in blockers(gone)
+
+
 def test_what_a_network_node_has_here_is_in_the_way():
     cloud = a_cloud().add("agents", make.agent(1, "compute1", "DHCP agent", "neutron-dhcp-agent"))
     cloud = cloud.add("ports", make.port(1, 9, "compute1", device_owner="network:dhcp"))

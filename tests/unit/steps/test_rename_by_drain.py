@@ -278,3 +278,98 @@ def test_a_host_that_registers_with_another_uuid_is_refused(monkeypatch, node, n
     else:
         assert register.apply(asked, {}).memory == {"service_id": "s1", "provider": node}
     assert register.apply({"old_node": "other"}, {}).memory["provider"] == node, "a journal of an earlier version"
+
+
+# --- what an outside review found --------------------------------------------------------------------------------
+
+
+def test_a_guest_that_is_off_since_a_reboot_is_not_sent_live_and_moves_cold_when_nova_knows(monkeypatch):
+    """The host lost its power in the middle of the moves, and the operator ran the same command again."""
+    nova = FakeNova(monkeypatch, a="ACTIVE", b="ACTIVE")
+    nova.off = {"a", "b"}
+    nova.jobs = [(40, lambda: [row.update(status="SHUTOFF") for row in nova.servers.values()])]
+    move(nova, params("a", "b"))
+    assert {call[0] for call in nova.calls} == {"cold", "confirm"}
+    assert hosts(nova) == {"a": "new", "b": "new"}
+
+
+@pytest.mark.parametrize(("libvirt", "state"), [("answers", "shutoff"), ("is silent", "not read")])
+def test_a_guest_that_does_not_run_by_libvirts_word_ends_the_step_and_nobody_is_sent(monkeypatch, libvirt, state):
+    nova = FakeNova(monkeypatch, a="ACTIVE")
+    nova.off, nova.libvirt = {"a"}, libvirt
+    with pytest.raises(StepError, match=rf"guest a .* SG710 server-not-movable: .* in libvirt is: {state}"):
+        move(nova, params("a"))
+    assert nova.calls == []
+
+
+def test_a_host_that_reboots_between_two_guests_is_noticed(monkeypatch):
+    nova = FakeNova(monkeypatch, **dict.fromkeys("abcdefghijklmnop", "ACTIVE"))
+    nova.jobs = [(20, lambda: nova.off.update(name for name, host in hosts(nova).items() if host == "old"))]
+    with pytest.raises(StepError, match="SG710"):
+        move(nova, params(*"abcdefghijklmnop"))
+    late = [call for call in nova.calls if call[0] == "live"]
+    # libvirt is asked every half minute: what is sent in between was running then.
+    assert len(late) < 10, late
+
+
+def test_a_guest_that_came_late_and_waits_for_its_confirmation_is_not_forgotten(monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    nova = FakeNova(monkeypatch, late="SHUTOFF")
+    systems = nova.systems()
+
+    def sleep(seconds):
+        nova.sleep(seconds)
+        if nova.servers["late"]["status"] == "VERIFY_RESIZE":
+            raise Killed
+
+    systems.sleep = sleep
+    with pytest.raises(Killed):
+        rename_by_drain.MoveGuests(systems).apply(params(), {})
+    kept = dict(nova.servers["late"])
+    move(nova, params())
+    assert (nova.servers["late"]["status"], hosts(nova)["late"]) == ("SHUTOFF", "spare")
+    nova.servers["late"] = kept
+    rename_by_drain.MoveGuests(nova.systems()).undo(params())
+    assert (nova.servers["late"]["status"], hosts(nova)["late"]) == ("SHUTOFF", "old")
+
+
+def aggregate(identity, name, *members):
+    return facts.ApiAggregate(identity, f"uuid-{identity}", name, None, list(members))
+
+
+def test_an_aggregate_that_somebody_deleted_does_not_close_the_way_forward(monkeypatch):
+    """Its id never comes back, and after the deletion of the service there is no way back either."""
+    nova, said = FakeNova(monkeypatch), []
+    api, placement = rename_by_drain.host_aggregates, rename_by_drain.resource_providers
+    monkeypatch.setattr(api, "list_aggregates", lambda _cloud: [aggregate(8, "az1", "old", "new")])
+    monkeypatch.setattr(api, "get_aggregate", lambda _cloud, _id: {"hosts": ["new"]})
+    left = []
+    monkeypatch.setattr(api, "leave_aggregate", lambda _cloud, identity, host: left.append((identity, host)))
+    monkeypatch.setattr(placement, "provider_consumers", lambda *_: None)
+    monkeypatch.setattr(placement, "provider_aggregates", lambda *_: ["uuid-8"])
+    monkeypatch.setattr(rename_by_drain.compute_services, "find_service", lambda *_: None)
+    wanted = {"host": "old", "service_id": "s", "provider": "p", "aggregates": [7, 8]}
+    rename_by_drain.DeleteService(nova.systems()).apply(wanted, {})
+    assert left == [(8, "old")]
+    systems = nova.systems()
+    systems.remark = said.append
+    both = [{"id": 7, "uuid": "uuid-7", "name": "ssd"}, {"id": 8, "uuid": "uuid-8", "name": "az1"}]
+    joined = {"host": "new", "aggregates": both, "timeout": 180}
+    done = rename_by_drain.JoinAggregates(systems).apply(joined, {"register": {"provider": "p"}})
+    assert done.remark == "joined 1 aggregate: az1"
+    assert said == ["warning: aggregate ssd was deleted during the run"]
+
+
+@pytest.mark.parametrize("own", ["cell1", None])
+def test_hosts_of_other_cells_are_no_destinations(monkeypatch, own):
+    nova = FakeNova(monkeypatch)
+    found = [facts.TargetHost(name, name, name, "az1", "up", "enabled", False, {}) for name in ("Near", "far")]
+    cells = {"old": own, "near": "cell1", "far": "cell2"}
+    monkeypatch.setattr(rename_by_drain.target_hosts, "list_targets", lambda _cloud: found)
+    monkeypatch.setattr(rename_by_drain.nova, "cells_of_hosts", lambda _url, _hosts: cells)
+    systems = nova.systems()
+    monkeypatch.setattr(type(systems), "url", lambda _self, _database: "url")
+    usable = [target.host for target in rename_by_drain.read_targets(systems, "old") if target.usable]
+    assert usable == (["Near"] if own else ["Near", "far"])

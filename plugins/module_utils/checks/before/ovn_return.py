@@ -51,10 +51,17 @@ def check(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> Items:
         yield Unchecked("SG317", request.host, f"OVN's databases were not read, and the host has OVN: {signs[0]}")
         return
     missing = [part for part in _PARTS if getattr(ovn, part) is None]
-    for part in missing:
-        reason = "; ".join(entry.reason for entry in ovn.unread) or "no reason was given"
-        yield Unchecked("SG317", request.host, f"{part} of OVN's databases were not read: {reason}")
     if missing:
+        # Both connections were given: what was asked for and not read is no reason to let the host take servers.
+        evidence = {
+            "not read from OVN's databases": missing,
+            "reasons": [entry.reason for entry in ovn.unread] or ["no reason was given"],
+        }
+        remedy = (
+            "Make OVN's databases answer, then run the same command again: the chassis of the returning host may claim "
+            "ports of guests that run on other hosts."
+        )
+        yield finding("SG317", Subject("host", request.inventory_name, host=request.host), evidence, remedy, BLOCKER)
         return
     for item in hazards.host_items(request.inventory_name, facts, ovn):
         # A chassis that was deleted is there again when ovn-controller starts; a return may come before that.

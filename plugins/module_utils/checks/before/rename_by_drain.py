@@ -28,7 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items, gather
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items, gather, uuid_key
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
     L2_AGENTS,
     OVN_AGENTS,
@@ -163,6 +163,7 @@ def can_drain(
         found.append(
             finding("SG203", Subject("service", _service_id(cloud, host), host=host), {"nodes": list(others)}, remedy)
         )
+    found += _hidden(bundle, host, servers)
     differing = power_state.check(host, servers, bundle.hosts.get(request.inventory_name), placement.METHODS)
     return Checked(tuple(found)) + gather(differing)
 
@@ -181,6 +182,21 @@ def _state(server: ApiServer) -> t.Iterator[Finding]:
     elif server.status not in placement.METHODS:
         remedy = "Bring the server to ACTIVE, PAUSED or SHUTOFF, shelve and offload the server, or delete the server."
         yield finding("SG710", subject, evidence, remedy)
+
+
+def _hidden(bundle: Bundle, host: str, servers: t.Sequence[ApiServer]) -> t.Iterator[Finding]:
+    """SG710: servers that Nova does not list, such as soft-deleted ones: no move takes them away, so none may begin."""
+    listed = {uuid_key(server.id) for server in servers}
+    for cell in (bundle.databases.cells if bundle.databases else None) or []:
+        for row in cell.instances or []:
+            if row.host == host and not row.deleted and uuid_key(row.uuid) not in listed:
+                subject = Subject("instance", row.uuid, row.display_name, host)
+                evidence = {"vm_state": row.vm_state, "cell": cell.name, "compute API": "not listed on this host"}
+                remedy = (
+                    "Find out why Nova does not list the server. If the server is soft-deleted, restore the server "
+                    "(openstack server restore), or delete the server for good (openstack server delete --force)."
+                )
+                yield finding("SG710", subject, evidence, remedy)
 
 
 def _room(
@@ -206,7 +222,7 @@ def _room(
         finding(
             "SG406",
             Subject("instance", guest.uuid, guest.name, old),
-            {"zone": zone, "needs": guest.needs, "free": seen, "not up and enabled": unusable},
+            {"zone": zone, "needs": guest.needs, "free": seen, "down, disabled or in another cell": unusable},
             remedy,
         )
         for guest in without_room
@@ -320,9 +336,16 @@ def _memberships(bundle: Bundle, expected: ReplacedHost) -> t.Iterator[Finding]:
     entries = (bundle.cloud.aggregates if bundle.cloud else None) or []
     host = expected.new[0]
     now = {entry.id for entry in entries if host in entry.hosts}
+    known = {entry.id for entry in entries}
     for identity in sorted(now ^ set(expected.aggregates)):
         name = next((entry.name for entry in entries if entry.id == identity), None)
         evidence = {"member now": identity in now, "member before": identity in expected.aggregates}
+        if known and identity not in known:
+            # Nothing brings the id back: a run that insisted on it could never end.
+            remedy = "Check which aggregate replaces the deleted one, and add the host to that aggregate."
+            gone = {**evidence, "aggregate": "deleted during the run"}
+            yield finding("SG303", Subject("aggregate", str(identity), name, host), gone, remedy, WARNING)
+            continue
         yield finding("SG303", Subject("aggregate", str(identity), name, host), evidence, GO_ON)
 
 

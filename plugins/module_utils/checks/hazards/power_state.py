@@ -6,11 +6,12 @@
 
 When a host reboots, its guests are off, and Nova shows them as ACTIVE until nova-compute compares the two
 (nova/compute/manager.py, C(_sync_power_states): soon after its start, then every C(sync_power_state_interval) seconds,
-600 by default). A live migration of such a server fails in libvirt, and Nova puts the server into ERROR
-(C(_do_live_migration), 26 to 34).
+600 by default). libvirt refuses the live migration of such a guest, and Nova takes a migration whose domain does not
+run for a complete one (nova/virt/libvirt/migration.py, C(find_job_type), 26 to 34): it removes the domain from the
+source, with its disks where these are not shared, says that the server is on the destination, and finds no guest there.
 
-The opposite, a guest that runs although Nova shows it as SHUTOFF, is no hazard of a move: nova-compute powers it off
-by itself when it compares the two.
+So what was not read keeps the server where it is. The opposite, a guest that runs although Nova shows it as SHUTOFF, is
+no hazard of a move: nova-compute powers it off by itself when it compares the two.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import LIVE
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items, uuid_key
 
 #: States of a libvirt domain whose QEMU runs: what a live migration can move.
@@ -35,24 +36,25 @@ def check(
     """Compare the servers of one host that would move live with its domains. ``methods``: how each status moves.
 
     ``facts`` None: unread. A server with a task is left to SG701, because its state in Nova and the one in libvirt
-    change at different times. A server without a domain may have come after the host was read.
+    change at different times. A server without a domain may have come after the host was read: the next run moves it.
     """
     live = [server for server in servers if server.task_state is None and methods.get(server.status) == LIVE]
-    if facts is None or facts.domains is None:
-        if live:
-            why = f"the run could not read the libvirt domains of {host}"
-            yield Unchecked("SG710", host, f"{why}, so it does not know which guests run")
-        return
-    states = {uuid_key(domain.uuid): domain.state for domain in facts.domains}
+    states = None
+    if facts is not None and facts.domains is not None:
+        states = {uuid_key(domain.uuid): domain.state for domain in facts.domains}
     for server in live:
-        state = states.get(uuid_key(server.id))
-        if state is None:
-            yield Unchecked("SG710", server.id, f"libvirt on {host} shows no domain of this server")
-        elif state not in RUNS:
+        state = UNREAD if states is None else states.get(uuid_key(server.id), NO_DOMAIN)
+        if state not in RUNS:
             evidence = {"status in Nova": server.status, "state in libvirt": state}
-            yield finding("SG710", Subject("instance", server.id, server.name, server.host), evidence, _REMEDY)
+            remedy = _UNREAD if states is None else _REMEDY
+            yield finding("SG710", Subject("instance", server.id, server.name, host), evidence, remedy)
 
 
+UNREAD, NO_DOMAIN = "not read", "no domain"
+_UNREAD = (
+    "Make sure that the run can read libvirt on this host, then run the same command again. Otherwise, the run does "
+    "not know whether the guest runs."
+)
 _REMEDY = (
     "Wait until Nova shows the server as SHUTOFF (sync_power_state_interval, by default 10 minutes), or start the "
     "guest (openstack server reboot --hard). Then run the same command again."

@@ -469,6 +469,12 @@ def _migrations(has_compute_id: bool) -> t.Callable[[sa.Connection, t.Sequence[s
     return read
 
 
+def cells_of_hosts(url: str, hosts: t.Sequence[str]) -> t.Dict[str, t.Optional[str]]:
+    """Return the uuid of the cell that each host is mapped to, by the API database's word. Raises DatabaseError."""
+    with database.snapshot(url) as connection:
+        return {row.host: row.cell_uuid for row in _host_mappings(connection, hosts)}
+
+
 def _host_mappings(connection: sa.Connection, hosts: t.Sequence[str]) -> t.List[facts.HostMappingRow]:
     mapping = schema.table(schema.API, "host_mappings")
     cell = schema.table(schema.API, "cell_mappings")

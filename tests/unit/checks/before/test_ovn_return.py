@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn_return, return_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Unread
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Unchecked
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Finding, Unchecked
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnEncap
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
 from ansible_collections.stackguard.nova.tests.unit.builders import agent, guest, packages, uid, with_open_vswitch
@@ -86,9 +86,11 @@ def test_another_hostname_of_the_chassis_is_a_blocker():
 
 
 @pytest.mark.parametrize("change", [{"chassis": None}, {"switch_ports": None}])
-def test_what_was_not_read_is_undecided(change):
+def test_what_was_asked_for_and_not_read_keeps_the_host_out(change):
+    """The return ended as clear, and the chassis could claim ports of guests that run elsewhere."""
     (item,) = found(with_ovn(back(), **change, unread=[Unread("ovn", "no answer")]))
-    assert isinstance(item, Unchecked) and item.code == "SG317" and "no answer" in item.reason
+    assert isinstance(item, Finding) and (item.code, item.severity) == ("SG317", "blocker")
+    assert item.evidence["reasons"] == ["no answer"]
 
 
 def test_without_connections_a_host_with_ovn_is_undecided_and_one_without_is_not_asked():

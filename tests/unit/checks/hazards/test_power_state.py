@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """A guest that is off, and that Nova shows as running, is no candidate for a live migration: Nova would put it into
-ERROR. One that runs is one. Of a host that was not read, nothing is known."""
+ERROR. One that runs is one. What was not read keeps the server where it is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import METHODS
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import power_state
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Finding, Override, Unchecked
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Finding, Override
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import REQUEST, Scene
 
@@ -62,18 +62,20 @@ def test_the_uuid_is_compared_in_any_spelling():
     assert len(said(uuid=ONE.upper(), state="shutoff")) == 1
 
 
-def test_a_server_without_a_domain_is_unchecked_because_it_may_have_come_since():
+def test_a_server_without_a_domain_stays_because_nova_would_take_its_migration_for_complete():
     (item,) = said(uuid=guest(9, 9))
-    assert isinstance(item, Unchecked)
-    assert (item.code, item.object) == ("SG710", ONE)
+    assert (item.code, item.object.id) == ("SG710", ONE)
+    assert item.evidence["state in libvirt"] == "no domain"
 
 
-def test_a_host_that_was_not_read_is_one_entry_and_never_a_pass():
-    server = [row for row in Scene().cloud.rows("servers") if row.host == "compute1"]
+def test_on_a_host_that_was_not_read_each_server_that_would_move_live_stays():
+    servers = [row for row in Scene().cloud.rows("servers") if row.host == "compute1"]
+    stopped = [dataclasses.replace(row, status="SHUTOFF") for row in servers]
     for facts in (None, dataclasses.replace(Scene().cloud.bundle.hosts["compute1"], domains=None)):
-        (item,) = power_state.check("compute1", server, facts, METHODS)
-        assert isinstance(item, Unchecked)
-        assert (item.code, item.object) == ("SG710", "compute1")
+        found = list(power_state.check("compute1", servers, facts, METHODS))
+        assert [(item.code, item.object.id) for item in found] == [("SG710", ONE), ("SG710", TWO)]
+        assert {item.evidence["state in libvirt"] for item in found} == {"not read"}
+        assert not list(power_state.check("compute1", stopped, facts, METHODS)), "cold, nobody has to run"
 
 
 def off(scene, uuid):
@@ -101,6 +103,8 @@ def test_a_drain_takes_it_on_the_operators_word_or_cold():
     assert not judge(off(Scene(), ONE), cold).refused(cold, ())
 
 
-def test_a_silent_source_is_reported_as_unchecked():
+def test_a_silent_source_sends_nobody_live():
+    """The host has just booted: ssh does not answer yet, and nova-compute does."""
     decision = judge(Scene().unread("compute1"))
-    assert ("SG710", "compute1") in {(item.code, item.object) for item in decision.checked.unchecked}
+    assert {item.code for item in decision.refused(REQUEST, ())} == {"SG710"}
+    assert not decision.assignments.assigned
