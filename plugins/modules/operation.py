@@ -13,7 +13,8 @@ description:
   - Internal, no stability promise. The roles of this collection call this module.
   - Begins, resumes, undoes or reports an operation. The module makes the whole plan of the operation before the first
     step.
-  - The documentation of each role describes the options of the role's operation, as variables of the role.
+  - The options of an operation are variables of the operation's role. The documentation of the role describes these
+    variables.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run. The journal is on
     the host that the task runs on (or is delegated to). The host with the journal receives no credentials.
   - Runs on the Ansible controller.

@@ -189,8 +189,8 @@ already:
   sample: []
 report:
   description:
-    - Findings about the zones of the selected servers and of all hosts (SG401 to SG404, SG408), and about servers that
-      cannot be pinned, as in C(report.json). The module does not read volumes.
+    - Findings in the form of C(report.json), about the zones of the selected servers and of all hosts (SG401 to SG404,
+      SG408), and about servers that cannot be pinned. The module does not read volumes.
   returned: when something was judged
   type: dict
   contains:

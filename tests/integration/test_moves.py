@@ -274,8 +274,8 @@ def test_a_guest_that_is_off_since_its_hosts_boot_is_no_live_migration(clean, pl
         assert renamed.codes == {"SG710"}, renamed.told()
         assert status(lab) == ("enabled", None)
         assert not [row for uuid in guests.values() for row in zoning.migrations(lab, uuid)], "nobody was sent"
-        # Unguarded: Nova takes the migration for complete. The server is in ERROR on a host that has no domain of it, its
-        # domain is gone from this one, and nobody ever takes from placement what the migration holds of the host.
+        # Unguarded: Nova takes the migration for complete. The server is in ERROR on a host that has no domain of it,
+        # its domain is gone from this one, and nobody takes from placement what the migration holds of the host.
         lab.action(guests["run1"], "os-migrateLive", {"host": NEIGHBOUR, "block_migration": "auto"}, "2.68")
         waiting.until("ERROR", lambda: lab.server(guests["run1"])["status"] == "ERROR" or None, 300)
         assert hosts(lab, guests)["run1"] == (NEIGHBOUR, "ERROR")

@@ -234,8 +234,8 @@ class _Looking:
         }
         if len(found) > 2 or len(mine) != len(found):
             remedy = (
-                "Of the compute services in the evidence, delete those that do not belong to this host. Then run the "
-                "same command again."
+                "Delete each compute service that the evidence shows and that does not belong to this host. Then run "
+                "the same command again."
             )
             self._refuse("SG205", self.subject, evidence, remedy)
         linked = [row for row in mine if row.id == node.service_id]

@@ -766,8 +766,8 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
         if dead:
             evidence = {"domain": [domain.name, domain.state], "watchers": dead}
             remedy = (
-                "Run a hard reboot of the server as soon as nova-compute runs on this host, because the server's disk "
-                f"does not work until then: openstack server reboot --hard {domain.uuid}"
+                "The server's disk does not work until a hard reboot of the server. Run the hard reboot as soon as "
+                f"nova-compute runs on this host: openstack server reboot --hard {domain.uuid}"
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
 
