@@ -397,6 +397,8 @@ class Rename(planned.Planned):
         """Claim an open operation, and carry the rest of it out, or undo it."""
         self._operation_id = str(journal["operation_id"])
         self._refuse_without_its_systems(journal["about"], why is not None)
+        if why is None:
+            self._refuse_a_return_that_was_not_planned(journal)
         if why is not None:
             # What is refused is not taken up: its journal stays as it is. Judged again by what the claim returns.
             drain_actions.refuse_rollback(journal, self._systems())
@@ -409,6 +411,16 @@ class Rename(planned.Planned):
                 container_actions.refuse_rollback(book.journal, self._systems())
             self._changed = True
             return self.forward(book) if why is None else self.backward(book, why)
+
+    def _refuse_a_return_that_was_not_planned(self, journal: Result) -> None:
+        """A drain that began without it brings nobody back: the plan has no step for it, and the end would be green."""
+        guests = {step["name"]: step["params"].get("guests") for step in journal["plan"]["steps"]}
+        if self._args.get("drain_return") and guests.get("move_guests") and "return_guests" not in guests:
+            raise Refused(
+                f"SG706 operation-open: operation {journal['operation_id']} began without rename_drain_return, so its "
+                "plan does not move the guests back. Run the same command again without rename_drain_return. After the "
+                "rename, move the guests back with migrate_server"
+            )
 
     def _refuse_without_its_systems(self, about: t.Mapping[str, t.Any], back: bool) -> None:
         if about.get("has_neutron_db") and not self._args["neutron_db_url"]:

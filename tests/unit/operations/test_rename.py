@@ -16,9 +16,9 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import HOST, Plan, Step
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Plan, Step
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, run_token
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import rename as operation
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_token
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import containers, runner
@@ -237,6 +237,28 @@ def test_a_resume_takes_the_operation_up_and_closes_it(resuming):
     (closed,) = journals.list_closed(resuming._args["state_dir"], "rename")
     assert closed["run"]["token"] not in (None, "old")
     assert closed["run"]["pid"] == os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "planned", "refused"),
+    [(True, ["move_guests"], True), (False, ["move_guests"], False), (True, ["move_guests", "return_guests"], False)],
+)
+def test_a_return_of_guests_that_was_not_planned_is_refused_and_never_a_green_end(resuming, wanted, planned, refused):
+    """The second try with another option: the run ended well, and nobody was brought back."""
+    one = {"guests": [{"uuid": "u", "name": "one"}]}
+    steps = [Step(name, name, CONTROLLER, name, one) for name in planned]
+    about = {"rename_from": "compute1", "rename_to": "cn1", "overrides": []}
+    run = {"token": "old", "operator": "ann", "controller": "c", "ended": "t"}
+    journal = {**runner.new_journal(Plan("rename", "op1", "compute1 -> cn1", steps), about, "t"), "run": run}
+    journals.open_new(resuming._args["state_dir"], {**journal, "steps": dict.fromkeys(planned, "done")})
+    resuming._args["drain_return"] = wanted
+    if refused:
+        with pytest.raises(lifecycle.Refused, match="began without rename_drain_return"):
+            resuming.resume()
+        (still,) = journals.list_open(resuming._args["state_dir"])
+        assert still["run"]["token"] == "old", "what is refused is not taken up"
+    else:
+        assert resuming.resume()["state"] == "finished"
 
 
 def test_a_resume_is_refused_while_a_run_elsewhere_may_live(resuming):
