@@ -127,7 +127,7 @@ class FakeNova:
     def last_migration(self, _cloud, uuid):
         return {"migration_type": self.kinds.get(uuid), "source_compute": self.source}
 
-    def list_migrations(self, _cloud, status, kind, host):
+    def list_migrations(self, _cloud, status, kind, host, _since=None):
         assert (status, kind, host) == ("finished", "migration", self.source)
         waiting = [uuid for uuid, row in self.servers.items() if row["status"] == "VERIFY_RESIZE"]
         return [types.SimpleNamespace(instance_uuid=uuid, source_compute=self.source) for uuid in waiting]

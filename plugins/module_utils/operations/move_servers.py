@@ -385,6 +385,7 @@ def _runner(run: ServerRun, book: Book, request: MigrationRequest, outcome: step
         run.options["probes"],
         run.options["probe"],
         approved=bool(run.options.get("expect_plan")),
+        since=str(book.journal["started_at"]),
     )
     return runner.Runner(run.state, steps.actions(systems, context), narrator, run.clock.now)
 

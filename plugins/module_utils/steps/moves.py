@@ -46,6 +46,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename_by_dr
     MoveInTransit,
     Mover,
     settle,
+    unconfirmed,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
@@ -154,6 +155,8 @@ class MoveContext:
     able: bool = False
     #: Whether a person approved the set of servers: nobody else is sent.
     approved: bool = False
+    #: When the operation began, in ISO 8601.
+    since: t.Optional[str] = None
 
 
 def actions(systems: Systems, context: MoveContext) -> t.Dict[str, Action]:
@@ -469,6 +472,7 @@ class MoveServers:
         """Look where all of them are, choose hosts for those that have not left, and send them."""
         outcome, request = self.context.outcome, self.context.request
         known = {entry["uuid"]: entry for entry in params["servers"]}
+        known.update(self._late(params, known))
         past = RoundHistory.of(memory)
         evidence, decision, errors = self._judged(params, known, past)
         outcome.decision = decision
@@ -515,6 +519,21 @@ class MoveServers:
         self._nobody_came(params, {*here, *known} - set(mover.moved))
         self._none_hidden(params, mover)
         return self._told(mover, params)
+
+    def _late(self, params: Params, known: t.Container[str]) -> t.Dict[str, Json]:
+        """Return who came to the host after the plan and left it cold, unconfirmed: an earlier run was cut there."""
+        if not params["host"] or not self.context.since:
+            return {}
+        host = str(params["host"])
+        names = unconfirmed(self.systems, host, known, self.context.since)
+        if not names:
+            return {}
+        with as_step_error():
+            zone = compute_services.zones_of_hosts(self.systems.cloud).get(host)
+        return {
+            uuid: {"uuid": uuid, "name": name, "host": host, "zone": zone, "status": "SHUTOFF"}
+            for uuid, name in names.items()
+        }
 
     def _judged(
         self, params: Params, known: t.Mapping[str, Json], past: RoundHistory
@@ -706,8 +725,6 @@ class MoveServers:
 
     def undo(self, params: Params) -> None:
         """Servers stay where they are: each move is whole. One that is not is ended: see :func:`drain.settle`."""
-        settle(
-            self.systems,
-            [(entry["uuid"], entry["name"], str(entry["host"])) for entry in params["servers"]],
-            params,
-        )
+        known = {entry["uuid"]: entry for entry in params["servers"]}
+        unfinished = [*params["servers"], *self._late(params, known).values()]
+        settle(self.systems, [(entry["uuid"], entry["name"], str(entry["host"])) for entry in unfinished], params)

@@ -438,7 +438,8 @@ class MoveGuests:
         # Of an earlier run: a cold migration that is to be confirmed is on its new host already.
         there = {guest.uuid for guest in guests}
         guests += [MoveInTransit(uuid, guest["name"], []) for uuid, guest in planned.items() if uuid not in there]
-        late = self._unconfirmed(params["host"], {*there, *planned})
+        # The preflight refuses (SG703) where one waits for a confirmation before the operation begins.
+        late = unconfirmed(self.systems, params["host"], {*there, *planned})
         guests += [MoveInTransit(uuid, name, []) for uuid, name in late.items()]
         mover = LeavingMover(self.systems, params)
         mover.move(guests)
@@ -452,22 +453,26 @@ class MoveGuests:
         before the run was cut is reverted, which is Nova's own way home.
         """
         names = {guest["uuid"]: guest["name"] for guest in params["guests"]}
-        names.update(self._unconfirmed(params["host"], names))
+        names.update(unconfirmed(self.systems, params["host"], names))
         settle(self.systems, [(uuid, name, params["host"]) for uuid, name in names.items()], params)
 
-    def _unconfirmed(self, host: str, known: t.Container[str]) -> t.Dict[str, str]:
-        """Return servers that came after the plan, left cold, and wait for a confirmation: uuid to name.
 
-        The journal does not know them. The preflight refuses (SG703) where one is there before the operation begins.
-        """
-        with as_step_error():
-            found = migration_records.list_migrations(self.systems.cloud, "finished", "migration", host)
-            rows = [
-                server_records.raw_server(self.systems.cloud, row.instance_uuid)
-                for row in found
-                if row.source_compute == host and row.instance_uuid and row.instance_uuid not in known
-            ]
-        return {str(row["id"]): str(row["name"]) for row in rows if row and row["status"] == "VERIFY_RESIZE"}
+def unconfirmed(
+    systems: Systems, host: str, known: t.Container[str], since: t.Optional[str] = None
+) -> t.Dict[str, str]:
+    """Return servers that left a host cold and wait for a confirmation, but for those that are known: uuid to name.
+
+    They came after the plan, so that the journal does not know them. ``since``: when the operation began, where one of
+    somebody else's may have been there before.
+    """
+    with as_step_error():
+        found = migration_records.list_migrations(systems.cloud, "finished", "migration", host, since)
+        rows = [
+            server_records.raw_server(systems.cloud, row.instance_uuid)
+            for row in found
+            if row.source_compute == host and row.instance_uuid and row.instance_uuid not in known
+        ]
+    return {str(row["id"]): str(row["name"]) for row in rows if row and row["status"] == "VERIFY_RESIZE"}
 
 
 def settle(systems: Systems, guests: t.Iterable[t.Tuple[str, str, str]], params: Params) -> None:

@@ -744,6 +744,46 @@ def test_killed_at_any_look_and_run_again(monkeypatch, state, sleeps):
     assert not state.open
 
 
+def late_and_cut(nova, state):
+    """One more stopped server arrives after the plan, and leaves again; the run is killed before it is confirmed."""
+    late = guest(4, 1)
+
+    def arrive():
+        nova.servers[late] = {**nova.servers[TWO], "id": late, "name": "late", "status": "SHUTOFF"}
+        nova.servers[late].update({"OS-EXT-SRV-ATTR:host": "compute1", "OS-EXT-STS:task_state": None})
+
+    def sleep(seconds):
+        nova.sleep(seconds)
+        if nova.servers.get(late, {}).get("status") == "VERIFY_RESIZE":
+            raise Killed
+
+    nova.jobs.append((3, arrive))
+    with pytest.raises(Killed):
+        result = nova.apply(state, sleep=sleep)
+        while result.get("again"):
+            result = nova.apply(state, sleep=sleep, again=True)
+    assert nova.servers[late]["status"] == "VERIFY_RESIZE"
+    return late
+
+
+def test_one_that_came_late_and_was_cut_before_its_confirmation_is_confirmed(nova, state):
+    """Its migration was reported as an unknown allocation, and the remedy was to override it."""
+    late = late_and_cut(nova, state)
+    result = nova.apply(state)
+    while result.get("again"):
+        result = nova.apply(state, again=True)
+    assert result["state"] == "finished"
+    assert (nova.servers[late]["status"], nova.hosts[late] in NEAR) == ("SHUTOFF", True)
+    assert ("confirm", late) in nova.calls
+
+
+def test_one_that_came_late_and_was_cut_is_reverted_by_a_rollback(nova, state):
+    late = late_and_cut(nova, state)
+    nova.rollback(state)
+    assert ("revert", late) in nova.calls
+    assert (nova.servers[late]["status"], nova.hosts[late]) == ("SHUTOFF", "compute1")
+
+
 def cut(nova, state, seconds, **options):
     def sleep(length):
         if nova.now >= seconds:

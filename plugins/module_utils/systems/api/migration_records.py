@@ -44,9 +44,13 @@ def list_migrations(
     status: str,
     migration_type: t.Optional[str] = None,
     host: t.Optional[str] = None,
+    since: t.Optional[str] = None,
 ) -> t.List[facts.ApiMigration]:
-    """Return the migrations in one status, of one host (as source or destination) if given."""
-    params = {"status": status}
+    """Return the migrations in one status, of one host (as source or destination) if given.
+
+    ``since``: only those that changed after this moment of ISO 8601, by the clock of the database.
+    """
+    params = {"status": status, **({"changes-since": since} if since else {})}
     if migration_type:
         params["migration_type"] = migration_type
     if host:
