@@ -390,6 +390,8 @@ def test_the_old_identity_kept():
 def test_an_aggregate_forgotten_or_too_many():
     assert audited(a_cloud(), dataclasses.replace(EXPECTED, aggregates=(1, 2))) == [("SG303", "blocker")]
     assert audited(a_cloud(), dataclasses.replace(EXPECTED, aggregates=())) == [("SG303", "blocker")]
+    # One that is there no more cannot be joined: a run that insisted on it could never end.
+    assert audited(a_cloud(), dataclasses.replace(EXPECTED, aggregates=(1, 99))) == [("SG303", "warning")]
 
 
 def test_a_guest_in_another_zone_is_told():

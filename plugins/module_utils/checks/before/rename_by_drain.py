@@ -333,14 +333,14 @@ def _identity(bundle: Bundle, expected: ReplacedHost) -> t.Iterator[Finding]:
 
 
 def _memberships(bundle: Bundle, expected: ReplacedHost) -> t.Iterator[Finding]:
-    entries = (bundle.cloud.aggregates if bundle.cloud else None) or []
-    host = expected.new[0]
+    read = bundle.cloud.aggregates if bundle.cloud else None
+    entries, host = read or [], expected.new[0]
     now = {entry.id for entry in entries if host in entry.hosts}
     known = {entry.id for entry in entries}
     for identity in sorted(now ^ set(expected.aggregates)):
         name = next((entry.name for entry in entries if entry.id == identity), None)
         evidence = {"member now": identity in now, "member before": identity in expected.aggregates}
-        if known and identity not in known:
+        if read is not None and identity not in known:
             # Nothing brings the id back: a run that insisted on it could never end.
             remedy = "Check which aggregate replaces the deleted one, and add the host to that aggregate."
             gone = {**evidence, "aggregate": "deleted during the run"}
