@@ -119,8 +119,8 @@ def test_a_file_of_another_host_is_refused(bundle, tmp_path):
         ("cloud.json", "{}", "missing"),
         ("databases.json", "[]", "expected an object"),
         ("hosts/a.json", "null", "expected an object"),
-        ("unreachable/a.json", "{}", "expected a JSON object with the key reason"),
-        ("unreachable/a.json", '{"reason": 1}', "expected a JSON object with the key reason"),
+        ("unreachable/a.json", "{}", "expected a JSON object with the key 'reason'"),
+        ("unreachable/a.json", '{"reason": 1}', "expected a JSON object with the key 'reason'"),
     ],
 )
 def test_what_cannot_be_understood_is_refused(tmp_path, relative, content, message):
