@@ -311,7 +311,7 @@ def test_an_image_that_is_deleted_while_guards_are_made_is_no_success(monkeypatc
 
 def test_guards_of_nothing_are_refused():
     there = pool()
-    with pytest.raises(CephError, match="servers and images are both empty"):
+    with pytest.raises(CephError, match="'servers' and 'images' are both empty"):
         guard_snapshots.guard(there, "op1", [])
     assert there.calls == []
 
