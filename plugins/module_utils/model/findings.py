@@ -217,7 +217,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG131",
         "already-renamed",
         BLOCKER,
-        "Someone renamed the host, and Nova, the host and other systems use different names for it.",
+        "Someone renamed the host. Nova, the host itself and other systems now use different names for the host.",
         from_hosts=True,
     ),
     # SG2xx links

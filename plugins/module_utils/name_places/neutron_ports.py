@@ -41,7 +41,7 @@ class NeutronPorts(NamePlace):
     text = Text(
         "neutron, `binding:host_id` of each port",
         "network API",
-        "once the agent has the new name, the run makes one API call for each port, which binds the port to the new "
+        "once the agent has the new name, the run makes one API call for each port. The call binds the port to the new "
         "host name. The run binds a trunk's parent port before the trunk's subports",
         "for each port, the run makes one API call that binds the port to the old host name. For a guest that Nova "
         "evacuated during the operation, the run keeps the port bindings if you have overridden SG125 for the guest",

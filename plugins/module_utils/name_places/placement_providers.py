@@ -41,7 +41,7 @@ class PlacementProviders(NamePlace):
         "placement: the names of the resource provider and of its child providers",
         "placement API",
         "the run makes one API call for each provider that still has the old name, and begins with the root provider",
-        "the run makes one API call for each renamed provider, which restores the old name",
+        "for each renamed provider, the run makes one API call that restores the old name",
     )
     codes = ("SG304", "SG310")
     steps = ("placement",)
