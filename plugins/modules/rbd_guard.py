@@ -10,8 +10,8 @@ module: rbd_guard
 short_description: Protect servers' disks in Ceph from deletion
 version_added: 0.1.0
 description:
-  - Creates a snapshot C(stackguard-OPERATION) of every image of the servers, or removes the snapshots. Ceph does not
-    delete an image that has a snapshot, so a failed evacuation cannot delete the data.
+  - Creates an RBD snapshot C(stackguard-OPERATION) of every disk image of the servers, or removes these snapshots. Ceph
+    does not delete an image that has a snapshot, so a failed evacuation cannot delete the data.
   - Remove the snapshots afterwards. While a snapshot exists, Nova cannot delete the disk, but still reports the disk as
     deleted. Because the disk still exists, a later rebuild or unshelve of the server boots the old content of the disk.
   - If an image in O(images) does not exist or has another id, the module fails before it creates a snapshot. After a
