@@ -89,4 +89,4 @@ def unaware(lab, host):
 
 def _restart(lab, host):
     lab.ssh(host, "systemctl restart nova-compute", timeout=300)
-    waiting.until(f"{host} up", lambda: lab.service(host)["state"] == "up" or None, 120)
+    guestkit.wait_compute(lab, host)

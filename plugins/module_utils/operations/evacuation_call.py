@@ -151,8 +151,8 @@ class EvacuationCall:
     def _another_reader(self) -> t.Optional[CallResult]:
         """Ask the next host where one that was to open disks did not; None: all did, or no other is left.
 
-        Nobody else is asked again: what the others read is of the same look, and nothing is sent when its proof, or the
-        measurement of the destination, has expired.
+        The run asks no other host again: what the other hosts have read belongs to the same look. The run requests no
+        evacuation after the proof, or the measurement of the destination, has expired.
         """
         bundle, asked = self._bundle(), self.scratch.readers
         following = disk_readers.successors(bundle, self._readers(), asked)

@@ -413,7 +413,7 @@ class Rename(planned.Planned):
             return self.forward(book) if why is None else self.backward(book, why)
 
     def _refuse_a_return_that_was_not_planned(self, journal: Result) -> None:
-        """A drain that began without it brings nobody back: the plan has no step for it, and the end would be green."""
+        """Refuse a return of guests for which the plan has no step: the run would end green, and move no guest back."""
         guests = {step["name"]: step["params"].get("guests") for step in journal["plan"]["steps"]}
         if self._args.get("drain_return") and guests.get("move_guests") and "return_guests" not in guests:
             raise Refused(

@@ -294,7 +294,7 @@ class Mover:
 
 
 class LeavingMover(Mover):
-    """Moves guests off a host, and sends nobody live whom libvirt does not show as running there.
+    """Moves guests off a host. It live-migrates a guest only if libvirt shows that the guest runs there.
 
     The host may have rebooted since the plan, or since the last guest: see :mod:`checks.hazards.power_state`. After a
     boot nova-compute says by itself that a guest is off, which is waited for: then the guest moves cold.
@@ -625,9 +625,9 @@ class DeleteService:
             if consumers is not None:
                 # Nova only logs where placement did not delete it.
                 resource_providers.delete_provider(cloud, provider)
-            # One that was deleted since has no member.
-            known = {entry.id: entry.hosts for entry in host_aggregates.list_aggregates(cloud)}
-            members = [identity for identity in params["aggregates"] if params["host"] in known.get(identity, [])]
+            # An aggregate that was deleted since has no member.
+            hosts = {entry.id: entry.hosts for entry in host_aggregates.list_aggregates(cloud)}
+            members = [identity for identity in params["aggregates"] if params["host"] in hosts.get(identity, [])]
             for identity in members:
                 host_aggregates.leave_aggregate(cloud, identity, params["host"])
             if self._exists(params):
@@ -718,6 +718,17 @@ class Register:
             ) from error
 
 
+def _is_gone(systems: Systems, identity: int) -> bool:
+    """Whether Nova says of this very aggregate that it does not exist: one that a list lacks may only be unread."""
+    try:
+        host_aggregates.get_aggregate(systems.cloud, identity)
+    except ApiError as error:
+        if error.data.get("status") == 404:
+            return True
+        raise StepError(str(error)) from error
+    return False
+
+
 class JoinAggregates:
     """The host in exactly the aggregates its old name was in, in Nova and in placement."""
 
@@ -727,15 +738,13 @@ class JoinAggregates:
     def apply(self, params: Params, memory: Memory) -> Done:
         """Join each; one where only Nova knows the host is left and joined again.
 
-        One that somebody has deleted since the plan cannot be joined: it is told, and left out.
+        The run cannot join an aggregate that somebody has deleted since the plan: it warns, and leaves that one out.
         """
         provider = memory["register"]["provider"]
-        with as_step_error():
-            known = {entry.id for entry in host_aggregates.list_aggregates(self.systems.cloud)}
-        there = [entry for entry in params["aggregates"] if entry["id"] in known]
-        for entry in params["aggregates"]:
-            if entry["id"] not in known:
-                self.systems.remark(f"warning: aggregate {entry['name']} was deleted during the run")
+        gone = [entry for entry in params["aggregates"] if _is_gone(self.systems, entry["id"])]
+        there = [entry for entry in params["aggregates"] if entry not in gone]
+        for entry in gone:
+            self.systems.remark(f"warning: aggregate {entry['name']} was deleted during the run")
         for entry in there:
             self._join(entry, params["host"], provider, params["timeout"])
         joined = ", ".join(entry["name"] for entry in there)
@@ -818,6 +827,7 @@ class DrainAudit:
             zone=params["zone"],
             aggregates=tuple(params["aggregates"]),
             guests=tuple(params["guests"]),
+            gone=tuple(identity for identity in params["aggregates"] if _is_gone(self.systems, identity)),
         )
         bundle = self._collect(params)
         with as_step_error():

@@ -390,8 +390,15 @@ def test_the_old_identity_kept():
 def test_an_aggregate_forgotten_or_too_many():
     assert audited(a_cloud(), dataclasses.replace(EXPECTED, aggregates=(1, 2))) == [("SG303", "blocker")]
     assert audited(a_cloud(), dataclasses.replace(EXPECTED, aggregates=())) == [("SG303", "blocker")]
-    # One that is there no more cannot be joined: a run that insisted on it could never end.
-    assert audited(a_cloud(), dataclasses.replace(EXPECTED, aggregates=(1, 99))) == [("SG303", "warning")]
+    # One that is only missing from the list blocks; one that is known to be deleted cannot be joined.
+    assert audited(a_cloud(), dataclasses.replace(EXPECTED, aggregates=(1, 99))) == [("SG303", "blocker")]
+    deleted = dataclasses.replace(EXPECTED, aggregates=(1, 99), gone=(99,))
+    assert audited(a_cloud(), deleted) == [("SG303", "warning")]
+    # What replaces it is a warning too, and the zone must be the old one.
+    replaced = dataclasses.replace(EXPECTED, aggregates=(99,), gone=(99,))
+    assert audited(a_cloud(), replaced) == [("SG303", "warning")] * 2
+    elsewhere = a_cloud().change("api_services", {"host": "compute1"}, zone="nova")
+    assert ("SG303", "blocker") in audited(elsewhere, deleted)
 
 
 def test_a_guest_in_another_zone_is_told():

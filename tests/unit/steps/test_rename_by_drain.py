@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename_by_drain
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.tests.unit.moving_nova import HEARD, FakeNova
@@ -344,7 +345,13 @@ def test_an_aggregate_that_somebody_deleted_does_not_close_the_way_forward(monke
     nova, said = FakeNova(monkeypatch), []
     api, placement = rename_by_drain.host_aggregates, rename_by_drain.resource_providers
     monkeypatch.setattr(api, "list_aggregates", lambda _cloud: [aggregate(8, "az1", "old", "new")])
-    monkeypatch.setattr(api, "get_aggregate", lambda _cloud, _id: {"hosts": ["new"]})
+
+    def read(_cloud, identity):
+        if identity == 7:
+            raise ApiError("GET /os-aggregates/7: 404", status=404)
+        return {"hosts": ["new"]}
+
+    monkeypatch.setattr(api, "get_aggregate", read)
     left = []
     monkeypatch.setattr(api, "leave_aggregate", lambda _cloud, identity, host: left.append((identity, host)))
     monkeypatch.setattr(placement, "provider_consumers", lambda *_: None)
@@ -360,6 +367,19 @@ def test_an_aggregate_that_somebody_deleted_does_not_close_the_way_forward(monke
     done = rename_by_drain.JoinAggregates(systems).apply(joined, {"register": {"provider": "p"}})
     assert done.remark == "joined 1 aggregate: az1"
     assert said == ["warning: aggregate ssd was deleted during the run"]
+
+
+def test_an_aggregate_that_nova_does_not_show_just_now_is_no_deleted_one(monkeypatch):
+    """An answer that is no 404 says nothing: the host would be enabled outside its zone, and the end would be green."""
+    nova = FakeNova(monkeypatch)
+
+    def fails(_cloud, _identity):
+        raise ApiError("GET /os-aggregates/7: 503", status=503)
+
+    monkeypatch.setattr(rename_by_drain.host_aggregates, "get_aggregate", fails)
+    wanted = {"host": "new", "aggregates": [{"id": 7, "uuid": "u", "name": "ssd"}], "timeout": 180}
+    with pytest.raises(StepError, match="503"):
+        rename_by_drain.JoinAggregates(nova.systems()).apply(wanted, {"register": {"provider": "p"}})
 
 
 @pytest.mark.parametrize("own", ["cell1", None])

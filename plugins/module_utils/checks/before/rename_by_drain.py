@@ -291,6 +291,8 @@ class ReplacedHost:
     zone: t.Optional[str]
     aggregates: t.Tuple[int, ...] = ()
     guests: t.Tuple[str, ...] = ()
+    #: Aggregates that were deleted during the run, by Nova's word for each.
+    gone: t.Tuple[int, ...] = ()
 
 
 def audit(bundle: Bundle, expected: ReplacedHost, zones: t.Mapping[str, t.Optional[str]]) -> Checked:
@@ -333,20 +335,28 @@ def _identity(bundle: Bundle, expected: ReplacedHost) -> t.Iterator[Finding]:
 
 
 def _memberships(bundle: Bundle, expected: ReplacedHost) -> t.Iterator[Finding]:
-    read = bundle.cloud.aggregates if bundle.cloud else None
-    entries, host = read or [], expected.new[0]
+    """SG303: not in its aggregates. One that was deleted is a warning, and so is what replaces it; the zone counts."""
+    entries = (bundle.cloud.aggregates if bundle.cloud else None) or []
+    host, before = expected.new[0], set(expected.aggregates)
     now = {entry.id for entry in entries if host in entry.hosts}
-    known = {entry.id for entry in entries}
-    for identity in sorted(now ^ set(expected.aggregates)):
+    for identity in sorted(now ^ before):
         name = next((entry.name for entry in entries if entry.id == identity), None)
-        evidence = {"member now": identity in now, "member before": identity in expected.aggregates}
-        if read is not None and identity not in known:
-            # Nothing brings the id back: a run that insisted on it could never end.
+        evidence = {
+            "member now": identity in now,
+            "member before": identity in before,
+            "deleted during the run": identity in expected.gone,
+        }
+        subject = Subject("aggregate", str(identity), name, host)
+        if identity in expected.gone or (expected.gone and identity in now):
             remedy = "Check which aggregate replaces the deleted one, and add the host to that aggregate."
-            gone = {**evidence, "aggregate": "deleted during the run"}
-            yield finding("SG303", Subject("aggregate", str(identity), name, host), gone, remedy, WARNING)
-            continue
-        yield finding("SG303", Subject("aggregate", str(identity), name, host), evidence, GO_ON)
+            yield finding("SG303", subject, evidence, remedy, WARNING)
+        else:
+            yield finding("SG303", subject, evidence, GO_ON)
+    zones = [entry.zone for entry in (bundle.cloud.services if bundle.cloud else None) or [] if entry.host == host]
+    if expected.gone and zones != [expected.zone]:
+        remedy = f"Add the host to an aggregate of zone {expected.zone}, then run the same command again to resume."
+        seen = {"zone now": zones, "zone before": expected.zone}
+        yield finding("SG303", Subject("host", expected.inventory_name, host=host), seen, remedy)
 
 
 def _landed(expected: ReplacedHost, zones: t.Mapping[str, t.Optional[str]]) -> t.Iterator[Finding]:

@@ -602,7 +602,9 @@ class _Case:
                 continue
             if cloud is None or cloud.providers is None or cloud.scope:
                 what = f"whether node {node.hypervisor_hostname} has a resource provider"
-                told = f"the run did not read {what}. Without a resource provider, nova-compute exits when it starts"
+                told = (
+                    f"the run did not read {what}. nova-compute exits at its start if the resource provider is missing"
+                )
                 return None, (told,)
             if not any(same_uuid(provider.uuid, node.uuid) for provider in cloud.providers):
                 return Refusal("delete_resource_provider", f"No such provider {node.uuid}", early=False), ()

@@ -453,8 +453,8 @@ def _refuse_infrastructure(
         told = "; ".join(f"{entry.part}: {entry.reason}" for entry in unread)
         raise CephError(
             "the run puts nothing on the blocklist, because the run cannot read all addresses of the Ceph cluster "
-            f"({told}). Give the run the addresses of the managers and MDS daemons, or let the Ceph user read these "
-            f"addresses: ceph auth caps client.USER mon '{CAPS}' osd '...'"
+            f"({told}). Set the addresses of the managers and MDS daemons, or allow the Ceph user to read them: "
+            f"ceph auth caps client.USER mon '{CAPS}' osd '...'"
         )
 
 
