@@ -294,6 +294,30 @@ def test_a_guest_that_is_off_since_its_hosts_boot_is_no_live_migration(clean, pl
     assert hosts(lab, guests) == {"run2": (NEIGHBOUR, "ACTIVE")}
 
 
+@matrix
+def test_a_soft_deleted_server_is_named_before_anybody_moves(clean, playbooks):
+    """Nova lists it nowhere and moves it nowhere, and its owner can have it back: no host with one is empty."""
+    lab = clean
+    guests = zoning.boot(lab, "web", 2)
+    with zoning.soft_deletion(lab):
+        kept = guests["web2"]
+        lab.compute("DELETE", f"/servers/{kept}")
+        waiting.until("soft-deleted", lambda: lab.server(kept)["status"] == "SOFT_DELETED" or None, 180)
+        assert kept not in {row["id"] for row in guestkit.every(lab).values()}, "Nova does not list it"
+        refused = drain(playbooks).failed()
+        assert refused.codes == {"SG710"}, refused.told()
+        assert f"openstack server restore {kept}" in refused.output
+        renamed = playbooks.rename(SOURCE, "cn-rack8.example", variables={"rename_strategy": "drain"}).failed()
+        assert renamed.codes == {"SG710"}, renamed.told()
+        assert f"web2 ({kept})" in renamed.output
+        assert status(lab) == ("enabled", None)
+        assert not [row for uuid in guests.values() for row in zoning.migrations(lab, uuid)], "nobody was sent"
+        lab.action(kept, "restore", None)
+        guestkit.wait_for(lab, kept, "ACTIVE", timeout=180, host=SOURCE)
+    drain(playbooks).ok()
+    assert hosts(lab, guests) == dict.fromkeys(guests, (NEIGHBOUR, "ACTIVE"))
+
+
 # --- asked, and taken back --------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ import subprocess
 from . import waiting
 from .lab import ROOT
 
-PORTS = {"mariadb": 3306, "rabbitmq": 5672, "keystone": 5000}
+PORTS = {"mariadb": 3306, "rabbitmq": 5672, "keystone": 5000, "nova-api": 8774}
 
 _START = """
 import sys

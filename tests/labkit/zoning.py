@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import pathlib
 import shutil
 
-from . import evacuation, waiting
+from . import evacuation, services, waiting
 from . import guests as guestkit
 from . import lab as lab_module
 
@@ -90,3 +91,25 @@ def unaware(lab, host):
 def _restart(lab, host):
     lab.ssh(host, "systemctl restart nova-compute", timeout=300)
     guestkit.wait_compute(lab, host)
+
+
+@contextlib.contextmanager
+def soft_deletion(lab):
+    """Have Nova keep deleted servers for an hour, so that an operator can restore them. Afterwards as before."""
+    conf = pathlib.Path(lab.info["state"]) / "etc/nova/nova.conf"
+    before = conf.read_text()
+    _nova_api(lab, conf, before.replace("[DEFAULT]\n", "[DEFAULT]\nreclaim_instance_interval = 3600\n", 1))
+    try:
+        yield
+    finally:
+        for row in lab.compute("GET", "/servers?all_tenants=1&deleted=True&status=SOFT_DELETED")["servers"]:
+            lab.action(row["id"], "forceDelete", None)
+        _nova_api(lab, conf, before)
+
+
+def _nova_api(lab, conf, text):
+    """Start the compute API again, with this text as Nova's configuration."""
+    conf.write_text(text)
+    services.kill(lab, "nova-api")
+    services.start(lab, "nova-api")
+    lab.forget()

@@ -36,6 +36,7 @@ class FakeNova:
         self.kinds = {}
         self.off = set()  # servers whose guest is off since its host's boot, whatever Nova says
         self.libvirt = "answers"
+        self.restorable = {}  # soft-deleted servers of the source: uuid to name
         self.silent = set()  # hosts whose nova-compute hangs: nothing that they take part in ends
         self.servers = {
             name: {
@@ -54,7 +55,7 @@ class FakeNova:
             instance_actions: ("why",),
             migration_records: ("last_migration", "list_migrations", "progress"),
             server_actions: ("live_migrate", "cold_migrate", "confirm", "revert"),
-            server_records: ("raw_server", "servers_on"),
+            server_records: ("raw_server", "servers_on", "soft_deleted"),
         }.items():
             for name in names:
                 monkeypatch.setattr(module, name, getattr(self, name))
@@ -89,6 +90,9 @@ class FakeNova:
             for key, row in self.servers.items()
             if row["OS-EXT-SRV-ATTR:host"] == host
         ]
+
+    def soft_deleted(self, _cloud, host):
+        return dict(self.restorable) if host == self.source else {}
 
     def _start(self, uuid, host, kind, after):
         server = self.servers[uuid]

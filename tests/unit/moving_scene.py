@@ -34,6 +34,7 @@ class Scene:
             targets=[evacuations.target(number, state="up") for number in range(1, HOSTS + 1)],
             numa={uuid: [] for uuid in uuids},
             offers={uuid: [node(number) for number in range(1, HOSTS + 1)] for uuid in uuids},
+            soft_deleted={},
         )
         self._pins = dict.fromkeys(uuids)
         self._zones = {}

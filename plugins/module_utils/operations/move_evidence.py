@@ -77,6 +77,8 @@ def collect(
         server for server in cloud.servers or [] if server.host in sources and (wanted is None or server.id in wanted)
     ]
     about = evacuation_facts.read_evacuation(connection, cloud, "", servers)
+    if wanted is None:
+        about = _with_soft_deleted(connection, about, sources)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
     unread: t.Tuple[str, ...] = ()
     sent: t.Tuple[IncomingServer, ...] = ()
@@ -87,6 +89,17 @@ def collect(
     return Evidence(
         bundle, about, zone_facts.read_zones(connection, servers, api_db_url, whole=False), (), sent, unread
     )
+
+
+def _with_soft_deleted(
+    connection: t.Any, about: facts.EvacuationFacts, hosts: t.Sequence[str]
+) -> facts.EvacuationFacts:
+    """Add the servers that no list of these hosts has: their owners can have them back."""
+    try:
+        found = {uuid: name for host in hosts for uuid, name in server_records.soft_deleted(connection, host).items()}
+    except ApiError as error:
+        return dataclasses.replace(about, unread=[*about.unread, facts.Unread("soft_deleted", error.message)])
+    return dataclasses.replace(about, soft_deleted=found)
 
 
 def on_their_way(connection: t.Any) -> t.List[IncomingServer]:

@@ -684,10 +684,10 @@ class MoveServers:
             raise AgainError(f"these servers arrived on {params['host']} during the run: {', '.join(late)}")
 
     def _none_hidden(self, params: Params, mover: ZoneMover) -> None:
-        """Ask placement, too: a cell that does not answer lists no server."""
+        """Ask placement, too: a cell that does not answer lists no server, and no list has soft-deleted ones."""
         if not params["host"]:
             return
-        passed = {entry.object for entry in self.context.overrides if entry.code == "SG709"}
+        passed = {entry.object for entry in self.context.overrides if entry.code in ("SG709", "SG710")}
         until = self.systems.monotonic() + FORGET
         while True:
             with as_step_error():
@@ -696,6 +696,7 @@ class MoveServers:
                 )
                 held = resource_providers.provider_consumers(self.systems.cloud, provider) if provider else None
                 there = server_records.servers_on(self.systems.cloud, params["host"])
+                deleted = server_records.soft_deleted(self.systems.cloud, params["host"])
             hidden = None if held is None else checks.unlisted(held, there, ())
             hidden = None if hidden is None else [uuid for uuid in hidden if uuid not in passed]
             if hidden == []:
@@ -706,9 +707,11 @@ class MoveServers:
             self.systems.sleep(POLL)
         for uuid in hidden or []:
             item = checks.not_listed(uuid, params["host"])
+            if uuid in deleted:
+                item = checks.soft_deleted(uuid, deleted[uuid], params["host"])
             mover.findings.append(item)
             mover.errors.add(uuid)
-            mover.stayed[uuid] = (uuid, params["host"], f"SG709 evidence-missing. {item.remedy}")
+            mover.stayed[uuid] = (deleted.get(uuid, uuid), params["host"], f"{item.code} {item.slug}. {item.remedy}")
         if hidden is None:
             raise StepError(
                 f"SG709 evidence-missing: placement does not show whether {params['host']} has consumers, so the "

@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     lifecycle,
     move_servers,
@@ -616,6 +617,25 @@ def test_a_cell_that_does_not_answer_is_no_empty_host(nova, state, monkeypatch):
     assert result["failed"]
     assert "SG709" in {item["code"] for item in result["report"]["findings"]}
     assert nova.service["disabled_reason"] == "stackguard:drain:op1"
+
+
+@pytest.mark.parametrize("passed", [False, True])
+def test_a_server_that_its_owner_soft_deletes_meanwhile_is_no_empty_host(nova, state, monkeypatch, passed):
+    """Placement counts it, no list has it. Its owner can have it back, so the host is not empty."""
+    kept = guest(4, 2)
+    nova.restorable = {kept: "web9"}
+    real = nova.consumers
+    monkeypatch.setattr(
+        migration.resource_providers, "provider_consumers", lambda *given: sorted([*real(*given), kept])
+    )
+    overrides = [Override("SG710", kept, "its owner agrees")] if passed else []
+    result = move_servers.apply(dataclasses.replace(nova.run_of(state), overrides=overrides))
+    assert bool(result.get("failed")) is not passed
+    if not passed:
+        (item,) = [item for item in result["report"]["findings"] if item["object"]["id"] == kept]
+        assert (item["code"], item["object"]["name"]) == ("SG710", "web9")
+        assert result["left"][kept]["name"] == "web9"
+        assert nova.service["disabled_reason"] == "stackguard:drain:op1"
 
 
 def test_an_allocation_that_no_server_has_is_refused_beforehand(nova, state):

@@ -76,6 +76,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 #: Without these nothing can be decided. Pins are not among them: the scheduler knows them, and none is passed over.
 NEEDED = ("services", "hypervisors", "aggregates")
 ASKED = ("targets", "groups", "member_hosts")
+#: Asked of a host that shall be empty at the end.
+EMPTIED = ("soft_deleted",)
 #: Of CloudFacts.
 READ = ("servers", "hypervisors", "providers", "migrations")
 
@@ -190,7 +192,7 @@ def preflight(
     ``closed``: hosts to which nobody is sent in this run, and why.
     """
     about, facts = evidence.about, evidence.zones
-    unread = _unread(evidence)
+    unread = _unread(evidence, request)
     if unread:
         subject = Subject("host", request.drain_host or "all")
         return MoveDecision(Checked((finding("SG709", subject, {"not read": unread}, _MAKE_READABLE),)))
@@ -241,9 +243,10 @@ def _open_hosts(
     ]
 
 
-def _unread(evidence: Evidence) -> t.List[str]:
+def _unread(evidence: Evidence, request: MigrationRequest) -> t.List[str]:
     cloud = evidence.bundle.cloud
-    parts = [(cloud, READ), (evidence.about, ASKED), (evidence.zones, NEEDED)]
+    asked = ASKED if request.drain_host is None else (*ASKED, *EMPTIED)
+    parts = [(cloud, READ), (evidence.about, asked), (evidence.zones, NEEDED)]
     reasons = {
         entry.part: entry.reason
         for owner in (cloud, evidence.about, evidence.zones)
@@ -406,13 +409,16 @@ def _coming(bundle: Bundle, host: str) -> Items:
 
 
 def _unlisted(evidence: Evidence, host: str, servers: t.Sequence[ApiServer]) -> Items:
-    """SG709: placement has it on the host, and no cell lists it: its cell may not answer."""
-    cloud = evidence.bundle.cloud
+    """SG709: placement has it on the host, and no cell lists it: its cell may not answer. SG710: soft-deleted ones."""
+    cloud, deleted = evidence.bundle.cloud, evidence.about.soft_deleted or {}
+    for uuid, name in sorted(deleted.items()):
+        yield soft_deleted(uuid, name, host)
     root = next((node.id for node in evidence.zones.hypervisors or [] if node.service_host == host), None)
     if cloud is None or root is None:
         return
     for uuid in unlisted(placement.needs_of(cloud, root), servers, cloud.migrations or []):
-        yield not_listed(uuid, host)
+        if uuid not in deleted:
+            yield not_listed(uuid, host)
 
 
 def unlisted(
@@ -422,6 +428,15 @@ def unlisted(
     # Nova gives what a server holds on its source to its migration until that has ended.
     known = {*(server.id for server in servers), *(row.uuid for row in migrations)}
     return sorted(set(consumers) - known)
+
+
+def soft_deleted(uuid: str, name: str, host: str) -> Finding:
+    """SG710: its owner can have it back, and Nova moves it nowhere."""
+    remedy = (
+        f"Restore the server (openstack server restore {uuid}), or delete the server for good (openstack server delete "
+        f"--force {uuid}), because Nova cannot move a soft-deleted server."
+    )
+    return finding("SG710", Subject("instance", uuid, name, host), {"status": "SOFT_DELETED"}, remedy)
 
 
 def not_listed(uuid: str, host: str) -> Finding:

@@ -215,6 +215,23 @@ def test_what_the_apis_did_not_say_forbids_it(part):
     assert decision.assignments.assigned == []
 
 
+def test_a_soft_deleted_server_is_still_on_the_host_and_is_named_as_what_it_is():
+    """Placement has it, and no list: without its name, the way out would be to override it as a leftover."""
+    kept = guest(4, 2)
+    scene = Scene().about(soft_deleted={kept: "web9"}).holding("compute1", [ONE, TWO, kept])
+    decision = judge(scene)
+    (item,) = [entry for entry in decision.checked.findings if entry.object.id == kept]
+    assert (item.code, item.severity, item.object.name) == ("SG710", "blocker", "web9")
+    assert decision.refused(REQUEST, [])
+    assert decision.refused(REQUEST, [Override("SG710", kept, "its owner was asked")]) == []
+
+
+def test_soft_deleted_servers_that_were_not_read_are_not_none():
+    assert codes(judge(Scene().about(soft_deleted=None))) == ["SG709"]
+    some = Scene().about(soft_deleted=None).evidence(None, [ONE], ["compute1"])
+    assert codes(moves.preflight(some, MigrationRequest(servers=(ONE,)))) == [], "no host shall be empty"
+
+
 def test_a_host_in_two_zones_is_no_zone():
     assert "SG403" in codes(judge(Scene().in_two_zones("compute1")))
 
