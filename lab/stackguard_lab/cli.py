@@ -56,7 +56,7 @@ def _running(lab: Lab) -> Lab:
 
 def _agree(lab: Lab, args: argparse.Namespace) -> None:
     """What a lab is made of is decided at its first boot; a later `up` may say it again, not differently."""
-    names = ("release", "computes", "l2", "fast_stop", "pools", "clusters", "deploy", "engine", *OVN_OPTIONS)
+    names = ("release", "computes", "l2", "fast_stop", "pools", "clusters", "cells", "deploy", "engine", *OVN_OPTIONS)
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if not lab.exists:
         lab.options = Options(**given)
@@ -75,14 +75,17 @@ def _agree(lab: Lab, args: argparse.Namespace) -> None:
 
 
 def _sensible(lab: Lab) -> None:
-    """A second pool or cluster belongs to the hosts of the second zone: without any it would be there for nothing."""
+    """A second pool, cluster or cell belongs to the hosts of the second zone: without any it would be for nothing."""
     options = lab.options
     others = [name for name in OVN_OPTIONS if getattr(options, name) != getattr(Options(), name)]
     if others and options.l2 != "ovn":
         raise LabError(f"--{others[0].replace('_', '-')} belongs to OVN", hint="--l2 ovn")
-    if max(options.pools, options.clusters) > 1 and all(lab.zone_of(n) == ZONES[0] for n in lab.host_numbers):
+    if max(options.pools, options.clusters, options.cells) > 1 and all(
+        lab.zone_of(n) == ZONES[0] for n in lab.host_numbers
+    ):
         raise LabError(
-            f"with --computes {options.computes} no host is in {ZONES[1]}, whose hosts have the second pool or cluster",
+            f"with --computes {options.computes} no host is in {ZONES[1]}, whose hosts have the second pool, cluster or"
+            " cell",
             hint="--computes 3 or more; 4 for evacuations within that zone",
         )
 
@@ -217,15 +220,17 @@ def status(lab: Lab) -> dict[str, Any]:
             " TIMESTAMPDIFF(SECOND, COALESCE(updated_at, created_at), utc_timestamp()) FROM services"
             " WHERE `binary`='nova-compute' AND deleted=0 ORDER BY host"
         )
-        for line in control.mysql(lab, "-N", "-e", query, database="nova_cell1", check=False).splitlines():
-            name, enabled, forced, age = line.split("\t")
-            nova.append({"host": name, "status": enabled, "forced_down": forced, "seconds_since_report": age})
+        for cell in lab.cells:
+            for line in control.mysql(lab, "-N", "-e", query, database=f"nova_{cell}", check=False).splitlines():
+                name, enabled, forced, age = line.split("\t")
+                nova.append({"host": name, "status": enabled, "forced_down": forced, "seconds_since_report": age})
     return {
         "instance": lab.instance,
         "release": lab.options.release,
         "l2": lab.options.l2,
         "pools": lab.options.pools,
         "clusters": lab.options.clusters,
+        "cells": lab.options.cells,
         "deploy": lab.options.deploy,
         "up": _is_up(lab),
         "services": services,
@@ -430,6 +435,7 @@ def parser() -> argparse.ArgumentParser:
     )
     up.add_argument("--pools", type=int, choices=(1, 2), help="pools of guests' disks: hosts of az2 use the second")
     up.add_argument("--clusters", type=int, choices=(1, 2), help="Ceph clusters: hosts of az2 use the second")
+    up.add_argument("--cells", type=int, choices=(1, 2), help="Nova's cells: hosts of az2 are in the second")
     up.add_argument(
         "--deploy",
         type=_deploy,

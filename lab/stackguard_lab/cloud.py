@@ -87,13 +87,19 @@ ENABLED = "SELECT COUNT(*) FROM services WHERE `binary`='nova-compute' AND delet
 
 def enabled(lab: Lab) -> int:
     """How many nova-computes are to run: not those that were disabled, by a test or by an operation cut short."""
-    return int(control.mysql(lab, "-N", "-e", ENABLED, database="nova_cell1").strip() or 0)
+    return _counted(lab, ENABLED)
+
+
+def _counted(lab: Lab, query: str) -> int:
+    """The sum of what each cell answers."""
+    answers = (control.mysql(lab, "-N", "-e", query, database=f"nova_{cell}").strip() for cell in lab.cells)
+    return sum(int(answer or 0) for answer in answers)
 
 
 def reported(lab: Lab, since: str) -> int:
     """How many enabled nova-computes have reported since then."""
     query = f"{ENABLED} AND GREATEST(COALESCE(updated_at,0), created_at) >= '{since}'"
-    return int(control.mysql(lab, "-N", "-e", query, database="nova_cell1").strip() or 0)
+    return _counted(lab, query)
 
 
 def agents_reported(lab: Lab, since: str) -> int:

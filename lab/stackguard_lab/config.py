@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import uuid
 from pathlib import Path
@@ -57,6 +59,8 @@ def values(lab: Lab) -> dict[str, object]:
         "controller": lab.controller,
         "password": lab.options.password,
         "rabbit": lab.rabbit_url,
+        "definitions": f"load_definitions = {definitions(lab)}" if lab.options.cells > 1 else "",
+        **cell_values(lab, lab.cells[0]),
         "db": lab.db_url("").rstrip("/"),
         "auth_url": lab.auth_url,
         "state": lab.state,
@@ -76,6 +80,38 @@ def values(lab: Lab) -> dict[str, object]:
     found.update({f"token_{user}": _token(lab, user) for user in users})
     found["common"] = render("nova-common.conf", **found)
     return found
+
+
+def cell_values(lab: Lab, cell: str) -> dict[str, object]:
+    """Which database and which messages the Nova services of a cell use."""
+    return {"cell_rabbit": lab.cell_rabbit_url(cell), "cell_database": lab.db_url(f"nova_{cell}")}
+
+
+def definitions(lab: Lab) -> Path:
+    return lab.etc / "rabbitmq-definitions.json"
+
+
+def _broker(lab: Lab) -> str:
+    """The broker's virtual hosts, one for each further cell. Where these are given, it makes no default user."""
+    salt = b"\x01\x02\x03\x04"
+    secret = base64.b64encode(salt + hashlib.sha256(salt + lab.options.password.encode()).digest()).decode()
+    hosts = ["/", *lab.cells[1:]]
+    rights = {"configure": ".*", "write": ".*", "read": ".*"}
+    return json.dumps(
+        {
+            "users": [
+                {
+                    "name": "lab",
+                    "password_hash": secret,
+                    "hashing_algorithm": "rabbit_password_hashing_sha256",
+                    "tags": ["administrator"],
+                }
+            ],
+            "vhosts": [{"name": host} for host in hosts],
+            "permissions": [{"user": "lab", "vhost": host, **rights} for host in hosts],
+        },
+        indent=1,
+    )
 
 
 def fsid(lab: Lab, cluster: int = 1) -> str:
@@ -133,6 +169,7 @@ def host_values(lab: Lab, number: int) -> dict[str, object]:
     privsep = "\n".join(f"[{section}]\nhelper_command = {helper}" for section in sections)
     return {
         **values(lab),
+        **cell_values(lab, lab.cell_of(number)),
         **cluster_values(lab, lab.cluster_of(number)),
         **ovn.host_values(lab, number),
         "pool": lab.pool_of(number),
@@ -188,6 +225,11 @@ def write_control(lab: Lab) -> None:
         "clouds.yaml": lab.clouds_yaml,
     }.items():
         write(path, render(name, **known), 0o600)
+    for cell in lab.cells[1:]:
+        text = render("nova-controller.conf", **{**known, **cell_values(lab, cell)})
+        write(lab.cell_conf(cell), text, 0o600)
+    if lab.options.cells > 1:
+        write(definitions(lab), _broker(lab), 0o600)
     for cluster in lab.clusters:
         write(cluster.conf, render("ceph.conf", **cluster_values(lab, cluster)), 0o600)
         cluster.run.mkdir(parents=True, exist_ok=True)
@@ -258,7 +300,8 @@ def info(lab: Lab) -> dict[str, object]:
         "mysql_port": 3306,
         "nova_api_db_url": lab.db_url("nova_api"),
         "cell0_db_url": lab.db_url("nova_cell0"),
-        "cell1_db_url": lab.db_url("nova_cell1"),
+        **{f"{cell}_db_url": lab.db_url(f"nova_{cell}") for cell in lab.cells},
+        "cells": lab.cells,
         "placement_db_url": lab.db_url("placement"),
         "neutron_db_url": lab.db_url("neutron"),
         "ceph_conf": str(lab.ceph_conf),
@@ -277,6 +320,7 @@ def info(lab: Lab) -> dict[str, object]:
                 "namespace": lab.host_ns(n),
                 "directory": str(lab.host_dir(n)),
                 "cluster": lab.cluster_of(n).number,
+                "cell": lab.cell_of(n),
                 "pool": lab.pool_of(n),
                 "deploy": lab.deploy_of(n),
                 "engine": lab.options.engine if lab.deploy_of(n) == "kolla" else None,

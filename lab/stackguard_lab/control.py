@@ -18,6 +18,7 @@ from .shell import each, phase, run, together
 
 DATABASES = {
     "cell1": "nova_cell1",
+    "cell2": "nova_cell2",
     "cell0": "nova_cell0",
     "api": "nova_api",
     "placement": "placement",
@@ -29,7 +30,18 @@ PORTS = {"keystone": 5000, "placement": 8778, "glance": 9292, "neutron": 9696, "
 NOVA = ("nova-conductor", "nova-scheduler", "nova-api")
 # Stopped group by group, so that nobody loses a service it still needs.
 STOP_ORDER: tuple[tuple[str, ...], ...] = (
-    (*NOVA, "neutron-rpc", "neutron-ovn", "neutron", "ovn-northd", "glance", "placement", "keystone", "memcached"),
+    (
+        *NOVA,
+        "nova-conductor-cell2",
+        "neutron-rpc",
+        "neutron-ovn",
+        "neutron",
+        "ovn-northd",
+        "glance",
+        "placement",
+        "keystone",
+        "memcached",
+    ),
     ("ceph-mgr", "ceph-osd", "ceph2-mgr", "ceph2-osd", "rabbitmq", "mariadb", "ovn-nb", "ovn-sb"),
     ("ceph-mon", "ceph2-mon"),
 )
@@ -129,6 +141,14 @@ def daemons(lab: Lab) -> dict[str, Daemon]:
         *(
             Daemon(lab, name, [lab.nova_venv / "bin" / name, "--config-file", lab.nova_conf])
             for name in ("nova-conductor", "nova-scheduler")
+        ),
+        *(
+            Daemon(
+                lab,
+                f"nova-conductor-{cell}",
+                [lab.nova_venv / "bin" / "nova-conductor", "--config-file", lab.cell_conf(cell)],
+            )
+            for cell in lab.cells[1:]
         ),
         _nova_api(lab),
     ]
@@ -304,30 +324,22 @@ def _schema_others(lab: Lab) -> None:
     lab.mark("schema-others")
 
 
-def nova_manage(lab: Lab, *args: str, log: Path | None = None, check: bool = True) -> str:
-    return in_control(
-        lab, lab.nova_venv / "bin" / "nova-manage", "--config-file", lab.nova_conf, *args, log=log, check=check
-    ).stdout
+def nova_manage(lab: Lab, *args: str, conf: Path | None = None, log: Path | None = None, check: bool = True) -> str:
+    program = lab.nova_venv / "bin" / "nova-manage"
+    return in_control(lab, program, "--config-file", conf or lab.nova_conf, *args, log=log, check=check).stdout
 
 
 def _schema_nova(lab: Lab) -> None:
     log = lab.log / "schema-nova.log"
-    _fresh(lab, "nova_api", "nova_cell0", "nova_cell1")
+    _fresh(lab, "nova_api", "nova_cell0", *(f"nova_{cell}" for cell in lab.cells))
     nova_manage(lab, "api_db", "sync", log=log)
     nova_manage(lab, "cell_v2", "map_cell0", "--database_connection", lab.db_url("nova_cell0"), log=log)
-    nova_manage(
-        lab,
-        "cell_v2",
-        "create_cell",
-        "--name",
-        "cell1",
-        "--database_connection",
-        lab.db_url("nova_cell1"),
-        "--transport-url",
-        lab.rabbit_url,
-        log=log,
-    )
+    for cell in lab.cells:
+        where = ("--database_connection", lab.db_url(f"nova_{cell}"), "--transport-url", lab.cell_rabbit_url(cell))
+        nova_manage(lab, "cell_v2", "create_cell", "--name", cell, *where, log=log)
     nova_manage(lab, "db", "sync", log=log)
+    for cell in lab.cells[1:]:
+        nova_manage(lab, "db", "sync", "--local_cell", conf=lab.cell_conf(cell), log=log)
     lab.mark("schema-nova")
 
 
@@ -407,4 +419,5 @@ def up(lab: Lab) -> None:
     with phase("keystone"):
         keystone_up(lab)
     beside = neutron_beside(lab)
-    start(lab, ("nova-conductor", "placement", "neutron", "nova-scheduler", "glance", beside, "nova-api"))
+    conductors = ("nova-conductor", *(f"nova-conductor-{cell}" for cell in lab.cells[1:]))
+    start(lab, (*conductors, "placement", "neutron", "nova-scheduler", "glance", beside, "nova-api"))

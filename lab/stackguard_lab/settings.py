@@ -46,6 +46,7 @@ class Options:
     fast_stop: bool = False
     pools: int = 1
     clusters: int = 1
+    cells: int = 1
     ovn_rbac: bool = False
     ovn_system_id: str = "uuid"
     ovn_hostname_key: str = "present"
@@ -212,6 +213,14 @@ class Lab:
     def cluster_of(self, number: int) -> Cluster:
         return self.cluster(2 if self.options.clusters == 2 and self._second(number) else 1)
 
+    # Nova's cells: with two, the hosts of az2 are in the second
+    @property
+    def cells(self) -> list[str]:
+        return [f"cell{number}" for number in range(1, self.options.cells + 1)]
+
+    def cell_of(self, number: int) -> str:
+        return self.cells[1 if self.options.cells == 2 and self._second(number) else 0]
+
     def cluster(self, number: int) -> Cluster:
         """The first has the names and paths that a lab with only one has."""
         if not 1 <= number <= self.options.clusters:
@@ -271,7 +280,11 @@ class Lab:
 
     @property
     def nova_conf(self) -> Path:
-        return self.etc / "nova" / "nova.conf"
+        return self.cell_conf(self.cells[0])
+
+    def cell_conf(self, cell: str) -> Path:
+        """What the conductor of a cell reads; that of the first cell is everybody's."""
+        return self.etc / ("nova" if cell == self.cells[0] else f"nova-{cell}") / "nova.conf"
 
     @property
     def venvs(self) -> Path:
@@ -315,6 +328,10 @@ class Lab:
     @property
     def rabbit_url(self) -> str:
         return f"rabbit://lab:{self.options.password}@{self.controller}:5672/"
+
+    def cell_rabbit_url(self, cell: str) -> str:
+        """Each further cell has a virtual host of its own: no message leaves it."""
+        return self.rabbit_url if cell == self.cells[0] else f"{self.rabbit_url}{cell}"
 
     @property
     def auth_url(self) -> str:

@@ -22,6 +22,7 @@ RESTARTED = (
     "nova-api",
     "nova-scheduler",
     "nova-conductor",
+    "nova-conductor-cell2",
     "neutron-rpc",
     "neutron-ovn",
     "neutron",

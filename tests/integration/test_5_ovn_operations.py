@@ -216,7 +216,10 @@ def test_a_host_whose_chassis_would_claim_a_port_does_not_return(lab, chassis, b
     returned(lab, books, host=HOST)
 
 
-def test_a_return_without_the_databases_says_that_ovn_was_not_checked(lab, chassis, books, servers):
+def test_a_return_says_what_it_has_not_checked_in_ovn_and_refuses_where_that_was_asked_for(
+    lab, chassis, books, servers
+):
+    """Without connections OVN is unchecked. Given, and without an answer, the host stays out of service."""
     with dead(lab):
         evacuate(books, variables={"evacuate_host": HOST}).ok()
     evacuation.may_unblock(lab, "compute3")
@@ -230,6 +233,13 @@ def test_a_return_without_the_databases_says_that_ovn_was_not_checked(lab, chass
         finally:
             books.variables = given
         assert "SG317" in codes_of(result.report["unchecked"]), result.told()
+        books.variables = {**given, "ovn_nb_connection": "tcp:127.0.0.1:9"}
+        try:
+            refused = come_back(books, ceph=("compute3", "stackguard"), host=HOST).failed()
+        finally:
+            books.variables = given
+        assert "SG317" in refused.codes, refused.told()
+        assert lab.service(HOST)["status"] == "disabled"
     returned(lab, books, host=HOST)
 
 

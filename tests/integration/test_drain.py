@@ -25,6 +25,8 @@ from labkit.fixtures import documented_grants
 
 OLD, OTHER, ALONE, NEW = "compute1", "compute2", "compute3", "cn-rack8.example"
 DRAIN = {"rename_strategy": "drain"}
+#: An aggregate that is no zone. Somebody deletes it in the middle of the run.
+FAST = "fast-disks"
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +39,11 @@ def story(lab, playbooks):
     guestkit.create(lab, "run", "3", "--on", OLD)
     guestkit.create(lab, "still", "1", "--on", OLD, "--stopped")
     guestkit.create(lab, "lone", "1", "--on", ALONE)
+    fast = lab.compute("POST", "/os-aggregates", {"aggregate": {"name": FAST, "availability_zone": None}})["aggregate"]
+    lab.compute("POST", f"/os-aggregates/{fast['id']}/action", {"add_host": {"host": OLD}})
     rows = {row["name"]: row for row in guestkit.every(lab).values()}
-    return {"guests": {name: row for name, row in rows.items() if row["host"] == OLD}, "identity": identity(lab, OLD)}
+    guests = {name: row for name, row in rows.items() if row["host"] == OLD}
+    return {"guests": guests, "identity": identity(lab, OLD), "fast": fast["id"]}
 
 
 def identity(lab, host):
@@ -143,6 +148,7 @@ def test_resumed_and_killed_after_the_deletion(lab, playbooks, story):
     assert journal(lab)["steps"]["delete_service"] in ("applying", "done")
     assert set(where(lab, story).values()) == {OTHER}
     assert all(host == OTHER for host in where(lab, story).values())
+    lab.compute("DELETE", f"/os-aggregates/{story['fast']}")
 
 
 def test_there_is_no_way_back_then_and_it_is_said(lab, playbooks, story):
@@ -156,11 +162,14 @@ def test_the_same_command_goes_forward_to_the_end(lab, playbooks, story):
     result = playbooks.rename(OLD, NEW, variables={**DRAIN, "rename_drain_return": True}, timeout=900).ok()
     print(f"\nresumed to the end, guests brought home: {result.seconds:.0f} s")
     assert result.stats["state"] == "finished"
+    assert f"aggregate {FAST} was deleted during the run" in result.output
+    (deleted,) = [item for item in result.report["findings"] if item["code"] == "SG303"]
+    assert (deleted["severity"], deleted["object"]["id"]) == ("warning", str(story["fast"]))
 
 
 def test_the_host_is_new_and_where_the_old_one_was(lab, story):
     old, new = story["identity"], identity(lab, NEW)
-    assert new["aggregates"] == old["aggregates"]
+    assert new["aggregates"] == sorted({*old["aggregates"]} - {FAST})
     for part in ("node", "service", "provider"):
         assert len(new[part]) == 1
         assert new[part] != old[part]

@@ -20,7 +20,13 @@ import pymysql
 import pymysql.cursors
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DATABASES = {"api": "nova_api", "cell1": "nova_cell1", "placement": "placement", "neutron": "neutron"}
+DATABASES = {
+    "api": "nova_api",
+    "cell1": "nova_cell1",
+    "cell2": "nova_cell2",
+    "placement": "placement",
+    "neutron": "neutron",
+}
 
 
 class LabFailed(AssertionError):
