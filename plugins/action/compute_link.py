@@ -112,7 +112,10 @@ class ActionModule(ActionBase):
             result = {"failed": True, "changed": False, "state": "refused", "msg": refused.message, **refused.data}
         except (StackguardError, journals.JournalError, FactsError, findings.OverrideError) as error:
             result = {"failed": True, "changed": False, "msg": str(error), **self._where_it_stands(state)}
-        if result.pop("incomplete", False) and args["fail_when_left"] and not self._task.check_mode:
+        incomplete = result.pop("incomplete", False)
+        # In check mode wrong links are what was asked for; what was not read is missing there as well.
+        unread = bool(result.get("remaining", {}).get("not_looked_at"))
+        if args["fail_when_left"] and (unread if self._task.check_mode else incomplete):
             # Everything was done that could be, and told. It is just not to be read as "all is right".
             result["failed"] = True
         if not (self._play_context.diff or self._task.diff):

@@ -91,7 +91,7 @@ options:
     default: true
     description:
       - Whether the task fails at the end if links selected by O(codes) remain wrong or could not be read, or if a
-        rollback did not restore all rows. In check mode, remaining wrong links do not make the task fail.
+        rollback did not restore all rows. In check mode, the task fails only if it could not read some of these links.
   state_dir:
     type: path
     default: /var/lib/stackguard

@@ -88,7 +88,7 @@ def wait_compute(lab, host, timeout=120, since=""):
 
 # --- database users -------------------------------------------------------------------------------------------
 
-SCHEMAS = {"cell": "nova_cell1", "api": "nova_api", "neutron": "neutron"}
+SCHEMAS = {"api": "nova_api", "neutron": "neutron"}
 PASSWORD = "grant-test-5e1f0c7d"
 
 
@@ -97,17 +97,19 @@ def grant(lab, user, grants, without=None):
     lab.sql("api", f"DROP USER IF EXISTS '{user}'@'%%'" % ())
     lab.sql("api", f"CREATE USER '{user}'@'%%' IDENTIFIED BY '{PASSWORD}'" % ())
     for kind, table, columns, action in grants:
-        if (kind, table, action) != without:
+        if (kind, table, action) == without:
+            continue
+        for schema in [f"nova_{cell}" for cell in lab.info["cells"]] if kind == "cell" else [SCHEMAS[kind]]:
             known = lab.sql(
                 "api",
                 "SELECT column_name AS c FROM information_schema.columns WHERE table_schema = %s AND table_name = %s",
-                SCHEMAS[kind],
+                schema,
                 table,
             )
             # Older releases lack some columns.
             names = ", ".join(f"`{column}`" for column in columns if column in {row["c"] for row in known})
             if names:
-                lab.sql("api", f"GRANT {action.upper()} ({names}) ON `{SCHEMAS[kind]}`.`{table}` TO '{user}'@'%%'" % ())
+                lab.sql("api", f"GRANT {action.upper()} ({names}) ON `{schema}`.`{table}` TO '{user}'@'%%'" % ())
     return urls(lab, user)
 
 
@@ -115,6 +117,6 @@ def urls(lab, user):
     base = f"mysql+pymysql://{user}:{PASSWORD}@{lab.info['mysql_host']}:{lab.info['mysql_port']}"
     return {
         "nova_api_db_url": f"{base}/nova_api",
-        "nova_cell_db_urls": {"cell1": f"{base}/nova_cell1"},
+        "nova_cell_db_urls": {cell: f"{base}/nova_{cell}" for cell in lab.info["cells"]},
         "neutron_db_url": f"{base}/neutron",
     }

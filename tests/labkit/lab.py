@@ -23,7 +23,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATABASES = {
     "api": "nova_api",
     "cell1": "nova_cell1",
-    "cell2": "nova_cell2",
     "placement": "placement",
     "neutron": "neutron",
 }
@@ -134,7 +133,7 @@ class Lab:
                 port=self.info["mysql_port"],
                 user="root",
                 password=self.info["password"],
-                database=DATABASES.get(name, name),
+                database=DATABASES.get(name, f"nova_{name}" if name.startswith("cell") else name),
                 autocommit=True,
                 cursorclass=pymysql.cursors.DictCursor,
             )

@@ -31,6 +31,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename impor
     Params,
     Systems,
     as_step_error,
+    noted,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import (
     Action,
@@ -842,12 +843,13 @@ class DrainAudit:
         if checked.unchecked:
             said = findings_text(Checked(unchecked=checked.unchecked))
             raise StepError(f"after the rename, the run could not read some places that store the name:\n{said}")
-        told = tuple(item for item in checked.findings if item.severity != BLOCKER)
-        if told:
-            self.systems.remark(findings_text(Checked(told)))
+        told = Checked(tuple(item for item in checked.findings if item.severity != BLOCKER))
+        if told.findings:
+            self.systems.remark(findings_text(told))
+        kept = "zone is" if expected.gone else "aggregates and zone are"
         return Done(
-            "the old name is gone; compute service, compute node and resource provider are new; aggregates and zone "
-            "are unchanged"
+            f"the old name is gone; compute service, compute node and resource provider are new; {kept} unchanged",
+            noted(told, []),
         )
 
     def undo(self, params: Params) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import WARNING, Checked, Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename_by_drain
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.tests.unit.moving_nova import HEARD, FakeNova
@@ -393,3 +394,25 @@ def test_hosts_of_other_cells_are_no_destinations(monkeypatch, own):
     monkeypatch.setattr(type(systems), "url", lambda _self, _database: "url")
     usable = [target.host for target in rename_by_drain.read_targets(systems, "old") if target.usable]
     assert usable == (["Near"] if own else ["Near", "far"])
+
+
+def test_what_the_last_look_warns_of_is_in_the_report_of_the_run(monkeypatch):
+    """Only printed, a workflow that reads the report would take the host for complete."""
+    nova = FakeNova(monkeypatch)
+    warned = finding("SG303", Subject("aggregate", "7", "ssd", "new"), {}, "Check it.", WARNING)
+    monkeypatch.setattr(rename_by_drain.ovn_drain, "read_again", lambda *_: None)
+    monkeypatch.setattr(rename_by_drain, "_is_gone", lambda _systems, identity: identity == 7)
+    monkeypatch.setattr(rename_by_drain.DrainAudit, "_collect", lambda *_: None)
+    monkeypatch.setattr(rename_by_drain.checks, "audit", lambda *_: Checked((warned,)))
+    names = {"host": "old", "hypervisor_hostname": "old"}
+    wanted = {
+        "inventory_name": "c1",
+        "old": names,
+        "new": {**names, "host": "new"},
+        "old_service": "s",
+        "old_node": "p",
+    }
+    wanted = {**wanted, "zone": "az1", "aggregates": [7, 8], "guests": []}
+    done = rename_by_drain.DrainAudit(nova.systems()).apply(wanted, {"register": {"service_id": "t", "provider": "q"}})
+    assert [item["code"] for item in done.memory["findings"]] == ["SG303"]
+    assert done.remark.endswith("new; zone is unchanged")
