@@ -301,3 +301,21 @@ def test_strangers_are_known_apart() -> None:
     assert strangers.Stranger("vms/x_disk").name == made[0].name
     parsed = cli.parse(["stranger", "start", "vms/x_disk", "--cluster", "2", "--from", "controller"])
     assert (parsed.what, parsed.image, parsed.cluster, parsed.place) == ("start", "vms/x_disk", 2, "controller")
+
+
+def test_a_second_cell_has_its_own_database_messages_and_conductor_and_the_hosts_of_the_second_zone(lab: Lab) -> None:
+    assert "nova-conductor-cell2" not in control.daemons(lab)
+    assert {config.info(lab)["hosts"][name]["cell"] for name in lab.host_names} == {"cell1"}  # type: ignore[index]
+    lab.options.cells = 2
+    assert "nova-conductor-cell2" in control.daemons(lab)
+    assert set(control.daemons(lab)) <= {name for group in control.STOP_ORDER for name in group}
+    assert [lab.cell_of(n) for n in lab.host_numbers] == ["cell1", "cell1", "cell2"]
+    near, far = (config.render("nova-compute.conf", **config.host_values(lab, n)) for n in (2, 3))
+    assert "transport_url = rabbit://lab:secret@10.99.3.1:5672/\n" in near
+    assert "transport_url = rabbit://lab:secret@10.99.3.1:5672/cell2\n" in far
+    here, there = (
+        config.render("nova-controller.conf", **{**config.values(lab), **config.cell_values(lab, cell)})
+        for cell in lab.cells
+    )
+    assert ("/nova_cell1\n" in here, "/nova_cell2\n" in there) == (True, True)
+    assert "load_definitions" in config.render("rabbitmq.conf", **config.values(lab))

@@ -172,9 +172,10 @@ options:
       after O(server_timeout).
   nova_api_db_url:
     type: str
-    description: URL of Nova's API database. On Nova release 28 and older, the module needs the URL of Nova's API
-      database to read the availability zone pins of servers. Before Nova release 29, the module does not check the pins
-      if O(nova_api_db_url) is not set.
+    description: URL of Nova's API database, which shows the cell of each host. Without the URL, the module plans moves
+      to hosts in other cells, and Nova rejects these moves. On Nova release 28 and older, the module also needs the URL
+      to read the availability zone pins of servers. Before Nova release 29, the module does not check the pins if
+      O(nova_api_db_url) is not set.
   report_dir:
     type: path
     description: Directory on the Ansible controller for the report. If you set O(prefix), the module writes

@@ -35,12 +35,12 @@ def documented_grants():
 
 def pristine(lab):
     """Whether the hosts bear their first names and nothing is left open on them."""
-    names = {
-        row["host"] for row in lab.sql("cell1", "SELECT host FROM services WHERE `binary`='nova-compute' AND deleted=0")
-    }
+    computes = "SELECT host FROM services WHERE `binary`='nova-compute' AND deleted=0"
+    names = {row["host"] for cell in lab.info["cells"] for row in lab.sql(cell, computes)}
     if names != set(lab.hosts):
         return False
-    left = lab.sql("cell1", "SELECT 1 FROM services WHERE deleted = 0 AND (disabled OR forced_down)")
+    held = "SELECT 1 FROM services WHERE deleted = 0 AND (disabled OR forced_down)"
+    left = [row for cell in lab.info["cells"] for row in lab.sql(cell, held)]
     # Guests of a lab that was down are off.
     resting = {"stopped1": "SHUTOFF"}
     moved = [

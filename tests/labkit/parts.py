@@ -27,6 +27,7 @@ class Shape:
     l2: str = "tap"
     pools: int = 1
     clusters: int = 1
+    cells: int = 1
     ovn: str = "usual"
     deploy: str = "packages"
     engine: str = "podman"
@@ -47,6 +48,7 @@ def measured(info):
         "l2": info["l2"],
         "pools": len(info["clusters"][0]["pools"]["guests"]),
         "clusters": len(info["clusters"]),
+        "cells": len(info["cells"]),
         "ovn": _ovn_setup(info.get("ovn") or {}),
         "deploy": info.get("deploy", "packages"),
         "engine": info.get("engine") or "podman",
@@ -102,6 +104,7 @@ KOLLA_OPERATIONS = "tests/integration/test_8_kolla_operations.py"
 KOLLA_HOSTS = "kolla:compute1,compute2"
 KOLLA_MODULE = "tests/integration/test_9_kolla_module.py"
 KOLLA_KILLED = "tests/crash/test_7_kolla.py"
+CELLS = "tests/integration/test_cells.py"
 KOLLA_RENAME = "tests/integration/test_8_kolla_rename.py"
 KOLLA_DRAIN = "tests/integration/test_9_kolla_drain.py"
 STATES = "tests/integration/test_forecast_states.py"
@@ -171,6 +174,7 @@ PARTS = {
         "ten renames without access to RabbitMQ, killed and not, while owners ask for everything", ("tests/crash",)
     ),
     "evacuation-two-pools": MatrixPart("evacuations where each zone has its own pool", lab=Shape(computes=4, pools=2)),
+    "cells": MatrixPart("every operation in a cloud with two cells", (CELLS,), lab=Shape(computes=4, cells=2)),
     "evacuation-two-clusters": MatrixPart(
         "evacuations where each zone has its own Ceph cluster", lab=Shape(computes=4, clusters=2)
     ),

@@ -275,9 +275,19 @@ def guest_of(
         images=(),
         offers=None if offers is None else frozenset(offers),
         problems=tuple(_unread_of(server, zone, cells, about)),
-        barred=barred,
+        barred={**barred, **_in_other_cells(server.host, hosts, about)},
         avoided=avoided,
     )
+
+
+def _in_other_cells(source: t.Optional[str], hosts: t.Sequence[str], about: EvacuationFacts) -> t.Dict[str, str]:
+    """Hosts to which Nova moves no server of this one, because they are in another cell, each with the reason."""
+    known = about.cells or {}
+    own = known.get((source or "").casefold())
+    if own is None:
+        return {}
+    others = [host for host in hosts if known.get(host.casefold()) != own]
+    return dict.fromkeys(others, "the host is in another cell, and Nova moves no server between cells")
 
 
 def of_flavor(flavor: ServerFlavor, root: bool) -> t.Dict[str, int]:

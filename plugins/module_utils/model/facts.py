@@ -812,6 +812,8 @@ class EvacuationFacts:
     unlisted: t.Optional[t.Dict[str, str]] = None
     #: Servers of the host that are soft-deleted: uuid to name.
     soft_deleted: t.Optional[t.Dict[str, str]] = None
+    #: Host, in lower case, to the uuid of its cell, by the API database. No API says it; None: not asked for, unread.
+    cells: t.Optional[t.Dict[str, t.Optional[str]]] = None
     #: Hosts whose cell does not answer, and uuids of servers of which only that is known.
     cells_down: t.Optional[t.List[str]] = None
 

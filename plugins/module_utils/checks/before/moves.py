@@ -246,6 +246,9 @@ def _open_hosts(
 def _unread(evidence: Evidence, request: MigrationRequest) -> t.List[str]:
     cloud = evidence.bundle.cloud
     asked = ASKED if request.drain_host is None else (*ASKED, *EMPTIED)
+    if any(entry.part == "cells" for entry in evidence.about.unread):
+        # Only where the API database is given.
+        asked = (*asked, "cells")
     parts = [(cloud, READ), (evidence.about, asked), (evidence.zones, NEEDED)]
     reasons = {
         entry.part: entry.reason

@@ -232,6 +232,25 @@ def test_soft_deleted_servers_that_were_not_read_are_not_none():
     assert codes(moves.preflight(some, MigrationRequest(servers=(ONE,)))) == [], "no host shall be empty"
 
 
+def test_a_host_of_another_cell_is_no_destination():
+    """Nova refuses each of these moves, after the host was disabled: the check promised all of them."""
+    cells = {f"compute{number}": "cell1" for number in range(1, 6)}
+    assert codes(judge(Scene().about(cells=cells))) == []
+    decision = judge(Scene().about(cells={**cells, "compute3": "cell2"}))
+    assert set(places(decision).values()) == {"compute5"}
+    decision = judge(Scene().about(cells={**cells, "compute3": "cell2", "compute5": None}))
+    assert codes(decision) == ["SG406"]
+    (item, *_others) = decision.checked.findings
+    assert "another cell" in str(item.evidence)
+    assert codes(judge(Scene().about(cells={"compute3": "cell2"}))) == [], (
+        "in which cell the host itself is was not read"
+    )
+
+
+def test_cells_that_were_asked_for_and_not_read_forbid_it():
+    assert codes(judge(Scene().about(unread=[facts.Unread("cells", "refused")]))) == ["SG709"]
+
+
 def test_a_host_in_two_zones_is_no_zone():
     assert "SG403" in codes(judge(Scene().in_two_zones("compute1")))
 
