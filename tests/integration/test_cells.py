@@ -95,6 +95,41 @@ def test_a_silent_cell_is_no_green_of_any_operation(clean, playbooks):
     assert {cell: names(clean, cell) for cell in clean.info["cells"]} == before
 
 
+@contextlib.contextmanager
+def cell_that_nova_cannot_read(lab):
+    """Nova's own services have no database of cell2: lists lack its servers and hosts, or fail."""
+    select = "SELECT id, database_connection AS url FROM cell_mappings WHERE name = 'cell2'"
+    update = "UPDATE cell_mappings SET database_connection = %s WHERE id = %s"
+    (row,) = lab.sql("api", select)
+    lab.sql("api", update, row["url"].replace("nova_cell2", "nova_gone"), row["id"])
+    zoning.restart_api(lab)
+    try:
+        yield
+    finally:
+        lab.sql("api", update, row["url"], row["id"])
+        zoning.restart_api(lab)
+
+
+def test_where_nova_cannot_read_a_cell_no_operation_begins(clean, playbooks):
+    lab = clean
+    (near,), (far,) = boot(lab, NEAR).values(), boot(lab, FAR).values()
+    before = {cell: names(lab, cell) for cell in lab.info["cells"]}
+    with cell_that_nova_cannot_read(lab):
+        assert "SG709" in playbooks.run("audit").failed().codes
+        for host in (NEAR, FAR):
+            assert playbooks.run("drain_host", variables={"drain_host": host}).failed().codes == {"SG709"}
+            assert "SG709" in playbooks.rename(host, NEW).failed().codes
+            assert evacuate(playbooks, variables={"evacuate_host": host}).failed().codes == {"SG709"}
+        assert playbooks.run("migrate_server", variables={"migrate_servers": [near]}).failed().codes == {"SG709"}
+        moved = playbooks.run("migrate_server", variables={"migrate_servers": [far]}).failed()
+        assert f"the cell of these servers does not answer: {far}" in moved.output
+        resized = playbooks.run("resize_server", variables={"resize_server": far, "resize_flavor": "micro"}).failed()
+        assert "SG709" in resized.codes, resized.told()
+        playbooks.run("return_host", variables={"return_host": FAR}).failed()
+    assert {cell: names(lab, cell) for cell in lab.info["cells"]} == before
+    assert {lab.service(host)["status"] for host in lab.hosts} == {"enabled"}
+
+
 def test_the_urls_of_two_cells_that_are_exchanged_are_noticed(clean, playbooks):
     urls = playbooks.variables["nova_cell_db_urls"]
     exchanged = cells(playbooks, cell1=urls["cell2"], cell2=urls["cell1"])

@@ -110,6 +110,11 @@ def soft_deletion(lab):
 def _nova_api(lab, conf, text):
     """Start the compute API again, with this text as Nova's configuration."""
     conf.write_text(text)
+    restart_api(lab)
+
+
+def restart_api(lab):
+    """Start the compute API again: it keeps what it has read of its configuration and of the cells."""
     services.kill(lab, "nova-api")
     services.start(lab, "nova-api")
     lab.forget()

@@ -557,6 +557,11 @@ class ServerGroup:
     members: t.List[str]
 
 
+#: The status of a server whose cell does not answer (C(api/openstack/compute/servers.py)): Nova shows only that it
+#: exists, neither its host nor its pin.
+CELL_DOWN = "UNKNOWN"
+
+
 @_compact
 @dataclasses.dataclass(frozen=True)
 class ApiServer:

@@ -59,6 +59,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuation_chassis,
     evacuation_options,
@@ -223,7 +224,7 @@ class Evacuation(GuardedEvacuation):
         refusing = checks.refusing(decision.checked, self.run.overrides, request.partial, decision.guests)
         if refusing:
             told = terminal.findings_text(decision.checked, storage.honoured(decision.checked, self.run.overrides))
-            raise Refused(f"refused, nothing was changed: {len(refusing)} reasons\n{told}")
+            raise Refused(f"refused, nothing was changed: {count(len(refusing), 'blocking finding')}\n{told}")
         if not decision.guests:
             empty = Plan(records.KIND, request.operation_id, self.host, [])
             self.scratch.plan_sha256 = self.approver.nothing(empty, {**self._asked, "servers": []})

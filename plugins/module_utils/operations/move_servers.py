@@ -19,6 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import reachability
 from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    CELL_DOWN,
     ApiServer,
     ApiService,
     Bundle,
@@ -103,6 +104,12 @@ def _read(run: ServerRun) -> t.Tuple[checks.Evidence, MigrationRequest]:
     among = move_evidence.candidates(run.systems.cloud, run.options["servers"])
     chosen = chosen_servers(run.options["servers"], among, "this cloud") or []
     known = {server.id: server for server in among}
+    silent = sorted(uuid for uuid in chosen if uuid in known and known[uuid].status == CELL_DOWN)
+    if silent:
+        raise Refused(
+            f"refused, and nothing was changed: SG709 evidence-missing: the cell of these servers does not answer: "
+            f"{', '.join(silent)}"
+        )
     sources = sorted({str(known[uuid].host) for uuid in chosen if uuid in known and known[uuid].host})
     lost = tuple(uuid for uuid in chosen if uuid not in known or not known[uuid].host)
     if not sources:

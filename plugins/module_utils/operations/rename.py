@@ -284,7 +284,9 @@ class Rename(planned.Planned):
     def _refuse(self, report: Result, checked: findings.Checked) -> None:
         refused = findings.standing(checked.findings, self.run.overrides)
         if refused or report["verdict"] == "block":
-            reasons = f"{count(len(refused), 'reason')}\n{terminal.findings_text(checked, self.run.overrides)}"
+            reasons = (
+                f"{count(len(refused), 'blocking finding')}\n{terminal.findings_text(checked, self.run.overrides)}"
+            )
             raise Refused(f"refused, nothing was changed: {reasons}", report=report)
 
     def _begun_for(self, bundle: Bundle, request: RenameRequest, report: Result) -> Result:

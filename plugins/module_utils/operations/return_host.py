@@ -300,7 +300,7 @@ class HostReturn:
         return _Judged(decision, plan, standing, shown)
 
     def _refuse(self, number: int, shown: str) -> t.NoReturn:
-        why = f"there are {number} reasons to keep nova-compute stopped\n{shown}"
+        why = f"nova-compute must stay stopped: {count(number, 'blocking finding')}\n{shown}"
         if self.scratch.owned:
             raise Stopped(why)
         stays = f", and operation {self.scratch.operation_id} stays open" if self.scratch.operation_id else ""

@@ -11,13 +11,11 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import resize
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ZoneFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CELL_DOWN, ApiServer, ZoneFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
 
 PINNED, UNPINNED = "pinned", "unpinned"
-#: What Nova says of a server whose cell does not answer: neither host nor pin of it is known then.
-UNKNOWN = "UNKNOWN"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,10 +69,10 @@ def plan(facts: ZoneFacts, request: PinRequest) -> PinPlan:
 
 def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union[PinChange, Finding, None]:
     subject = zones.subject_of(server)
-    if server.status == UNKNOWN:
+    if server.status == CELL_DOWN:
         remedy = "Restore the connection to the database of the server's cell, then run the same command again."
         return finding(
-            "SG709", subject, {"status": UNKNOWN, "not read": ["the cell of the server does not answer"]}, remedy
+            "SG709", subject, {"status": CELL_DOWN, "not read": ["the cell of the server does not answer"]}, remedy
         )
     if facts.aggregates is None or facts.pins is None or server.id not in facts.pins:
         reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread] or [

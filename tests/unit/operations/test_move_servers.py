@@ -664,6 +664,15 @@ def test_an_allocation_that_no_server_has_is_refused_beforehand(nova, state):
 # --- servers --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_server_whose_cell_does_not_answer_is_not_said_to_be_gone(nova, state, partial):
+    nova.servers[TWO]["status"] = facts.CELL_DOWN
+    nova.servers[TWO]["OS-EXT-SRV-ATTR:host"] = None
+    with pytest.raises(lifecycle.Refused, match=f"SG709 .* the cell of these servers does not answer: {TWO}"):
+        nova.apply(state, drain_host=None, servers=[ONE, TWO], partial=partial)
+    assert nova.moves == []
+
+
 def test_named_servers_move_and_the_others_stay(nova, state):
     result = nova.apply(state, drain_host=None, servers=[nova.servers[ONE]["name"]])
     assert result["state"] == "finished"

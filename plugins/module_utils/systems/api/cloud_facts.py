@@ -182,7 +182,7 @@ class _Reader:
         offered = compute_max or http.max_microversion(self.connection, http.COMPUTE)
         microversion = releases.lower_microversion(server_records.PIN_SHOWN, offered)
         found = _flat(self.names, lambda host: server_records.list_servers(self.connection, microversion, host))
-        unanswered = sum(1 for server in found if server.status == "UNKNOWN" and server.vm_state is None)
+        unanswered = sum(1 for server in found if server.status == facts.CELL_DOWN and server.vm_state is None)
         if unanswered:
             self.unread.append(facts.Unread("servers.unknown", f"{unanswered} servers in cells that do not answer"))
         return found

@@ -53,7 +53,7 @@ def account_of(connection: t.Any, host: str, cloud: t.Optional[facts.CloudFacts]
     records = http.items(
         connection, http.COMPUTE, "/servers", "servers", compute_services.SERVICES, {"all_tenants": "1"}
     )
-    down += [str(item["id"]) for item in records if item.get("status") == "UNKNOWN"]
+    down += [str(item["id"]) for item in records if item.get("status") == facts.CELL_DOWN]
     deleted = server_records.soft_deleted(connection, host)
     strange = sorted(_consumers(connection, host, cloud) - set(listed) - set(deleted))
     said = http.each(strange, lambda uuid: _explained(connection, uuid, host))
@@ -95,7 +95,7 @@ def _explained(connection: t.Any, uuid: str, host: str) -> t.Optional[str]:
         if any(row.get("uuid") == uuid for row in rows):
             return None
         return "no server and no migration has this uuid"
-    if answer.get("status") == "UNKNOWN":
+    if answer.get("status") == facts.CELL_DOWN:
         return "the cell of this server does not answer"
     if answer.get("OS-EXT-SRV-ATTR:host") == host:
         return (
