@@ -167,6 +167,33 @@ def test_a_name_of_the_other_cell_is_taken(clean, playbooks):
     assert "SG310" in refused.codes, refused.told()
 
 
+def test_the_broker_of_the_other_cell_is_not_taken_for_the_hosts_own(clean, playbooks):
+    """Each cell has its own: in the other one no queue of the host has a request, whatever waits for it."""
+    lab = clean
+    first = f"rabbit://lab:{lab.info['password']}@{lab.info['controller']}:5672/"
+    for host, own, other in ((NEAR, first, f"{first}cell2"), (FAR, f"{first}cell2", first)):
+        refused = playbooks.rename(host, NEW, variables={"rename_rabbit_url": other}, flags=["--check"]).failed()
+        assert refused.codes == {"SG316"}, refused.told()
+        checked = playbooks.rename(host, NEW, variables={"rename_rabbit_url": own}, flags=["--check"]).ok()
+        assert checked.codes == set()
+
+
+def test_a_host_of_the_second_cell_is_renamed_by_drain_and_is_in_its_cell_again(clean, playbooks):
+    lab = clean
+    boot(lab, NEAR)
+    guests = boot(lab, FAR, 2)
+    first = names(lab, "cell1")
+    drain = {"rename_strategy": "drain", "rename_drain_return": True}
+    for old, new in ((FAR, NEW), (NEW, FAR)):
+        playbooks.rename(old, new, variables=drain, timeout=900).ok()
+        assert set(where(lab, guests).values()) == {(new, "ACTIVE")}
+        cell = "SELECT c.name FROM host_mappings m JOIN cell_mappings c ON c.id = m.cell_id WHERE m.host = %s"
+        assert lab.value("api", cell, new) == "cell2"
+        assert lab.value("api", cell, old) is None
+        assert lab.service(new)["zone"] == "az2"
+    assert names(lab, "cell1") == first
+
+
 def test_a_link_of_the_second_cell_is_repaired_there_although_the_first_has_the_same_ids(clean, playbooks):
     lab = clean
     boot(lab, NEAR)

@@ -15,7 +15,7 @@ import re
 import time
 
 import pytest
-from labkit import evacuation, killing, state, strangers, waiting
+from labkit import evacuation, killing, state, strangers, waiting, zoning
 from labkit import guests as guestkit
 from labkit.deadhost import (
     LAB,
@@ -546,3 +546,26 @@ def test_an_evacuation_that_the_first_version_began_is_found_shown_and_ended(cle
     assert lab.service(SOURCE)["forced_down"]
     evacuate(playbooks).ok()
     assert_left(lab, guests.values())
+
+
+@LEFT
+def test_a_soft_deleted_server_is_named_keeps_its_disk_and_can_be_restored_after_the_return(clean, playbooks):
+    """Nova evacuates it nowhere and lists it nowhere. Its owner wants it back next week."""
+    lab = clean
+    guests = boot(lab, "soft", 2)
+    gone, kept = guests["soft1"], guests["soft2"]
+    evacuation.mark(lab, OTHER, f"{kept}_disk", MARK)
+    with zoning.soft_deletion(lab):
+        lab.compute("DELETE", f"/servers/{kept}")
+        waiting.until("soft-deleted", lambda: lab.server(kept)["status"] == "SOFT_DELETED" or None, 180)
+        evacuation.kill(lab, SOURCE)
+        done = evacuate(playbooks).ok()
+        assert [item["object"]["name"] for item in of_code(done, "SG519")] == ["soft2"], done.told()
+        assert f"openstack server restore {kept}" in done.output
+        assert_left(lab, [gone])
+        assert evacuation.mark(lab, OTHER, f"{kept}_disk") == MARK
+        returned(lab, playbooks)
+        assert lab.server(kept)["status"] == "SOFT_DELETED"
+        lab.action(kept, "restore", None)
+        guestkit.wait_for(lab, kept, "ACTIVE", host=SOURCE)
+        assert evacuation.mark(lab, OTHER, f"{kept}_disk") == MARK
