@@ -11,7 +11,7 @@ import json
 import pathlib
 
 import pytest
-from labkit import broker, requests, state, waiting
+from labkit import broker, requests, state, waiting, zoning
 from labkit import guests as guestkit
 from labkit.owners import Owner
 from labkit.paused import Paused
@@ -254,3 +254,22 @@ def test_another_controller_that_calls_the_host_otherwise_does_not_run_beside(la
     run.go().ok()
     state.assert_same(before, state.guests(lab), "guests")
     broker.forget(lab, names[0])
+
+
+@pytest.mark.matrix
+def test_a_server_that_its_owner_has_soft_deleted_goes_along_and_can_be_restored(lab, playbooks, names):
+    """Nova lists it nowhere, and it keeps its ports: asked only for those of listed servers, the run refused for ever."""
+    old, new = names
+    (uuid,) = [row["id"] for row in guestkit.create(lab, "soft", "1", "--on", old)]
+    with zoning.soft_deletion(lab):
+        lab.compute("DELETE", f"/servers/{uuid}")
+        waiting.until("soft-deleted", lambda: lab.server(uuid)["status"] == "SOFT_DELETED" or None, 180)
+        playbooks.rename(old, new).ok()
+        ports = (
+            "SELECT DISTINCT b.host FROM ml2_port_bindings b JOIN ports p ON p.id = b.port_id WHERE p.device_id = %s"
+        )
+        assert [row["host"] for row in lab.sql("neutron", ports, uuid)] == [new]
+        lab.action(uuid, "restore", None)
+        guestkit.wait_for(lab, uuid, "ACTIVE", host=new)
+    lab.compute("DELETE", f"/servers/{uuid}")
+    waiting.until("deleted", lambda: uuid not in guestkit.every(lab) or None, 120)

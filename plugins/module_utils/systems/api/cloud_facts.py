@@ -75,7 +75,7 @@ def read_cloud(
     servers = reader.part("servers", lambda: reader.servers(compute_max))
     aggregates = reader.part("aggregates", lambda: host_aggregates.list_aggregates(connection))
     providers = reader.part("providers", lambda: reader.providers(hypervisors, aggregates))
-    devices = sorted({server.id for server in servers or ()}) if hosts else []
+    devices = sorted(reader.devices(servers)) if hosts else []
     ports = reader.part("ports", lambda: reader.ports(devices))
     routed = None
     if hosts and ports is not None:
@@ -216,6 +216,16 @@ class _Reader:
             ):
                 found[item.id] = item
         return [found[key] for key in sorted(found)]
+
+    def devices(self, servers: t.Optional[t.Sequence[facts.ApiServer]]) -> t.Set[str]:
+        """Uuids of the hosts' servers: with the soft-deleted ones, which no list has, and which keep their ports."""
+        if servers is None or "ports" not in self.parts:
+            return set()
+        found = self.attempt(
+            "servers.soft_deleted",
+            lambda: [uuid for host in self.names for uuid in server_records.soft_deleted(self.connection, host)],
+        )
+        return {server.id for server in servers} | set(found or ())
 
     def ports(self, devices: t.Sequence[str]) -> t.List[facts.ApiPort]:
         """Ports bound to the hosts, and those of the hosts' servers: one may be bound to a host that nobody named."""

@@ -148,6 +148,7 @@ def test_every_request_says_its_microversion() -> None:
         ("os-services", "2.69"),
         ("os-hypervisors", "2.53"),
         ("servers", "2.96"),
+        ("servers", "2.53"),
         ("os-aggregates", "2.41"),
         ("os-migrations", "2.59"),
     }
@@ -163,6 +164,30 @@ def test_only_the_parts_asked_for() -> None:
     assert reasons(read)["services"] == "not asked for"
     with pytest.raises(ValueError, match="no such part: guests"):
         cloud_facts.read_cloud(player, SCOPE, ["guests"])
+
+
+def test_ports_of_soft_deleted_servers_are_read_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They keep their ports, and are renamed with the host: without them no such host could be renamed."""
+    asked: list[str] = []
+    real = cloud_facts.network.list_ports
+
+    def list_ports(connection: t.Any, host: t.Optional[str] = None, devices: t.Sequence[str] = ()) -> t.Any:
+        asked.extend(devices)
+        return [] if devices else real(connection, host)
+
+    monkeypatch.setattr(cloud_facts.network, "list_ports", list_ports)
+    player = scoped()
+    gone = {"id": "gone", "name": "web9", "status": "SOFT_DELETED"}
+
+    def add(entry: t.Any) -> None:
+        if "deleted" in entry["params"]:
+            entry["answer"]["servers"].append(gone)
+
+    player.edit("compute", "/servers/detail", add)
+    read = cloud_facts.read_cloud(player, SCOPE)
+    assert "gone" in asked
+    assert "gone" in read.port_devices
+    assert "gone" not in {server.id for server in read.servers or []}
 
 
 def fail(status: int, answer: t.Any) -> t.Callable[[dict[str, t.Any]], None]:
