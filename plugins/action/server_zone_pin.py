@@ -136,7 +136,7 @@ def _chosen(
     chosen = evacuation_options.chosen_servers(args["servers"], servers)
     if chosen is None:
         # Shelved ones are on no host: there is no zone to pin them to. Of a cell that does not answer no host is known.
-        return [server for server in servers if server.host is not None or server.status == zone_pin_plans.UNKNOWN]
+        return [server for server in servers if server.host is not None or server.status == facts.CELL_DOWN]
     unknown = sorted(set(chosen) - {server.id for server in servers})
     if unknown:
         raise StackguardError(f"no such server: {', '.join(unknown)}")

@@ -258,7 +258,7 @@ def test_another_controller_that_calls_the_host_otherwise_does_not_run_beside(la
 
 @pytest.mark.matrix
 def test_a_server_that_its_owner_has_soft_deleted_goes_along_and_can_be_restored(lab, playbooks, names):
-    """Nova lists it nowhere, and it keeps its ports: asked only for those of listed servers, the run refused for ever."""
+    """Nova lists it nowhere, and it keeps its ports: a run that asked for listed servers' only refused for ever."""
     old, new = names
     (uuid,) = [row["id"] for row in guestkit.create(lab, "soft", "1", "--on", old)]
     with zoning.soft_deletion(lab):
