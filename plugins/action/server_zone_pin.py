@@ -23,7 +23,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
     pin_zones,
     run_owner,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import zone_pins as zone_pin_plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, server_records
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (

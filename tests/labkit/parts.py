@@ -48,7 +48,7 @@ def measured(info):
         "l2": info["l2"],
         "pools": len(info["clusters"][0]["pools"]["guests"]),
         "clusters": len(info["clusters"]),
-        "cells": len(info["cells"]),
+        "cells": len(info.get("cells", [1])),
         "ovn": _ovn_setup(info.get("ovn") or {}),
         "deploy": info.get("deploy", "packages"),
         "engine": info.get("engine") or "podman",

@@ -126,6 +126,8 @@ def test_what_a_lab_is_made_of_is_compared():
     two = lab()["clusters"] * 2
     four = {f"compute{number}": {} for number in range(1, 5)}
     assert differences({"clusters": 2, "computes": 4}, lab(clusters=two, hosts=four)) == []
+    assert differences({"cells": 2}, lab()) == ["cells 2 (it has 1)"]
+    assert differences({"cells": 2}, lab(cells=["cell1", "cell2"])) == []
     # one more does no harm
     assert differences({"computes": 3}, lab(hosts=four)) == []
     assert differences({"pools": 2}, lab()) == ["pools 2 (it has 1)"]
