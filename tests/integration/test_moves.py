@@ -307,6 +307,8 @@ def test_a_soft_deleted_server_is_named_before_anybody_moves(clean, playbooks):
         refused = drain(playbooks).failed()
         assert refused.codes == {"SG710"}, refused.told()
         assert f"openstack server restore {kept}" in refused.output
+        asked = run(playbooks, "migrate_server", migrate_servers=list(guests.values())).failed()
+        assert asked.codes == {"SG710"}, asked.told()
         renamed = playbooks.rename(SOURCE, "cn-rack8.example", variables={"rename_strategy": "drain"}).failed()
         assert renamed.codes == {"SG710"}, renamed.told()
         assert f"web2 ({kept})" in renamed.output

@@ -117,7 +117,12 @@ def _read(run: ServerRun) -> t.Tuple[checks.Evidence, MigrationRequest]:
             f"refused, and nothing was changed: these servers do not exist, or are on no host: {', '.join(lost)}"
         )
     found = _collect(run, sources, set(chosen))
-    return dataclasses.replace(found, missing=lost), _request(run, run.operation_id, chosen)
+    if found.zones.servers is not None:
+        listed = {server.id for server in found.zones.servers}
+        stray = tuple(known[uuid] for uuid in chosen if uuid not in listed and uuid not in lost)
+        found = dataclasses.replace(found, stray=stray)
+    missing = (*lost, *(server.id for server in found.stray))
+    return dataclasses.replace(found, missing=missing), _request(run, run.operation_id, chosen)
 
 
 # --- carrying out ---------------------------------------------------------------------------------------------
@@ -413,7 +418,8 @@ def _forward(run: ServerRun, book: Book, request: MigrationRequest) -> Result:
     missing = _missing(journal)
     if missing:
         outcome.stayed.update(missing)
-        msg = f"{msg}. These requested servers were not found, or are on no host: {', '.join(missing)}"
+        names = ", ".join(missing)
+        msg = f"{msg}. These requested servers were not found, are on no host, or are soft-deleted: {names}"
         ended = {"changed": True, "failed": True, "again": False, "state": "incomplete", "msg": msg}
         return {**ended, **_seen(run, outcome)}
     if request.drain_host is not None:
@@ -425,7 +431,7 @@ def _forward(run: ServerRun, book: Book, request: MigrationRequest) -> Result:
 
 def _missing(journal: Result) -> t.Dict[str, t.Tuple[str, t.Optional[str], str]]:
     """Those that were asked for and not there when it was begun: with ``partial`` the others have moved."""
-    why = f"{checks.NO_SERVER}: the server was not found, or is on no host"
+    why = f"{checks.NO_SERVER}: the server was not found, is on no host, or is soft-deleted"
     return {word: (word, None, why) for word in journal["about"].get("missing", ())}
 
 

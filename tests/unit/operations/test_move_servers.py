@@ -700,6 +700,35 @@ def test_a_name_that_nobody_has_is_a_finding(nova, state):
     assert nova.calls == []
 
 
+@pytest.mark.parametrize("status", ["SOFT_DELETED", "ACTIVE"])
+@pytest.mark.parametrize("partial", [False, True])
+def test_one_that_nova_shows_and_the_list_of_its_host_lacks_is_never_left_out_in_silence(nova, state, partial, status):
+    """Asked for by its uuid a soft-deleted server is shown, with its host; the run moved the others, and was green."""
+    nova.servers[TWO]["status"] = status
+    real = nova.collect
+
+    def collect(*given):
+        kept = nova.servers.pop(TWO)
+        try:
+            return real(*given)
+        finally:
+            nova.servers[TWO] = kept
+
+    move_servers.move_evidence.collect = collect
+    given = {"drain_host": None, "servers": [ONE, TWO], "partial": partial}
+    if not partial:
+        with pytest.raises(lifecycle.Refused) as refused:
+            nova.apply(state, **given)
+        (item,) = refused.value.data["report"]["findings"]
+        assert (item["code"], item["object"]["id"]) == ("SG710", TWO)
+        assert ("openstack server restore" in item["remedy"]) is (status == "SOFT_DELETED")
+        assert nova.moves == []
+        return
+    result = nova.apply(state, **given)
+    assert (result["failed"], result["state"], set(result["left"])) == (True, "incomplete", {TWO})
+    assert nova.hosts[ONE] in NEAR
+
+
 def test_one_that_moved_to_the_host_of_another_is_not_sent_once_more(monkeypatch, state):
     third = guest(3, 1)
     nova = Cloud(monkeypatch, Scene().target(5, status="disabled"), **{third: "ACTIVE"})

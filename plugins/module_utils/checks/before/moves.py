@@ -154,6 +154,8 @@ class Evidence:
     #: What Nova and other operations have on their way, wherever it goes; ``unread``: why that is not known.
     sent: t.Tuple[IncomingServer, ...] = ()
     unread: t.Tuple[str, ...] = ()
+    #: Those of ``missing`` that Nova shows on a host, and that the list of that host's servers lacks.
+    stray: t.Tuple[ApiServer, ...] = ()
 
 
 def reason_of(operation_id: str) -> str:
@@ -284,7 +286,11 @@ def _of_servers(
     evidence: Evidence, request: MigrationRequest, servers: t.Sequence[ApiServer], ours: t.Container[str]
 ) -> Items:
     facts = evidence.zones
+    strays = {server.id: server for server in evidence.stray}
     for uuid in evidence.missing:
+        if uuid in strays:
+            yield not_on_its_host(strays[uuid])
+            continue
         remedy = (
             "Leave the server out, because it does not exist."
             if request.drain_host is None
@@ -440,6 +446,15 @@ def soft_deleted(uuid: str, name: str, host: str) -> Finding:
         f"--force {uuid}), because Nova cannot move a soft-deleted server."
     )
     return finding("SG710", Subject("instance", uuid, name, host), {"status": "SOFT_DELETED"}, remedy)
+
+
+def not_on_its_host(server: ApiServer) -> Finding:
+    """SG710: asked for, and no move would take it: it is soft-deleted, or has just left its host."""
+    if server.status == "SOFT_DELETED":
+        return soft_deleted(server.id, server.name, str(server.host))
+    remedy = "Run the same command again, because the server left its host while the run read the servers."
+    evidence = {"status": server.status, "servers of its host": "without this server"}
+    return finding(NO_SERVER, Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
 
 def not_listed(uuid: str, host: str) -> Finding:
