@@ -101,8 +101,8 @@ options:
         with O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
-    description: With O(fence=command), the command that succeeds only if the host is off. The module stores the
-      command in the proof of the fence.
+    description: With O(fence=command), the command that succeeds only if the host is off. The module stores only the
+      program of the command in the proof of the fence, because the arguments may contain a password.
   power_state_query:
     type: str
     description:

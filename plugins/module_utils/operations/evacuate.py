@@ -273,6 +273,8 @@ class Evacuation(GuardedEvacuation):
             "proven": to_plain(dict(decision.addresses.proven)) if decision.addresses else {},
             "blocklisted": {},
             "order": [guest.uuid for guest in decision.guests],
+            # Whether a person chose some servers of the host: then the others stay on purpose.
+            records.CHOSEN: self.options["servers"] not in (None, "", []),
             "servers": records.plain(servers),
             "overrides": to_plain(list(self.run.overrides)),
         }
@@ -344,6 +346,8 @@ class Evacuation(GuardedEvacuation):
         self.scratch.resumed = True
         self.scratch.arrived = list(book.memory.get("landed") or [])
         self.run.say(said)
+        if self._look_for_late():
+            self.run.say(f"warning: this operation does not evacuate {self._named(self.scratch.late)}: {rounds.LATE}")
         servers = self._completed(bundle, records.servers_of(journal))
         # Of version 0.1: what was listed is listed by its fsid as soon as that is read back.
         book.tell(
@@ -832,7 +836,7 @@ class Evacuation(GuardedEvacuation):
         if self.options["fence"] not in POWERING_OFF:
             return f"the fence {self.options['fence']} does not prove that the machine is off"
         wrong = any(entry["state"] == rounds.WRONG for entry in self.scratch.arrived)
-        if wrong or self.scratch.left or self._maybe_in_transit():
+        if wrong or self.scratch.left or self._look_for_late() or self._maybe_in_transit():
             return f"the run has not verified that each server of {self.host} is on another host"
         return None
 
@@ -848,6 +852,7 @@ class Evacuation(GuardedEvacuation):
             said = f"the OVN chassis of {self.host} is not removed: {outcome.why}"
             self.book.mark(REMOVE, journals.PENDING, said)
             self.run.say(f"warning: {said}")
+        self._look_for_late()
         self.book.close(journals.FINISHED, "ended")
         return self._end("evacuated", self.scratch.message)
 

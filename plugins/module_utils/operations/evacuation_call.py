@@ -18,7 +18,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients
 from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, EvacuationFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CELL_DOWN, Bundle, EvacuationFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
@@ -193,6 +194,26 @@ class EvacuationCall:
         holds |= {(entry["about"].get("service") or {}).get("reason") for entry in opened}
         return records.same_outage(self._closed(), holds, checks.reason_of)
 
+    def _look_for_late(self) -> bool:
+        """Note the servers on the dead host that the operation began without. Raises StackguardError: not read.
+
+        The machine may have come back and died again, with servers that Nova put on it in between. An owner may have
+        reverted a resize. Those whom a person left out when the operation began are none.
+        """
+        if self.book.about.get(records.CHOSEN):
+            return False
+        here = server_records.servers_on(self.connection, self.host)
+        if any(server.status == CELL_DOWN and server.vm_state is None for server in here):
+            raise StackguardError(
+                f"the run could not verify that no other server is on {self.host}: a cell of Nova does not answer"
+            )
+        known = {entry.uuid for entry in records.servers_of(self.book.journal)}
+        late = {server.id: server for server in here if server.id not in known}
+        self.scratch.late = sorted(late)
+        self.scratch.status.update({uuid: server.status for uuid, server in late.items()})
+        self.scratch.names.update({uuid: server.name for uuid, server in late.items()})
+        return bool(late)
+
     def _others(self, about: EvacuationFacts) -> t.List[IncomingServer]:
         """Return what other operations have in transit, by their journals, and all else by Nova's own records."""
         noted = []
@@ -260,6 +281,7 @@ class EvacuationCall:
         return self._ended()
 
     def _ended(self) -> CallResult:
+        self.scratch.left.update(dict.fromkeys(self.scratch.late, rounds.LATE))
         return CallResult([], self.scratch, self._report())
 
     def _report(self) -> Json:
@@ -282,7 +304,7 @@ class EvacuationCall:
                 code = scratch.message[:5] if scratch.message[:5] in findings.CATALOGUE else code
                 said = scratch.message.partition("\n")[0]
             unchecked.append(findings.Unchecked(code, self.host, said))
-        left = scratch.left if scratch.rounds else {}
+        left = scratch.left if scratch.rounds else dict.fromkeys(scratch.late, rounds.LATE)
         stays = rounds.stays(left, scratch.names, self.host, scratch.status)
         checked = findings.merged([*parts, Checked(tuple(stays), tuple(unchecked))])
         report = findings.report(

@@ -5,6 +5,7 @@
 """What the journal of an evacuation holds, typed. Also those of version 0.1, one for all hosts: C(evacuate.json).
 
     about.servers       who was on the host when it began, with power state and images
+    about.chosen        whether a person chose them; absent in older journals
     about.fence         the kind of fence that was requested last
     about.blocklisted   Ceph fsid to addresses that are on its OSD blocklist for this operation
     memory.proof        the newest proof of the fence, for people: it is read again before each act
@@ -35,6 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.evacuation i
 Json = t.Dict[str, t.Any]
 
 KIND = "evacuate"
+CHOSEN = "chosen"
 RUNNING, STOPPED = "running", "stopped"
 
 

@@ -76,6 +76,9 @@ STUCK = "(under way)"
 VERIFIED, GONE, WRONG = "verified", "gone", "wrong"
 _STATUS = {RUNNING: "ACTIVE", STOPPED: "SHUTOFF"}
 
+#: Why an operation leaves a server on the dead host that it does not know.
+LATE = "the operation began without this server"
+
 #: What keeps one server: a finding of these codes never refuses the others.
 ONE_SERVER = ("SG507",)
 
@@ -548,12 +551,15 @@ def stays(
 ) -> t.List[Finding]:
     """SG512: each server that is still on the dead host, for the report. ``now``: its status, as just read."""
     remedy = "Remove the cause that this finding reports, then run the same command again."
+    again = (
+        "Run the same command again. If this operation has ended, the next run evacuates the server in a new operation."
+    )
     return [
         finding(
             "SG512",
             Subject("instance", uuid, names.get(uuid), source),
             {"stays because": why, "status": now.get(uuid)},
-            remedy,
+            again if why == LATE else remedy,
         )
         for uuid, why in sorted(left.items())
     ]

@@ -46,6 +46,8 @@ class Scratch:
     arrived: t.List[Json] = dataclasses.field(default_factory=list)
     left: t.Dict[str, str] = dataclasses.field(default_factory=dict)
     status: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Servers on the dead host that the operation began without: no run of it sends them.
+    late: t.List[str] = dataclasses.field(default_factory=list)
     #: What ends this run: empty while it goes on.
     message: str = ""
     state: str = ""

@@ -16,10 +16,10 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CephRights
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, evacuation_record
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts
-from ansible_collections.stackguard.nova.tests.unit.builders import address
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts, server_records
+from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, TWO, Life
 from ansible_collections.stackguard.nova.tests.unit.evacuations import image
 
@@ -542,3 +542,70 @@ def test_an_abort_does_not_count_those_that_were_only_about_to_be_sent(life):
     life.run(max_parallel=1, max_rounds=1, server_timeout=30, order=None)
     asked = {uuid for uuid, _host in life.nova.asked}
     assert set(life.open()["memory"]["sent"]) == asked
+
+
+# --- servers that the operation began without -----------------------------------------------------------------
+
+
+LATE = guest(1, 3)
+
+
+def _comes_late(life, monkeypatch, **more):
+    """The machine came back, Nova put a server on it, and the host died again."""
+    row = life.scene.cloud.rows("servers")[0]
+    late = dataclasses.replace(row, **{"id": LATE, "name": "guest3", **more})
+    listed = server_records.servers_on
+    monkeypatch.setattr(server_records, "servers_on", lambda *given: [*listed(*given), late])
+
+
+def test_a_server_that_the_operation_began_without_is_no_success(life, monkeypatch):
+    """Killed before the fence; the same command resumed the old list, and ended as a pass without a word of it."""
+    life.run(dies_at=3)
+    _comes_late(life, monkeypatch)
+    done = life.run()
+    assert sorted(life.nova.asked) == sorted((uuid, "compute3") for uuid in BOTH)
+    assert (done["failed"], done["state"], life.report()["verdict"]) == (True, "evacuated", "block")
+    assert done["left"] == {LATE: "the operation began without this server"}
+    (item,) = [item for item in life.report()["findings"] if item["code"] == "SG512"]
+    assert (item["object"]["id"], item["evidence"]["status"]) == (LATE, "ACTIVE")
+    assert "Run the same command again" in item["remedy"]
+    assert any("does not evacuate guest3" in said for said in life.said), "before anything is fenced"
+    # The next run begins anew, with it.
+    assert life.open() is None
+
+
+def test_a_server_that_comes_during_the_run_is_no_success_either(life, monkeypatch):
+    """Its owner reverted a resize while the others left."""
+    life.answer = lambda need: _comes_late(life, monkeypatch) if need["kind"] == "guard" else None
+    done = life.run()
+    assert (done["failed"], done["left"]) == (True, {LATE: "the operation began without this server"})
+
+
+def test_servers_that_a_person_left_out_stay_on_purpose(life):
+    done = life.run(servers=["guest1"])
+    assert (done["failed"], done["left"], life.report()["verdict"]) == (False, {}, "pass")
+
+
+def test_a_journal_that_does_not_say_who_was_chosen_hides_nobody(life, monkeypatch):
+    life.run(dies_at=3)
+    monkeypatch.setattr(evacuation_record, "servers_of", _without_field(evacuation_record.servers_of))
+    _comes_late(life, monkeypatch)
+    assert life.run()["failed"] is True
+
+
+def _without_field(read):
+    def reading(journal):
+        journal["about"].pop(evacuation_record.CHOSEN, None)
+        return read(journal)
+
+    return reading
+
+
+def test_a_cell_that_does_not_answer_at_the_end_leaves_the_operation_open(life, monkeypatch):
+    """Nova then lists servers without their hosts: the run can not say that nobody is left."""
+    life.run(dies_at=3)
+    _comes_late(life, monkeypatch, status="UNKNOWN", vm_state=None, host=None)
+    done = life.run()
+    assert (done["failed"], life.report()["verdict"]) == (True, "block")
+    assert "a cell of Nova does not answer" in done["msg"]
+    assert life.open() is not None

@@ -208,6 +208,20 @@ def test_a_confirming_command_that_exits_with_0_is_proof():
     assert [need["act"] for need in fences.needs_of("command", target(), False)] == [False]
 
 
+def test_the_proof_names_the_program_and_no_argument():
+    """Fence agents take passwords as arguments; the proof is in the journal, in the output and in the report."""
+    answers = [{"act": False, "confirmed": ENDED}]
+    given = target(fence_confirm_command="/usr/sbin/fence_ipmilan -a 192.0.2.9 -l admin -p secret -o status")
+    proof = fence_proof.prove("command", given, answers, AT)
+    assert proof.read == "the confirming command exited with 0: /usr/sbin/fence_ipmilan"
+    failed = {"failed": True, "rc": 3, "msg": "non-zero return code", "stderr": "bad -p secret", "cmd": ["x", "secret"]}
+    with pytest.raises(ProofError) as caught:
+        command({"act": False, "on": "admin", "confirmed": failed})
+    assert "secret" not in str(caught.value)
+    assert "exit status 3" in str(caught.value)
+    assert "yourself on admin" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "answers",
     [

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import (
     MACHINE,
     Answers,
@@ -39,13 +41,22 @@ class Command(FenceKind):
                 if name == "commanded" and not answer.get("act"):
                     continue
                 if not ended_well(result):
-                    raise ProofError(f"{'fence' if name == 'commanded' else 'confirming'} command: {why(result)}")
+                    what, host = "fence" if name == "commanded" else "confirming", source_of([answer])
+                    raise ProofError(f"{what} command: {_why(result, host)}")
         last = answers[-1].get("confirmed") if answers else None
         code = last.get("rc") if last else None
         if code != 0:
             raise ProofError(f"the confirming command ended with {'no exit status' if code is None else code}")
-        command = str(target.options.get("fence_confirm_command") or "")
-        return Reading(f"the confirming command exited with 0: {command}", source_of(answers))
+        program = str(target.options.get("fence_confirm_command") or "").split(maxsplit=1)[:1]
+        return Reading(f"the confirming command exited with 0: {''.join(program)}", source_of(answers))
+
+
+def _why(result: t.Optional[t.Mapping[str, t.Any]], host: str) -> str:
+    """Say why a command is no proof. Arguments and output are never shown: fence agents take passwords as arguments."""
+    code = (result or {}).get("rc")
+    if code is None:
+        return why(result)
+    return f"exit status {code}. To see the output of the command, run the command yourself on {host}"
 
 
 FENCE = Command()
