@@ -28,6 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import evi
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import connect, openstack_spec
 from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, without_effect
 
@@ -105,6 +106,7 @@ class ActionModule(ActionBase):
             overrides=tuple(findings.parse_overrides(args["overrides"])),
             check_mode=bool(self._task.check_mode),
             prefix="return_",
+            cloud_id=lambda: catalog.cloud_id(connect(args)),
         )
 
     # --- the run's scratch and what it leaves

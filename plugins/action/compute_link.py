@@ -29,7 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import 
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 
 #: What the operation is given by name; the rest is in its request.
-OPTIONS = ("nova_api_db_url", "nova_cell_db_urls", "neutron_db_url", "report_dir", "expect_plan")
+OPTIONS = ("action", "nova_api_db_url", "nova_cell_db_urls", "neutron_db_url", "report_dir", "expect_plan")
 STEP_MODULE = "stackguard.nova.compute_host_step"
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
@@ -133,6 +133,7 @@ class ActionModule(ActionBase):
             overrides=findings.parse_overrides(args["overrides"]),
             check_mode=bool(self._task.check_mode),
             prefix="repair_",
+            cloud_id=lambda: repair_links.cells_of(args),
             bundle=self._bundle(args["evidence_dir"]),
             operation_id=uuid.uuid4().hex[:12],
         )

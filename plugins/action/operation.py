@@ -33,6 +33,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import jou
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Host, StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
     DATABASE_SPEC,
     connect,
@@ -181,6 +182,7 @@ class JournaledRun(ActionBase):
             "overrides": findings.parse_overrides(args["overrides"]),
             "check_mode": bool(self._task.check_mode),
             "prefix": self._prefix(args),
+            "cloud_id": lambda: catalog.cloud_id(systems.cloud),
             "systems": systems,
             "operation_id": uuid.uuid4().hex[:12],
             "diff": bool(self._play_context.diff or self._task.diff),

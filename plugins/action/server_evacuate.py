@@ -39,6 +39,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import evi
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
     OVN_SPEC,
     connect,
@@ -58,6 +59,7 @@ class ActionModule(ActionBase):
 
     _supports_check_mode = True
     _supports_async = False
+    _connection_to_cloud: t.Any = None
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Take the answers, go on, and return what is needed; or how it ended."""
@@ -84,7 +86,7 @@ class ActionModule(ActionBase):
 
     def _carry_out(self, args: Result) -> CallResult:
         operation = evacuate.Evacuation(
-            self._run(args), connect(args), args["evidence_dir"], lambda: uuid.uuid4().hex[:12]
+            self._run(args), self._connected(args), args["evidence_dir"], lambda: uuid.uuid4().hex[:12]
         )
         operation.controllers = facts.addresses()
         if args["phase"] == BEGIN:
@@ -105,7 +107,13 @@ class ActionModule(ActionBase):
             overrides=tuple(findings.parse_overrides(args["overrides"])),
             check_mode=bool(self._task.check_mode),
             prefix="evacuate_",
+            cloud_id=lambda: catalog.cloud_id(self._connected(args)),
         )
+
+    def _connected(self, args: Result) -> t.Any:
+        if self._connection_to_cloud is None:
+            self._connection_to_cloud = connect(args)
+        return self._connection_to_cloud
 
     # --- the run's scratch and what it leaves
 

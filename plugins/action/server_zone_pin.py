@@ -24,7 +24,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
     run_owner,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, server_records
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    catalog,
+    compute_services,
+    server_records,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
     DATABASE_SPEC,
     connect,
@@ -77,6 +81,7 @@ class ActionModule(ActionBase):
         if problem is not None:
             raise StackguardError(problem)
         restore = _restore(args["restore"])
+        cloud = connect(args)
         return pin_zones.PinRun(
             state=state_of(self, args["state_dir"], self._task_vars),
             clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
@@ -86,7 +91,8 @@ class ActionModule(ActionBase):
             overrides=(),
             check_mode=bool(self._task.check_mode),
             prefix="",
-            cloud=connect(args),
+            cloud_id=lambda: catalog.cloud_id(cloud),
+            cloud=cloud,
             chosen=_chosen,
             operation_id=uuid.uuid4().hex[:12],
             journaled=_is_journaled(args, restore),

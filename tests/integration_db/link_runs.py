@@ -89,6 +89,7 @@ def run(
         overrides=overrides,
         check_mode=state.check_mode,
         prefix="repair_",
+        cloud_id=lambda: repair_links.cells_of(options),
         bundle=facts.Bundle(facts.SCHEMA, "", {host.inventory_name: host for host in hosts}, {}, None, None),
         operation_id=f"op{number}",
     )

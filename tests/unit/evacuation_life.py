@@ -59,6 +59,7 @@ class Life:
         #: What neutron shows of the dead host.
         self.agents = []
         self.said, self.needs, self.done = [], [], []
+        self.cloud_id = "nova1 in RegionOne"
         #: Called with each need before it is answered; may answer it in the test's own way.
         self.answer = lambda _need: None
         self.runs = 0
@@ -316,4 +317,5 @@ class _Run(server_evacuate.ActionModule):
             overrides=tuple(findings.parse_overrides(args["overrides"])),
             check_mode=self._task.check_mode,
             prefix="evacuate_",
+            cloud_id=lambda: life.cloud_id,
         )

@@ -33,7 +33,7 @@ class State:
         return self.call([{"op": "journal_list"}])[0]["journals"]
 
 
-def life(state, options, prefix, said=None, mine=None, check_mode=False, overrides=()):
+def life(state, options, prefix, said=None, mine=None, check_mode=False, overrides=(), cloud_id=None):
     """What every run is given, see lifecycle.Run."""
     return {
         "state": state,
@@ -44,6 +44,7 @@ def life(state, options, prefix, said=None, mine=None, check_mode=False, overrid
         "overrides": overrides,
         "check_mode": check_mode,
         "prefix": prefix,
+        "cloud_id": lambda: cloud_id,
     }
 
 

@@ -61,6 +61,7 @@ class ReturnLife:
         #: Called with each need before it is answered; may answer it in the test's own way.
         self.answer = lambda _need: None
         self.said, self.needs, self.done = [], [], []
+        self.cloud_id = "nova1 in RegionOne"
         #: The last call's result.
         self.last = None
         self.runs = 0
@@ -213,4 +214,5 @@ class _Run(compute_host_return.ActionModule):
             overrides=tuple(findings.parse_overrides(args["overrides"])),
             check_mode=self._task.check_mode,
             prefix="return_",
+            cloud_id=lambda: self.life.cloud_id,
         )

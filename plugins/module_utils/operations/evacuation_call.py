@@ -74,6 +74,8 @@ class EvacuationCall:
         if len(found) > 1:
             ids = ", ".join(str(entry["operation_id"]) for entry in found)
             raise Refused(f"SG706 operation-open: more than one evacuation of {self.host} is open: {ids}")
+        if found and self.options["action"] != lifecycle.STATUS:
+            self.run.refuse_other_cloud(found[0])
         return found[0] if found else None
 
     @property

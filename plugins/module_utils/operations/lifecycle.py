@@ -29,6 +29,8 @@ Json = t.Dict[str, t.Any]
 
 APPLY, RESUME, STATUS, ROLLBACK, ABORT = "apply", "resume", "status", "rollback", "abort"
 UNDO = "undo it"
+#: Which cloud an operation is on, in its journal. Absent: an earlier version, or a run that could not tell.
+CLOUD_ID = "cloud_id"
 #: What an action is called in a sentence, where it is not the action's own name.
 VERBS = {ROLLBACK: "roll back"}
 
@@ -70,15 +72,51 @@ class Run:
     check_mode: bool
     #: Before every variable of the playbook that runs, such as C(evacuate_).
     prefix: str
+    #: Tells on which cloud this run works, and asks only when it is called; None: that can not be told.
+    cloud_id: t.Callable[[], t.Optional[str]]
 
     def variable(self, name: str) -> str:
         """Return an option as the operator types it."""
         return f"{self.prefix}{name}"
 
+    def refuse_other_cloud(self, journal: t.Mapping[str, t.Any]) -> None:
+        """Raise Refused (SG706) for the journal of an operation on another cloud: hosts of two clouds share names.
+
+        A journal of an earlier version names no cloud, and is taken. Raises StackguardError: the cloud was not read.
+        """
+        theirs = journal.get(CLOUD_ID)
+        if theirs is None:
+            return
+        mine = self.cloud_id()
+        if mine is None or not _same_cloud(str(theirs), mine):
+            raise Refused(
+                f"SG706 operation-open: the journal of operation {journal['operation_id']} belongs to another cloud "
+                f"({theirs}). This run works on {mine or 'a cloud without an identity in its catalog'}. Set "
+                "stackguard_state_dir to a different directory for each cloud. If both are the same cloud, and only "
+                f"its identity has changed, set {CLOUD_ID} in the journal to the identity of this run"
+            )
+
+    def of_this_cloud(self, found: t.Iterable[Json]) -> t.List[Json]:
+        """Return those journals that are not of another cloud."""
+        kept = list(found)
+        if all(entry.get(CLOUD_ID) is None for entry in kept):
+            return kept
+        mine = self.cloud_id()
+        return [
+            entry
+            for entry in kept
+            if entry.get(CLOUD_ID) is None or (mine is not None and _same_cloud(str(entry[CLOUD_ID]), mine))
+        ]
+
     def refuse_while_carried_out(self, journal: t.Mapping[str, t.Any]) -> None:
         """Raise StackguardError (SG707) while another run carries an open operation out."""
         option = self.variable("take_over")
         run_owner.refuse_while_it_runs(journal, self.mine, bool(self.options["take_over"]), option)
+
+
+def _same_cloud(one: str, other: str) -> bool:
+    """Whether two identities have a part in common: a cloud known by its cells may have got one more."""
+    return bool(set(one.split(",")) & set(other.split(",")))
 
 
 # --- journals -------------------------------------------------------------------------------------------------
@@ -91,9 +129,15 @@ def open_journals(run: Run) -> t.List[Json]:
 
 
 def open_journal(run: Run, kind: str) -> t.Optional[Json]:
-    """Return the open journal of a kind. Raises StackguardError or StepError where it can not be read."""
+    """Return the open journal of a kind. Raises StackguardError or StepError where it can not be read.
+
+    Raises Refused where it is another cloud's, unless it is only to be shown.
+    """
     (found,) = run.state.call([{"op": "journal_read", "kind": kind}])
-    return t.cast("t.Optional[Json]", found["journal"])
+    journal = t.cast("t.Optional[Json]", found["journal"])
+    if journal is not None and run.options.get("action") != STATUS:
+        run.refuse_other_cloud(journal)
+    return journal
 
 
 def goes_back(journal: t.Mapping[str, t.Any]) -> bool:
@@ -102,9 +146,12 @@ def goes_back(journal: t.Mapping[str, t.Any]) -> bool:
 
 
 def closed_journals(run: Run, kind: str) -> t.List[Json]:
-    """Return the closed journals whose kind is this one or begins with it and a dash, the oldest first."""
+    """Return the closed journals whose kind is this one or begins with it and a dash, the oldest first.
+
+    None of them is another cloud's.
+    """
     (found,) = run.state.call([{"op": "journal_closed", "kind": kind}])
-    return [dict(entry) for entry in found["journals"]]
+    return run.of_this_cloud(dict(entry) for entry in found["journals"])
 
 
 def kept_rows(run: Run, journal: t.Mapping[str, t.Any], kind: str) -> KeptRows:
@@ -127,7 +174,12 @@ class Book:
 
         ``ended``: how many operations had ended on the host when it was read; see :func:`journal.open_new`.
         """
-        journal = {**runner.new_journal(plan, about, run.clock.now()), "run": dict(run.mine)}
+        cloud_id = run.cloud_id()
+        journal = {
+            **runner.new_journal(plan, about, run.clock.now()),
+            "run": dict(run.mine),
+            **({} if cloud_id is None else {CLOUD_ID: cloud_id}),
+        }
         opening: Json = {"op": "journal_open", "journal": journal}
         run.state.call([opening if ended is None else {**opening, "ended": ended}])
         return cls(run, journal)
@@ -149,6 +201,7 @@ class Book:
     @classmethod
     def take_up_locked(cls, run: Run, journal: Json, note: str, state: t.Optional[str] = None) -> Book:
         """Take an open operation up whose other runs a lock keeps out, which this run holds."""
+        run.refuse_other_cloud(journal)
         book = cls(run, {**journal, "run": dict(run.mine)})
         event = {"at": run.clock.now(), "text": note, "state": state}
         book.journal = journals.noted(book.journal, event)

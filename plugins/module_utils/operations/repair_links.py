@@ -66,6 +66,16 @@ class RepairRun(lifecycle.Run):
     operation_id: str
 
 
+def cells_of(options: t.Mapping[str, t.Any]) -> t.Optional[str]:
+    """Return what tells one cloud's databases from another's: the uuids of its cells. Raises DatabaseError.
+
+    cell0 has the same uuid everywhere, and is left out. None: the API database is not given.
+    """
+    if not options["nova_api_db_url"]:
+        return None
+    return ",".join(sorted(cell.uuid for cell in nova.list_cells(options))) or None
+
+
 @dataclasses.dataclass
 class Tally:
     """What became of the rows."""

@@ -191,7 +191,8 @@ class HostReturn:
         opened, closed = self.run.state.call(
             [{"op": "journal_list"}, {"op": "journal_closed", "kind": operation_records.EVACUATE}]
         )
-        return tuple(operation_records.records(opened["journals"], closed["journals"]))
+        ended = self.run.of_this_cloud(closed["journals"])
+        return tuple(operation_records.records(opened["journals"], ended))
 
     def _refuse_aborted(self, journal: Json) -> None:
         if lifecycle.goes_back(journal):

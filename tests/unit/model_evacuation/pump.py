@@ -30,6 +30,7 @@ UNREACHABLE = {"unreachable": True, "msg": "timed out"}
 MOST_CALLS = 400
 #: A run's process id is this and its number.
 FIRST_PID = 10**8
+CLOUD_ID = "nova1 in RegionOne"
 
 
 class EndlessError(AssertionError):
@@ -86,6 +87,7 @@ class Plugin(server_evacuate.ActionModule):
             overrides=tuple(findings.parse_overrides(args["overrides"])),
             check_mode=self.pump.check,
             prefix="evacuate_",
+            cloud_id=lambda: CLOUD_ID,
         )
 
     def _publish(self, _args, result, report, *_more):

@@ -53,6 +53,7 @@ class Plugin(compute_host_return.ActionModule):
             overrides=tuple(findings.parse_overrides(args["overrides"])),
             check_mode=run.check,
             prefix="return_",
+            cloud_id=lambda: pump.CLOUD_ID,
         )
 
 

@@ -609,3 +609,19 @@ def test_a_cell_that_does_not_answer_at_the_end_leaves_the_operation_open(life, 
     assert (done["failed"], life.report()["verdict"]) == (True, "block")
     assert "a cell of Nova does not answer" in done["msg"]
     assert life.open() is not None
+
+
+# --- two clouds -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("action", ["apply", "resume", "abort"])
+def test_the_evacuation_of_another_cloud_is_not_taken_up(life, action):
+    """It resumed the other cloud's operation, took its servers for deleted ones, and ended without its own servers."""
+    life.run(dies_at=4)
+    journal, life.cloud_id, life.done = life.open(), "nova2 in RegionOne", []
+    done = life.run(action=action)
+    assert (done["failed"], done["state"], life.done, life.open()) == (True, "refused", [], journal)
+    assert "belongs to another cloud (nova1 in RegionOne). This run works on nova2 in RegionOne" in done["msg"]
+    assert life.run(action="status")["failed"] is False
+    life.cloud_id = "nova1 in RegionOne"
+    assert life.run()["failed"] is False

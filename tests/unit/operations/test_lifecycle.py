@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 
 import pytest
@@ -14,7 +15,7 @@ from ansible_collections.stackguard.nova.plugins.action.compute_link import Loca
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 
 AT = "2026-11-21T06:00:00+00:00"
@@ -27,12 +28,12 @@ def plan(operation="0123456789ab", host="compute1"):
 
 @pytest.fixture
 def run_of(tmp_path):
-    def make(pid, controller="c", take_over=True):
+    def make(pid, controller="c", take_over=True, cloud_id=None):
         clock = lifecycle.Clock(lambda: AT, lambda: 0.0, lambda: 0.0, lambda _seconds: None)
         mine = {"controller": controller, "pid": pid, "pid_start": "0"}
         state = LocalState(str(tmp_path / "state"), False)
         options = {"take_over": take_over}
-        return lifecycle.Run(state, clock, lambda _said: None, mine, options, (), False, "evacuate_")
+        return lifecycle.Run(state, clock, lambda _said: None, mine, options, (), False, "evacuate_", lambda: cloud_id)
 
     return make
 
@@ -254,3 +255,50 @@ def test_a_run_that_decided_nothing_is_no_pass():
     assert [(entry["code"], entry["reason"]) for entry in report["unchecked"]] == [
         ("SG709", "nothing was decided: no cloud")
     ]
+
+
+# --- two clouds -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine", "same"),
+    [
+        ("nova1 in RegionOne", "nova1 in RegionOne", True),
+        ("nova1 in RegionOne", "nova1 in RegionTwo", False),
+        ("nova1 in RegionOne", "nova2 in RegionOne", False),
+        # A cell came or went since.
+        ("cell-a,cell-b", "cell-b,cell-c", True),
+        ("cell-a", "cell-b", False),
+        # A journal of an earlier version; and a run that can not tell where it is.
+        (None, "nova1 in RegionOne", True),
+        ("nova1 in RegionOne", None, False),
+        (None, None, True),
+    ],
+)
+def test_an_operation_of_another_cloud_is_neither_read_nor_taken_up(run_of, theirs, mine, same):
+    """Two clouds have a compute1, and one controller keeps the journals of both in the same directory."""
+    book = opened(run_of(10**8, cloud_id=theirs))
+    kind, later = str(book.journal["kind"]), run_of(10**8 + 1, cloud_id=mine)
+    if same:
+        assert lifecycle.open_journal(later, kind) is not None
+        Book.take_up(later, dict(book.journal), "resumed").close(journals.FINISHED, "ended")
+        assert len(lifecycle.closed_journals(later, "evacuate")) == 1
+        return
+    for ask in (
+        lambda: lifecycle.open_journal(later, kind),
+        lambda: Book.take_up(later, dict(book.journal), "resumed"),
+    ):
+        with pytest.raises(Refused, match="belongs to another cloud") as refused:
+            ask()
+        assert str(theirs) in refused.value.message
+        assert "stackguard_state_dir" in refused.value.message
+    assert only(later) == book.journal
+    book.close(journals.FINISHED, "ended")
+    assert lifecycle.closed_journals(later, "evacuate") == []
+
+
+def test_status_shows_an_operation_of_another_cloud(run_of):
+    book = opened(run_of(10**8, cloud_id="one"))
+    later = run_of(10**8 + 1, cloud_id="two")
+    shown = dataclasses.replace(later, options={"action": lifecycle.STATUS})
+    assert lifecycle.open_journal(shown, str(book.journal["kind"])) == book.journal
