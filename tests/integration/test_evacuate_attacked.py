@@ -569,3 +569,34 @@ def test_a_soft_deleted_server_is_named_keeps_its_disk_and_can_be_restored_after
         lab.action(kept, "restore", None)
         guestkit.wait_for(lab, kept, "ACTIVE", host=SOURCE)
         assert evacuation.mark(lab, OTHER, f"{kept}_disk") == MARK
+
+
+@LEFT
+def test_a_server_that_came_between_a_killed_run_and_the_next_one_is_not_forgotten(clean, playbooks):
+    """Killed before the fence. The host came back, Nova put a server on it, and it died again."""
+    lab = clean
+    guests = boot(lab, "first", 2)
+    evacuation.kill(lab, SOURCE)
+    given = {"fence": "power", "variables": by_power(lab)}
+    kill_at(playbooks, "Switch the machine off", 1, **given)
+    opened = journal(lab)
+    assert opened["cloud_id"].endswith(" in RegionOne"), "keystone's id of Nova, and the region"
+    lab.command("host", SOURCE, "power-on")
+    guestkit.wait_compute(lab, SOURCE)
+    late = boot(lab, "late")["late1"]
+    evacuation.kill(lab, SOURCE)
+    # Another cloud has a host of this name, and its operator the same directory.
+    path = state_dir(lab) / f"evacuate-{SOURCE}.json"
+    path.write_text(json.dumps({**opened, "cloud_id": "0f3a in RegionOne"}))
+    other = evacuate(playbooks, **given).failed()
+    assert f"This run works on {opened['cloud_id']}" in other.output
+    assert (journal(lab)["cloud_id"], other.changed) == ("0f3a in RegionOne", 0)
+    path.write_text(json.dumps(opened))
+    first = evacuate(playbooks, **given).failed()
+    assert "this operation does not evacuate late1" in first.output
+    assert first.stats["left"] == {late: "the operation began without this server"}
+    assert (first.report["verdict"], journal(lab)) == ("block", None)
+    assert_left(lab, guests.values())
+    assert (host_of(lab, late), evacuations(lab, late)) == (SOURCE, [])
+    evacuate(playbooks, **given).ok()
+    assert_left(lab, [*guests.values(), late])
