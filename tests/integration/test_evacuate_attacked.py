@@ -365,6 +365,12 @@ def test_a_host_is_not_let_in_while_a_failed_spawn_runs_its_guest_elsewhere(clea
             (clients,) = [item["evidence"]["clients"] for item in found]
             assert [client.partition(":")[0] for client in clients[f"vms/{stays}_disk"]] == [address(lab, OTHER)]
             assert strangers.listed(lab) == [address(lab)]
+            # Its domain here does not run, and then is gone: Nova still has the server here, and would start it.
+            for ends in ("destroy", "undefine"):
+                lab.ssh(SOURCE, f"virsh {ends} {stays}")
+                still = come_back(playbooks, ceph=("compute3", "stackguard")).failed()
+                assert [item["object"]["id"] for item in of_code(still, "SG507")] == [stays], still.told()
+                assert strangers.listed(lab) == [address(lab)]
             lab.ssh(OTHER, f"virsh destroy {stays}")
             cleared = come_back(playbooks, ceph=("compute3", "stackguard"))
             assert "SG507" not in cleared.codes, cleared.told()

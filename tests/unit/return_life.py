@@ -18,7 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, server_records
 from ansible_collections.stackguard.nova.tests.unit.builders import AT
 from ansible_collections.stackguard.nova.tests.unit.checks.before import test_return_host as scenes
 
@@ -62,6 +62,7 @@ class ReturnLife:
         self.answer = lambda _need: None
         self.said, self.needs, self.done = [], [], []
         self.cloud_id = "nova1 in RegionOne"
+        self.soft_deleted = {}
         #: The last call's result.
         self.last = None
         self.runs = 0
@@ -70,6 +71,8 @@ class ReturnLife:
         patch(compute_host_return, "connect", lambda _args: object())
         patch(compute_host_return, "_say", self.said.append)
         patch(evidence, "load_dir", lambda *_args, **_more: self.look().bundle)
+        patch(server_records, "servers_on", lambda _cloud, _host: self._here())
+        patch(server_records, "soft_deleted", lambda _cloud, _host: dict(self.soft_deleted))
         patch(compute_services, "find_service", lambda _cloud, _host: self.service)
         patch(compute_services, "give_back", self._give_back)
 
@@ -99,6 +102,10 @@ class ReturnLife:
         if self.service.disabled_reason is not None and not self.service.forced_down:
             some = some.change("api_services", {"host": "compute1"}, forced_down=False)
         return self.change(some)
+
+    def _here(self):
+        servers = (self.look().bundle.cloud or types.SimpleNamespace(servers=None)).servers or []
+        return [server for server in servers if server.host == "compute1"]
 
     def _give_back(self, _cloud, _host, wanted):
         self.done.append("release")

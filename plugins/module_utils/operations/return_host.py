@@ -43,7 +43,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import jou
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.outcome import silence_text
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, server_records
 
 Json = t.Dict[str, t.Any]
 Answers = t.Sequence[t.Mapping[str, t.Any]]
@@ -259,7 +259,15 @@ class HostReturn:
             self.scratch.readers = [reader.name for reader in found]
         self.scratch.phase = "judge"
         volumes = result.get("volumes") or {}
-        return self._need([needs.read_ceph(self.scratch.readers, domains, volumes), needs.read_cloud(domains)])
+        # Of servers without a domain here, too: another host's QEMU may have their disks open.
+        instances = sorted({*domains, *self._servers()})
+        return self._need([needs.read_ceph(self.scratch.readers, instances, volumes), needs.read_cloud(domains)])
+
+    def _servers(self) -> t.Set[str]:
+        """Return the servers that Nova has on the host, the soft-deleted ones too."""
+        connection = self.connect()
+        listed = {server.id for server in server_records.servers_on(connection, self.host)}
+        return listed | set(server_records.soft_deleted(connection, self.host))
 
     @property
     def _inventory_name(self) -> str:

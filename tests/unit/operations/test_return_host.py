@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import types
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import return_host, run_owner
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.tests.unit.checks.before import test_return_host as scenes
@@ -454,3 +456,26 @@ def test_an_open_evacuation_of_another_host_is_no_reason(life):
     journal = evacuation("compute9", "nine", journals.OPEN)
     journals.open_new(life.state_dir, journal)
     assert life.run()["state"] == "clear"
+
+
+def test_ceph_is_asked_for_every_server_that_nova_has_on_the_host(tmp_path, monkeypatch):
+    """Not for those with a domain here alone: another host's QEMU may have the disk of one without it open."""
+    life = ReturnLife(tmp_path, monkeypatch)
+    life.soft_deleted = {"soft": "web9"}
+    here = [types.SimpleNamespace(id="listed", host="compute1")]
+    monkeypatch.setattr(life, "_here", lambda: here)
+    life.run(check=True)
+    (need,) = [need for need in life.needs if need["kind"] == "read_ceph"]
+    assert need["instances"] == sorted([*life.domains, "listed", "soft"])
+
+
+def test_servers_that_were_not_listed_end_the_run(tmp_path, monkeypatch):
+    life = ReturnLife(tmp_path, monkeypatch)
+
+    def fails():
+        raise ApiError("503 Service Unavailable", status=503)
+
+    monkeypatch.setattr(life, "_here", fails)
+    done = life.run()
+    assert (done["failed"], life.done) == (True, [])
+    assert "503" in done["msg"]

@@ -178,12 +178,14 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
             if isinstance(item, Unchecked) or item.object.kind != "domain" or item.object.id not in ended
         ),
         *_strangers(facts, found, clearing),
+        *_volumes_of_deleted(facts, found, clearing),
         *_lost(facts, request),
         *_too_late(facts, clearing),
         *_under_way(index, request),
         *_refused_still(bundle, facts, request),
         *_unreached(bundle, request),
-        *_twice(bundle, facts, home(facts, request), views, ended),
+        *_twice(bundle, facts, home(facts, request), views, ended, _servers(index, request)),
+        *_without_domain(index, facts, request, views),
         *_disks(facts, home(facts, request), views, ended | _deleted(index, facts)),
         *_ports(bundle, request),
         *ovn_return.check(bundle, facts, request),
@@ -599,6 +601,27 @@ def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Cle
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
 
 
+def _volumes_of_deleted(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Clearing) -> Items:
+    """SG110: while Ceph refuses this host, a running domain of a deleted server that has a volume.
+
+    The volume may be another server's by now. A start of nova-compute ends the domain, but only after the entry is
+    gone: until then its QEMU could write there. An image of its own is no other server's.
+    """
+    for fate in found:
+        deleted = (fate.rule is not None and not fate.exists) or fate.rule == forecast.PARTIAL
+        own = f"{fate.domain.uuid}_"
+        volumes = [one for one in _sources(fate.domain) if not one.partition("/")[2].startswith(own)]
+        if clearing.lifts and deleted and volumes and fate.domain.state in RUNNING:
+            addresses = sorted(address for lift in clearing.lifts for address in lift.addresses)
+            evidence = {"domain": [fate.domain.name, fate.domain.state], "volumes": volumes, "blocklist": addresses}
+            remedy = (
+                f"Run virsh destroy {fate.domain.name}, then run return_host again. The server is deleted in Nova, and "
+                "another server may use its volume. The domain could write to this volume again after the run removes "
+                "the blocklist entry."
+            )
+            yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
+
+
 def _lost(facts: HostFacts, request: ReturnRequest) -> Items:
     """SG110: a QEMU that libvirt does not show. Where its server lives is not known: it may be a second writer."""
     shown = {domain.uuid for domain in facts.domains or [] if domain.state in RUNNING}
@@ -709,15 +732,17 @@ def _twice(
     place: t.Optional[Home],
     views: t.Mapping[Home, _View],
     ended: t.Container[str],
+    servers: t.Container[str],
 ) -> Items:
-    """SG507: a running domain here that runs on another host, too, or whose disk another client has open.
+    """SG507: a domain here that runs on another host, too, or whose disk another client has open.
 
+    One that does not run counts where Nova has its server here (``servers``): its owner or nova-compute starts it.
     A spawn that failed can leave its QEMU on the destination, while Nova has the server here. As long as Ceph refuses
     this host, that one writes alone. Seen on the lab: a QEMU that was cut off for the whole time opens its disk again.
     Of a volume it is a warning: others may have it attached as well, and which do is not read here.
     """
     for domain in facts.domains or []:
-        if domain.state not in RUNNING or domain.uuid in ended:
+        if domain.uuid in ended or (domain.state not in RUNNING and domain.uuid not in servers):
             continue
         hosts = sorted(name for name, other in bundle.hosts.items() if other is not facts and _runs(other, domain.uuid))
         images = {source: _look(source, domain, place, views)[0] for source in _sources(domain)}
@@ -726,13 +751,45 @@ def _twice(
         own = [source for source in others if source.partition("/")[2].startswith(f"{domain.uuid}_")]
         if hosts or others:
             evidence = {"domain": [domain.name, domain.state], "runs on": hosts, "clients": others}
-            remedy = (
-                f"Run virsh destroy {domain.uuid} on the host whose QEMU must not keep running, or end the client "
-                "that must not write to the disk. Then verify that only one watcher remains (rbd status POOL/IMAGE), "
-                "and run return_host again."
-            )
             severity = None if hosts or own else WARNING
-            yield finding("SG507", domain_subject(domain, facts), evidence, remedy, severity)
+            yield finding("SG507", domain_subject(domain, facts), evidence, _one_writer(domain.uuid), severity)
+
+
+def _one_writer(uuid: str) -> str:
+    return (
+        f"Run virsh destroy {uuid} on the host whose QEMU must not keep running, or end the client that must not write "
+        "to the disk. Then verify that at most one watcher remains (rbd status POOL/IMAGE), and run return_host again."
+    )
+
+
+def _servers(index: Index, request: ReturnRequest) -> t.Set[str]:
+    """Return the servers that Nova has on this host, the soft-deleted ones too."""
+    rows = index.instances_by_host.get(request.host, [])
+    listed = (index.bundle.cloud.servers if index.bundle.cloud else None) or []
+    by_api = {server.id for server in listed if same_name(server.host, request.host)}
+    return by_api | {row.uuid for _cell, row in rows if row.vm_state != "deleted"}
+
+
+def _without_domain(index: Index, facts: HostFacts, request: ReturnRequest, views: t.Mapping[Home, _View]) -> Items:
+    """SG507: a server that Nova has here and that libvirt has not: its QEMU runs elsewhere, or a client has its image.
+
+    A start of the server on this host makes a second writer. SG709 where its images were not looked at.
+    """
+    place = home(facts, request)
+    view = views.get(place) if place is not None else None
+    for uuid in sorted(_servers(index, request) - {domain.uuid for domain in facts.domains or []}):
+        hosts = sorted(name for name, other in index.bundle.hosts.items() if other is not facts and _runs(other, uuid))
+        images = [image for image in (view.rbd.images if view else None) or [] if image.name.startswith(f"{uuid}_")]
+        unread = [image.name for image in images if image.watchers is None]
+        if view is not None and view.rbd.instances and uuid not in view.rbd.instances:
+            unread.append(f"{uuid}_disk")
+        clients = {image.name: found for image in images for found in [_others_clients(facts, image)] if found}
+        if hosts or clients:
+            evidence = {"domain": None, "runs on": hosts, "clients": clients}
+            yield finding("SG507", Subject("instance", uuid, host=request.host), evidence, _one_writer(uuid))
+        for name in unread:
+            source = f"{place[1]}/{name}" if place is not None else name
+            yield _image_unread(source, {"unread": ["the run did not read who has the image open"], "server": uuid})
 
 
 def _runs(other: HostFacts, uuid: str) -> bool:
@@ -779,7 +836,10 @@ def _deleted(index: Index, facts: HostFacts) -> t.Set[str]:
 
 
 def _disk_unread(source: str, domain: Domain, why: t.Sequence[str]) -> Finding:
-    evidence = {"unread": list(why), "domain": [domain.name, domain.uuid, domain.state]}
+    return _image_unread(source, {"unread": list(why), "domain": [domain.name, domain.uuid, domain.state]})
+
+
+def _image_unread(source: str, evidence: t.Mapping[str, t.Any]) -> Finding:
     remedy = (
         "Give the Ceph user of return_ceph_user read access to the image (profile rbd), then run return_host again. "
         "You can also verify that the guest can write to its disk, and override this finding for the image."

@@ -671,6 +671,55 @@ def test_a_guest_whose_failed_spawn_left_a_qemu_on_another_host_is_refused_and_n
     assert blockers(off) == []
 
 
+def off(some):
+    """The guest's domain is defined, and does not run."""
+    return some.host(
+        "compute1", domains=[dataclasses.replace(row, state="shutoff", pid=None) for row in some.rows("domains")]
+    )
+
+
+def without_domain(some):
+    """Nova has the guest on compute1, and libvirt there does not."""
+    return some.host("compute1", domains=[])
+
+
+@pytest.mark.parametrize("here", [off, without_domain])
+def test_a_server_that_runs_elsewhere_is_refused_also_where_its_domain_here_does_not_run(here):
+    """Nova has it here, and nova-compute or its owner starts it: a second writer. The return ended as clear."""
+    refused = (f"{HOST}:0/0",)
+    spawned = here(at_home(watchers=[f"{address(3)}:0/77"], blocklist=refused))
+    (item,) = [item for item in judged(spawned).checked.findings if item.code == "SG507"]
+    assert (item.object.id, item.severity, item.absolute) == (ONE, "blocker", True)
+    assert str(item.evidence["clients"]).count(f"{address(3)}:0/77") == 1
+    assert item.remedy.startswith(f"Run virsh destroy {ONE}")
+    # Only libvirt there shows it.
+    domain = at_home().bundle.hosts["compute1"].domains[0]
+    seen = here(at_home(watchers=(), blocklist=refused)).host("compute2", domains=[domain])
+    (item,) = [item for item in judged(seen).checked.findings if item.code == "SG507"]
+    assert item.evidence["runs on"] == ["compute2"]
+    # Nobody has it open.
+    assert blockers(here(at_home(watchers=(), blocklist=refused))) == []
+
+
+def test_a_domain_whose_server_was_evacuated_may_have_its_disk_open_elsewhere():
+    some = off(back(rbd=ceph([f"{address(3)}:0/77"])))
+    assert "SG507" not in blockers(some)
+    assert ended(some) == [ONE]
+
+
+def test_a_server_without_a_domain_whose_images_nobody_looked_at_is_not_clear():
+    some = without_domain(at_home(watchers=()))
+    view = ceph(blocklist=())
+    for unread in (
+        dataclasses.replace(view, instances=[NIL]),
+        dataclasses.replace(view, images=[dataclasses.replace(view.images[0], watchers=None)]),
+    ):
+        (item,) = [item for item in judged(some.host("compute2", rbd=unread)).checked.findings if item.code == "SG709"]
+        assert item.object.id == f"vms/{ONE}_disk"
+        assert return_host.about_disks(item)
+    assert blockers(some) == []
+
+
 def test_a_disk_that_is_gone_from_the_pool_is_dead():
     assert blockers(at_home().host("compute2", rbd=ceph(blocklist=(), images=False))) == ["SG517"]
 
@@ -728,3 +777,22 @@ def test_disks_of_a_deleted_server_do_not_keep_its_host_from_being_clear():
     assert blockers(some) == ["SG517"]
     rows = [dataclasses.replace(row, deleted=row.id) if row.uuid == ONE else row for row in some.rows("instances")]
     assert "SG517" not in blockers(some.put("instances", rows))
+
+
+@pytest.mark.parametrize("record", [None, "done"])
+def test_while_a_deleted_servers_guest_runs_with_a_volume_the_entry_stays(record):
+    """The volume may be another server's by now, and the guest could write to it as soon as the entry is gone."""
+    some = back(record=record)
+    rows = [dataclasses.replace(row, deleted=row.id) if row.uuid == ONE else row for row in some.rows("instances")]
+    some = some.put("instances", rows)
+    image = facts.RbdImage("volume-1", "v", 1, [], [facts.RbdWatcher(f"{address(3)}:0/5")], [])
+    view = dataclasses.replace(ceph(), volumes=[facts.RbdVolume("volumes", image)])
+    running = with_disks(some, "volumes/volume-1").host("compute2", rbd=view)
+    assert lifted(running), "there is something to lift"
+    (item,) = [item for item in judged(running).checked.findings if item.code == "SG110"]
+    assert (item.object.id, item.severity) == (ONE, "blocker")
+    assert item.evidence["volumes"] == ["volumes/volume-1"]
+    assert item.remedy.startswith("Run virsh destroy ")
+    # It does not run; it has no volume; nothing is to be lifted.
+    for passes in (off(running), some, running.host("compute2", rbd=dataclasses.replace(view, blocklist=[]))):
+        assert "SG110" not in blockers(passes)
