@@ -284,6 +284,30 @@ def test_rollback_leaves_alone_what_changed_since(mixed: World, state: State) ->
     assert back["repairs"][0]["outcome"].startswith("skipped"), "what somebody has to look at comes first"
 
 
+def test_a_second_rollback_says_what_the_first_one_left(mixed: World, state: State) -> None:
+    """It ended as a success, whatever the first one had left."""
+    first = repair_links.apply(run(mixed.options(), state), request())
+    mixed.update("cell", "instances", 1, host="compute2", node="compute2.example", compute_id=2)
+    repair_links.rollback(run(mixed.options(), state))
+    for wanted in (None, first["operation_id"]):
+        again = repair_links.rollback(run(mixed.options(), state), wanted)
+        assert (again["changed"], again["incomplete"]) == (False, True)
+        assert f"operation {first['operation_id']} did not restore 1 row" in again["msg"]
+
+
+def test_a_second_rollback_takes_back_no_earlier_repair(mixed: World, state: State) -> None:
+    """The same command twice took back two repairs."""
+    first = repair_links.apply(run(mixed.options(), state), request("SG211"))
+    second = repair_links.apply(run(mixed.options(), state), request("SG212"))
+    repair_links.rollback(run(mixed.options(), state))
+    again = repair_links.rollback(run(mixed.options(), state))
+    assert (again["changed"], again["incomplete"], again["operation_id"]) == (False, False, second["operation_id"])
+    assert "set repair_operation" in again["msg"]
+    assert ids(mixed) == [1, 4711, 2]
+    repair_links.rollback(run(mixed.options(), state), first["operation_id"])
+    assert ids(mixed) == [None, 4711, 2]
+
+
 def test_what_was_deleted_since_leaves_nothing_to_restore(mixed: World, state: State) -> None:
     repair_links.apply(run(mixed.options(), state), request())
     mixed.update("cell", "instances", 1, deleted=1)

@@ -55,6 +55,9 @@ UNPROVEN = (
     "whether the database committed the repair"
 )
 
+#: In a journal: how many rows its rollback could not restore.
+NOT_RESTORED = "not_restored"
+
 Result = t.Dict[str, t.Any]
 
 
@@ -591,6 +594,8 @@ def rollback(run: RepairRun, wanted: t.Optional[str] = None) -> Result:
     journal, found_open = _to_take_back(run, wanted)
     if journal is None:
         return {**_result(Tally(), "none"), "incomplete": False, "msg": "there is nothing to roll back"}
+    if not found_open and journal["state"] == journals.ROLLED_BACK:
+        return _already_back(run, journal)
     if run.check_mode:
         return _rehearse_rollback(run, journal)
     with _locked(run) as lock:
@@ -603,8 +608,23 @@ def rollback(run: RepairRun, wanted: t.Optional[str] = None) -> Result:
         with engine.kept_open():
             tally = _take_back(run, _rows(book), lock)
         _tell_unproven(_rows(book), tally)
+        # The next rollback finds nothing to do, and must not end as if all had been restored.
+        book.tell(**{NOT_RESTORED: tally.skipped + tally.unproven})
         book.close(journals.ROLLED_BACK, f"{count(tally.changed, 'row')} restored")
     return _taken_back(journal, tally, journals.ROLLED_BACK, "restored")
+
+
+def _already_back(run: RepairRun, journal: Result) -> Result:
+    """Return the result of a rollback that was carried out before. It takes back no earlier repair instead."""
+    left = int(journal["about"].get(NOT_RESTORED) or 0)
+    operation, name = journal["operation_id"], run.variable("operation")
+    said = (
+        f"there is nothing to roll back: operation {operation} is already rolled back. To roll back an earlier repair, "
+        f"set {name}"
+    )
+    if left:
+        said += f". The rollback of operation {operation} did not restore {count(left, 'row')}: its report lists them"
+    return {**_result(Tally(), "none"), "operation_id": operation, "incomplete": bool(left), "msg": said}
 
 
 def _taken_back(journal: Result, tally: Tally, state: str, word: str) -> Result:
@@ -634,10 +654,7 @@ def _to_take_back(run: RepairRun, wanted: t.Optional[str]) -> t.Tuple[t.Optional
     ]
     if wanted and not closed:
         raise StackguardError(f"repair_operation: there is no journal of operation {wanted} in stackguard_state_dir")
-    if wanted and closed[-1]["state"] == journals.ROLLED_BACK:
-        return None, False
-    finished = [entry for entry in closed if entry["state"] == journals.FINISHED]
-    return (finished[-1], False) if finished else (None, False)
+    return (closed[-1], False) if closed else (None, False)
 
 
 def _take_back(run: RepairRun, kept: KeptRows, lock: nova.AdvisoryLock) -> Tally:
