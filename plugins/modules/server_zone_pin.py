@@ -84,7 +84,10 @@ options:
   partial:
     type: bool
     default: false
-    description: Whether to change some availability zone pins even if other pins cannot be changed.
+    description:
+      - Whether to change some availability zone pins even if other pins cannot be changed.
+      - With O(action=rollback) or O(restore), whether to leave out servers that Nova does not show and has no record of.
+        Without O(partial), such servers make the module fail, because the credentials may be of another cloud or project.
   take_over:
     type: bool
     default: false

@@ -63,7 +63,16 @@ class PinRun(lifecycle.Run):
         asked = {name: options[name] for name in _ASKED}
         if opened is not None:
             self._refuse_another(opened, asked)
-        answer, plan = self._judge(options, self.chosen(self.cloud, options, options["restore"]), options["restore"])
+        servers = self.chosen(self.cloud, options, options["restore"])
+        answer, plan = self._judge(options, servers, options["restore"])
+        lost = [] if options["partial"] else self._lost({uuid: uuid for uuid in options["restore"] or ()}, servers)
+        if lost:
+            return {
+                **answer,
+                "failed": True,
+                "changed": False,
+                "msg": f"refused, and nothing was changed: {_why(lost)}",
+            }
         if plan.problems and not options["partial"]:
             msg = (
                 f"refused, and nothing was changed: {count(len(plan.problems), 'server')} cannot be {options['state']}"
@@ -132,6 +141,12 @@ class PinRun(lifecycle.Run):
             self.say(plans.table(plan))
         return answer, plan
 
+    def _lost(self, names: t.Mapping[str, str], servers: t.Sequence[facts.ApiServer]) -> t.List[str]:
+        """Return the names of those that Nova does not show, and of whose deletion it has no record. By uuid."""
+        gone = sorted(set(names) - {server.id for server in servers})
+        deleted = http.each(gone, lambda uuid: server_records.is_deleted(self.cloud, uuid))
+        return [names[uuid] for uuid in gone if not deleted[uuid]]
+
     def _change(self, answer: Result, plan: plans.PinPlan, book: t.Optional[Book]) -> Result:
         url = self.options["nova_api_db_url"]
         rows = None if book is None else book.kept_rows(zone_pins.ROWS)
@@ -153,26 +168,30 @@ class PinRun(lifecycle.Run):
         restore = {uuid: (row.before, row.after) for uuid, row in rows.items()}
         options = {**self.options, **opened["about"], "nova_api_db_url": self.options["nova_api_db_url"]}
         found = http.each(sorted(restore), lambda uuid: server_records.whole_server(self.cloud, uuid))
-        answer, plan = self._judge(options, [server for server in found.values() if server is not None], restore)
+        servers = [server for server in found.values() if server is not None]
+        answer, plan = self._judge(options, servers, restore)
+        lost = [] if self.options["partial"] else self._lost({uuid: rows[uuid].name for uuid in restore}, servers)
         if self.check_mode:
-            return {
-                **answer,
-                "changed": bool(plan.changes),
-                "msg": f"{count(len(plan.changes), 'pin')} would be restored",
-            }
+            would = f"{count(len(plan.changes), 'pin')} would be restored"
+            told = {**answer, "changed": bool(plan.changes), "failed": bool(lost)}
+            return {**told, "msg": f"{would}. {_why(lost)}" if lost else would}
         book = Book.take_up(self, opened, "rollback started", journals.ROLLING_BACK)
         url = self.options["nova_api_db_url"]
         done = zone_pins.carry_out(self.cloud, url, plan.changes, self.say)
         left = [entry.name for entry in done if entry.outcome == zone_pins.FAILED]
-        left += [str(item.object.name) for item in plan.problems]
+        left += [str(item.object.name) for item in plan.problems] + lost
         told = {**answer, "changes": facts.to_plain(done), "operation_id": book.operation_id}
         given = sum(1 for entry in done if entry.outcome == "changed")
         if left:
             names = ", ".join(left)
             msg = f"{count(given, 'pin')} restored, {len(left)} not restored: {names}. Run action=rollback again"
+            msg = f"{msg}. {_why(lost)}" if lost else msg
             return {**told, "changed": bool(given), "failed": True, "msg": msg}
         unchanged = f"{len(plan.already)} left unchanged (already restored, or changed by another user since)"
         msg = f"{count(given, 'pin')} restored, {unchanged}"
+        gone = sorted(rows[uuid].name for uuid in set(restore) - {server.id for server in servers})
+        if gone:
+            msg = f"{msg}. Nova no longer has {count(len(gone), 'server')}: {', '.join(gone)}"
         book.close(journals.ROLLED_BACK, msg)
         return {**told, "changed": bool(given), "msg": msg}
 
@@ -186,6 +205,15 @@ class PinRun(lifecycle.Run):
         msg = lifecycle.status_line(self, opened, f"{count(len(rows), 'pin')} recorded")
         changes = facts.to_plain(list(rows.values()))
         return {"changed": False, "operation_id": opened["operation_id"], "changes": changes, "msg": msg}
+
+
+def _why(lost: t.Sequence[str]) -> str:
+    """Return what is known of servers that Nova neither shows nor has a record of."""
+    return (
+        f"Nova does not show {', '.join(lost)}, and has no record that {'it was' if len(lost) == 1 else 'they were'} "
+        "deleted. Verify that the credentials are an administrator's of the same cloud. If the servers are deleted and "
+        "their rows are archived, add partial=true"
+    )
 
 
 def _diff(plan: plans.PinPlan) -> t.List[t.Dict[str, str]]:

@@ -48,14 +48,20 @@ class Cloud:
         self.fuse = None
         #: Servers whose pins cannot be changed.
         self.stuck = set()
+        #: Servers that Nova does not show; those of them of whose deletion it has a record.
+        self.gone, self.deleted = set(), set()
         self.busy, self.most, self.lock = 0, 0, threading.Lock()
         monkeypatch.setattr(zone_pins, "BATCH", 5)
         monkeypatch.setattr(pin_zones.zone_facts, "read_zones", self.read)
-        monkeypatch.setattr(pin_zones.server_records, "whole_server", lambda _cloud, uuid: self.server(uuid))
+        monkeypatch.setattr(pin_zones.server_records, "whole_server", lambda _cloud, uuid: self.shown(uuid))
+        monkeypatch.setattr(pin_zones.server_records, "is_deleted", lambda _cloud, uuid: uuid in self.deleted)
         monkeypatch.setattr(zone_pins.zone_pin, "Pins", lambda *_given: self)
 
     def server(self, uuid):
         return server(id=uuid, name=f"web{UUIDS.index(uuid)}", host="compute1")
+
+    def shown(self, uuid):
+        return None if uuid in self.gone else self.server(uuid)
 
     def read(self, _cloud, servers, _url, whole):
         return zoned(servers=servers, pins={row.id: self.pins[row.id] for row in servers})
@@ -79,12 +85,11 @@ class Cloud:
             self.busy -= 1
         return outcome
 
-    def run(self, state, mine=None, said=None, **options):
+    def run(self, state, mine=None, said=None, chosen=None, **options):
         given = life(state, {**OPTIONS, **options}, "", said, mine)
         rows = [self.server(uuid) for uuid in UUIDS]
-        return pin_zones.PinRun(
-            **given, cloud=object(), chosen=lambda _cloud, _options, _restore: rows, operation_id="op1"
-        ).carry_out()
+        chosen = chosen or (lambda _cloud, _options, _restore: rows)
+        return pin_zones.PinRun(**given, cloud=object(), chosen=chosen, operation_id="op1").carry_out()
 
 
 @pytest.fixture
@@ -258,3 +263,50 @@ class Pins(Life):
 
 
 LIVES = {"pins": Pins}
+
+
+# --- servers that Nova does not show --------------------------------------------------------------------------
+
+
+def test_a_deleted_server_is_named_and_ends_with_the_rollback(cloud, state):
+    killed(cloud, state, 8)
+    cloud.gone = cloud.deleted = {UUIDS[1]}
+    result = cloud.run(state, action="rollback")
+    assert (result.get("failed", False), state.open) == (False, [])
+    assert "Nova no longer has 1 server: web1" in result["msg"]
+
+
+def test_servers_that_nova_does_not_know_keep_the_rollback_open(cloud, state):
+    """Another project's credentials answer 404 as well: the operation ended as rolled back, and had restored nothing."""
+    killed(cloud, state, 8)
+    cloud.gone, cloud.deleted = {UUIDS[1], UUIDS[3]}, {UUIDS[3]}
+    result = cloud.run(state, action="rollback")
+    assert (result["failed"], bool(state.open)) == (True, True)
+    assert "Nova does not show web1, and has no record that it was deleted" in result["msg"]
+    # The rest is restored, and again with the right credentials all of it.
+    assert [uuid for uuid in UUIDS if cloud.pins[uuid] != cloud.before[uuid]] == [UUIDS[1], UUIDS[3]]
+    cloud.gone.discard(UUIDS[1])
+    assert cloud.run(state, action="rollback").get("failed", False) is False
+    assert cloud.pins[UUIDS[1]] == cloud.before[UUIDS[1]]
+    assert not state.open
+
+
+def test_a_person_ends_a_rollback_whose_rows_are_archived(cloud, state):
+    killed(cloud, state, 8)
+    cloud.gone = {UUIDS[1]}
+    result = cloud.run(state, action="rollback", partial=True)
+    assert (result.get("failed", False), state.open) == (False, [])
+    assert "Nova no longer has 1 server: web1" in result["msg"]
+
+
+def test_a_restore_of_servers_that_nova_does_not_know_changes_nothing(cloud, state):
+    cloud.run(state)
+    before = dict(cloud.pins)
+    restore = dict.fromkeys(UUIDS[:2], (None, "az1"))
+    cloud.gone = {UUIDS[1]}
+    rows = lambda *_given: [cloud.server(UUIDS[0])]  # noqa: E731
+    refused = cloud.run(state, restore=restore, all_servers=False, chosen=rows)
+    assert (refused["failed"], cloud.pins) == (True, before)
+    assert f"Nova does not show {UUIDS[1]}" in refused["msg"]
+    assert cloud.run(state, restore=restore, all_servers=False, chosen=rows, partial=True)["failed"] is False
+    assert cloud.pins[UUIDS[0]] is None

@@ -109,6 +109,16 @@ def named_servers(connection: t.Any, name: str) -> t.List[str]:
     return sorted(item["id"] for item in items if item["name"] == name)
 
 
+def is_deleted(connection: t.Any, uuid: str) -> bool:
+    """Whether Nova has the record of a deleted server. False: it has none, or its row is archived.
+
+    A 404 alone is no proof: another cloud and another project's credentials answer the same.
+    """
+    params = {"all_tenants": "1", "deleted": "True", "uuid": uuid}
+    items = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", SERVERS, params)
+    return any(item["id"] == uuid and item.get("status") == "DELETED" for item in items)
+
+
 def soft_deleted(connection: t.Any, host: str) -> t.Dict[str, str]:
     """Return the soft-deleted servers of a host, uuid to name.
 
