@@ -86,8 +86,9 @@ options:
     default: false
     description:
       - Whether to change some availability zone pins even if other pins cannot be changed.
-      - With O(action=rollback) or O(restore), whether to leave out servers that Nova does not show and has no record of.
-        Without O(partial), such servers make the module fail, because the credentials may be of another cloud or project.
+      - With O(action=rollback) or O(restore), whether to leave out servers that Nova does not show and has no record
+        of. Without O(partial), the module fails if there is such a server, because the credentials may belong to
+        another cloud or project.
   take_over:
     type: bool
     default: false

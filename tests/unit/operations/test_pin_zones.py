@@ -277,7 +277,7 @@ def test_a_deleted_server_is_named_and_ends_with_the_rollback(cloud, state):
 
 
 def test_servers_that_nova_does_not_know_keep_the_rollback_open(cloud, state):
-    """Another project's credentials answer 404 as well: the operation ended as rolled back, and had restored nothing."""
+    """Another project's credentials answer 404 as well: the operation ended as rolled back, with nothing restored."""
     killed(cloud, state, 8)
     cloud.gone, cloud.deleted = {UUIDS[1], UUIDS[3]}, {UUIDS[3]}
     result = cloud.run(state, action="rollback")
