@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import datetime
 import typing as t
 
 from ansible.plugins.action import ActionBase
@@ -50,7 +51,7 @@ class ActionModule(ActionBase):
         try:
             facts = from_plain(HostFacts, read["host"], INFO)
             bundle = evidence.load_dir(self._loader.path_dwim(str(directory)))
-            decision = compute_id.decide(bundle, facts, arguments.get("path"))
+            decision = compute_id.decide(bundle, facts, arguments.get("path"), _now())
         except (FactsError, compute_id.IdentityError) as error:
             return {"failed": True, "changed": False, "msg": f"refused, nothing was written: {error}"}
         arguments["decision"] = to_plain(decision)
@@ -61,3 +62,7 @@ class ActionModule(ActionBase):
                 f"the run did not read these hosts, so each of these hosts may have the same uuid: {unseen}"
             )
         return result
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")

@@ -437,7 +437,8 @@ def _caps_fix(state: HostState) -> str:
     if "profile rbd" not in caps.mon:
         own.append("profile rbd")
     mon = ", ".join([*own, 'allow command "osd blocklist" with blocklistop=rm'])
-    more = "".join(f" {name} '{value}'" for name, value in (("osd", caps.osd), ("mgr", caps.mgr)) if value)
+    kept = (("osd", caps.osd), ("mgr", caps.mgr), *sorted(caps.others.items()))
+    more = "".join(f" {name} '{value}'" for name, value in kept if value)
     return f"on a Ceph node: ceph auth caps {caps.entity} mon '{mon}'{more}"
 
 

@@ -36,12 +36,14 @@ class Directory:
 
 @dataclasses.dataclass(frozen=True)
 class CephCaps:
-    """The caps of a Ceph user for the monitors, as C(auth get) shows them. The key is never kept."""
+    """The caps of a Ceph user, as C(auth get) shows them. The key is never kept."""
 
     entity: str
     mon: str
     osd: str
     mgr: str
+    #: Those for all other kinds of daemons, such as C(mds): whoever writes caps replaces all of them.
+    others: t.Dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,6 +11,7 @@ comes from the database row and only where nothing speaks against it; nothing is
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import typing as t
 import uuid as uuids
 
@@ -23,6 +24,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 
 _T = t.TypeVar("_T")
+
+#: Seconds for which what was read of the databases is good.
+EVIDENCE_MAX_AGE = 3600
+#: Seconds without a report after which a nova-compute is silent: Nova's service_down_time is 60 s by default.
+SILENCE = 300
+#: Seconds by which two clocks may differ.
+CLOCKS = 60
 
 
 class IdentityError(ValueError):
@@ -45,8 +53,8 @@ class ComputeIdChoice:
     unseen: t.List[str]
 
 
-def decide(bundle: Bundle, facts: HostFacts, path: t.Optional[str] = None) -> ComputeIdChoice:
-    """Return what the host's compute_id file must hold. ``facts``: the host as it is now.
+def decide(bundle: Bundle, facts: HostFacts, path: t.Optional[str], now: str) -> ComputeIdChoice:
+    """Return what the host's compute_id file must hold. ``facts``: the host as it is now; ``now``: ISO 8601, UTC.
 
     Raises :class:`IdentityError` with every reason against.
     """
@@ -55,7 +63,8 @@ def decide(bundle: Bundle, facts: HostFacts, path: t.Optional[str] = None) -> Co
     cell, row = _row(bundle, host, node)
     identity = _uuid(row)
     target = _target(facts, path)
-    against = [*_same_uuid_elsewhere(bundle, cell, row, identity), *_own_files(facts, target, identity)]
+    against = [*_too_old(bundle, now), *_alive_elsewhere(bundle, cell, facts, host, identity)]
+    against += [*_same_uuid_elsewhere(bundle, cell, row, identity), *_own_files(facts, target, identity)]
     against += _other_hosts(bundle, facts.inventory_name, identity)
     if against:
         raise IdentityError("; ".join(against))
@@ -143,6 +152,50 @@ def _target(facts: HostFacts, path: t.Optional[str]) -> str:
             f"{', '.join(places)}"
         )
     return target
+
+
+def _too_old(bundle: Bundle, now: str) -> t.Iterator[str]:
+    """Why the databases must be read again. A time that is not known, or that is to come, is no recent one."""
+    read = _moment(bundle.databases.read_at if bundle.databases else None)
+    today = _moment(now)
+    age = None if read is None or today is None else (today - read).total_seconds()
+    if age is None or not -CLOCKS <= age <= EVIDENCE_MAX_AGE:
+        when = bundle.databases.read_at if bundle.databases else None
+        yield (
+            f"the databases were read at {when or 'an unknown time'}. Run cell_info again, because the module accepts "
+            f"facts from the last {EVIDENCE_MAX_AGE // 60} minutes"
+        )
+
+
+def _alive_elsewhere(bundle: Bundle, cell: CellFacts, facts: HostFacts, host: str, identity: str) -> t.Iterator[str]:
+    """Why another machine is this host: its nova-compute reports to Nova, and none runs on the machine that was read.
+
+    A file that has the uuid already is left as it is, and gives nobody an identity.
+    """
+    written = any(item.exists and item.uuid == identity for item in facts.compute_id_files or [])
+    if written or (facts.deployment is not None and facts.deployment.compute):
+        return
+    read = _moment(bundle.databases.read_at if bundle.databases else None)
+    if cell.services is None:
+        yield f"the services of cell {cell.name} were not read, so another machine may run nova-compute as {host}"
+    for service in cell.services or []:
+        seen = _moment(service.last_seen_up)
+        same = service.binary == "nova-compute" and not service.deleted and _alike(service.host, host)
+        if same and seen is not None and (read is None or (read - seen).total_seconds() < SILENCE):
+            yield (
+                f"the nova-compute service of {host} reported to Nova at {service.last_seen_up}, but this machine does "
+                f"not run nova-compute. Verify that no other machine has the host name {host}. If you have stopped "
+                f"nova-compute on this machine, wait {SILENCE // 60} minutes, then read the databases again"
+            )
+
+
+def _moment(text: t.Optional[str]) -> t.Optional[datetime.datetime]:
+    """Return a time of Nova's databases or of ours. Nova writes UTC, and no zone."""
+    try:
+        parsed = datetime.datetime.fromisoformat((text or "").replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=datetime.timezone.utc)
 
 
 def _same_uuid_elsewhere(bundle: Bundle, own: CellFacts, row: ComputeNodeRow, identity: str) -> t.Iterator[str]:

@@ -354,11 +354,13 @@ def test_a_part_of_a_host(part, changes, state, fix):
 
 
 def test_caps_that_do_not_let_entries_be_removed_are_completed_and_nothing_is_lost():
-    found = host_part("ceph_caps", caps=CephCaps("client.nova", "profile rbd", "profile rbd pool=vms", "profile rbd"))
+    """Those for the MDS were: CephFS that the hosts mount was gone."""
+    caps = CephCaps("client.nova", "profile rbd", "profile rbd pool=vms", "profile rbd", {"mds": "allow rw fsname=x"})
+    found = host_part("ceph_caps", caps=caps)
     assert found.state == FAILED and "is not allowed to remove OSD blocklist entries" in found.seen
     assert found.fix == (
         'on a Ceph node: ceph auth caps client.nova mon \'profile rbd, allow command "osd blocklist" with '
-        "blocklistop=rm' osd 'profile rbd pool=vms' mgr 'profile rbd'"
+        "blocklistop=rm' osd 'profile rbd pool=vms' mgr 'profile rbd' mds 'allow rw fsname=x'"
     )
 
 

@@ -116,9 +116,10 @@ def test_killed_at_every_call_it_is_there_whole_or_not_at_all(tmp_path, monkeypa
 
 
 @pytest.fixture
-def plugin(tmp_path):
+def plugin(tmp_path, monkeypatch):
     """The plugin, with evidence of a cloud in which compute1 lost its file, and a host that answers ``host``."""
     cloud = make.healthy()
+    monkeypatch.setattr(action, "_now", lambda: make.AT)
     evidence.save_part(str(tmp_path), evidence.DATABASES, cloud.bundle.databases)
     evidence.save_host(str(tmp_path), "compute2", cloud.bundle.hosts["compute2"])
     evidence.save_unreachable(str(tmp_path), "compute3", "gone")
@@ -151,6 +152,14 @@ def test_the_evidence_decides_and_not_the_task(plugin):
     assert module == "compute_id_file"
     assert given["decision"]["uuid"] == make.node(1)
     assert given["mode"] == "0600"
+
+
+def test_evidence_of_yesterday_writes_nothing(plugin, monkeypatch):
+    monkeypatch.undo()
+    result = plugin.act()
+    assert result["failed"]
+    assert "Run cell_info again" in result["msg"]
+    assert len(plugin.calls) == 1
 
 
 def test_a_doubt_writes_nothing(plugin):

@@ -28,14 +28,14 @@ def cloud():
     return make.healthy(cells=2).put("compute_id_files", [lost("/etc/nova/compute_id"), lost()])
 
 
-def decide(cloud, path=None, name="compute1"):
+def decide(cloud, path=None, name="compute1", now=make.AT):
     host = cloud.bundle.hosts[name]
-    return compute_id.decide(cloud.bundle, host, path)
+    return compute_id.decide(cloud.bundle, host, path, now)
 
 
-def refused(cloud, *words, path=None):
+def refused(cloud, *words, path=None, now=make.AT):
     with pytest.raises(compute_id.IdentityError) as caught:
-        decide(cloud, path)
+        decide(cloud, path, now=now)
     for word in words:
         assert word in str(caught.value)
 
@@ -143,3 +143,50 @@ def test_all_reasons_at_once(cloud):
         "compute_id_files", [here(PATH, make.node(1))], "compute2"
     )
     refused(cloud, f"{PATH} contains {OTHER}", "on host compute2")
+
+
+# --- a machine that lives -------------------------------------------------------------------------------------
+
+
+def idle(cloud):
+    """No nova-compute runs on the machine that was read."""
+    made = make.packages()
+    others = [entry for entry in made.processes if entry.program != "nova-compute"]
+    return cloud.host("compute1", deployment=dataclasses.replace(made, processes=others))
+
+
+def seen(cloud, when, **changes):
+    return cloud.change("services", {"host": "compute1"}, last_seen_up=when, **changes)
+
+
+def test_the_identity_of_a_host_that_lives_elsewhere_is_not_given_to_a_second_machine(cloud):
+    """Ansible did not reach the first one, which was a warning."""
+    words = ("the nova-compute service of compute1 reported to Nova at", "does not run nova-compute", "wait 5 minutes")
+    refused(idle(cloud), *words)
+    # Nova writes no zone; and a clock may be ahead.
+    for when in ("2026-11-21T05:55:01", "2026-11-21T06:00:30"):
+        refused(idle(seen(cloud, when)), *words)
+    refused(idle(cloud).host("compute1", deployment=None), *words)
+    for silent in ("2026-11-21T05:54:59", "2026-11-21T05:00:00+00:00", None):
+        assert decide(idle(seen(cloud, silent))).uuid == make.node(1)
+    # Its own nova-compute runs here; and a service that Nova has deleted is nobody's. compute2 reports all the time.
+    assert decide(cloud).uuid == make.node(1)
+    assert decide(idle(seen(cloud, make.AT, deleted=7))).uuid == make.node(1)
+
+
+def test_services_that_were_not_read_are_not_silent(cloud):
+    refused(idle(cloud.put("services", None)), "the services of cell cell1 were not read")
+
+
+def test_a_file_that_is_right_already_gives_nobody_an_identity():
+    assert decide(idle(make.healthy())).uuid == make.node(1)
+
+
+@pytest.mark.parametrize("now", ["2026-11-21T07:00:01+00:00", "2026-11-21T05:58:59+00:00", "yesterday"])
+def test_databases_that_were_not_read_just_now_tell_nothing(cloud, now):
+    refused(cloud, f"the databases were read at {make.AT}", "Run cell_info again", now=now)
+
+
+@pytest.mark.parametrize("now", ["2026-11-21T07:00:00+00:00", "2026-11-21T05:59:00+00:00"])
+def test_databases_that_were_read_within_the_hour_count(cloud, now):
+    assert decide(cloud, now=now).uuid == make.node(1)

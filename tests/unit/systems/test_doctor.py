@@ -100,7 +100,8 @@ class FakeCeph:
 
 @pytest.mark.parametrize("reader", [None, "admin"])
 def test_caps_are_read_by_auth_get_and_the_key_stays_where_it_is(tmp_path, conf, monkeypatch, reader):
-    ceph = FakeCeph([{"entity": "client.nova", "key": KEY, "caps": {"mon": "profile rbd", "osd": "profile rbd"}}])
+    caps = {"mon": "profile rbd", "osd": "profile rbd", "mds": "allow rw"}
+    ceph = FakeCeph([{"entity": "client.nova", "key": KEY, "caps": caps}])
     opened = []
 
     @contextlib.contextmanager
@@ -110,7 +111,7 @@ def test_caps_are_read_by_auth_get_and_the_key_stays_where_it_is(tmp_path, conf,
 
     monkeypatch.setattr(rbd, "connect", connect)
     state = read(tmp_path, nova_conf_files=(conf,), ceph_reader=reader)
-    assert state.caps == CephCaps("client.nova", "profile rbd", "profile rbd", "")
+    assert state.caps == CephCaps("client.nova", "profile rbd", "profile rbd", "", {"mds": "allow rw"})
     assert state.ceph == CephAccess("1f0a", "library")
     # Ceph is reached as nova-compute reaches it, whoever reads the caps.
     assert (opened, ceph.asked) == (["nova", reader or "nova"], ["client.nova"])

@@ -911,8 +911,9 @@ def parse_caps(answer: Json, entity: str) -> CephCaps:
     """Read C(auth get): the caps, and never the key that stands beside them."""
     for entry in _entries(answer, "auth get"):
         if entry.get("entity") == entity and isinstance(entry.get("caps"), dict):
-            mon, osd, mgr = (str(entry["caps"].get(service, "")) for service in ("mon", "osd", "mgr"))
-            return CephCaps(entity, mon, osd, mgr)
+            caps = {str(service): str(value) for service, value in entry["caps"].items()}
+            mon, osd, mgr = (caps.pop(service, "") for service in ("mon", "osd", "mgr"))
+            return CephCaps(entity, mon, osd, mgr, caps)
     raise CephError(f"auth get: the answer contains no caps of {entity}")
 
 
