@@ -221,8 +221,8 @@ def _unread(
             remedy = (
                 "List the addresses of managers and MDS in evacuate_ceph_infrastructure=[...], or let the Ceph user "
                 "read them. Repeat all caps that ceph auth get client.NAME shows, because the next command replaces "
-                'all caps: ceph auth caps client.NAME mon \'AS IT IS, allow command "mgr dump", allow command "fs dump"\' '
-                "osd 'AS IT IS'"
+                'all caps: ceph auth caps client.NAME mon \'AS IT IS, allow command "mgr dump", allow command '
+                "\"fs dump\"' osd 'AS IT IS'"
             )
             yield finding("SG709", Subject("host", request.host), evidence, remedy)
 
