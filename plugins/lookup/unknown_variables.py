@@ -19,7 +19,8 @@ description:
     collection. One file of variables can serve all playbooks, because the lookup knows the variables of every role.
   - The lookup returns an extra variable if its name is unknown and has the prefix of a role's variables, such as
     C(rename_) or C(stackguard_). The lookup also returns an extra variable with a misspelt name. The lookup returns an
-    unknown inventory variable only if its name resembles a known name, because other playbooks use the inventory, too.
+    unknown inventory variable only if its name is similar to a known name, because other playbooks also use the
+    inventory.
 options: {}
 """
 

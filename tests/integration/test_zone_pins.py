@@ -26,7 +26,7 @@ BOOK = """
         all_servers: "{{ omit if restore is defined else true }}"
         restore: "{{ restore | default(omit) }}"
         strategy: "{{ strategy | default('auto') }}"
-        partial: true
+        partial: "{{ partial | default(true) | bool }}"
       register: pinned
 
     - name: Make its directory
@@ -108,3 +108,20 @@ def test_a_pinned_server_is_still_a_server_to_nova(cloud, pin):
     assert cloud.server(uuid)["OS-EXT-SRV-ATTR:host"] == "compute2"
     cloud.action(uuid, "confirmResize", None)
     guestkit.wait_for(cloud, uuid, "ACTIVE", timeout=120)
+
+
+def test_a_restore_tells_deleted_servers_from_those_that_nova_does_not_know(cloud, pin, playbooks, tmp_path):
+    """A 404 of other credentials counted as deleted, and the restore ended as a success."""
+    _done, told = pin()
+    (gone,) = [row["server"] for row in told["changes"] if row["name"] == "loose1"]
+    cloud.command("guests", "delete", "loose1")
+    unknown = {**told["changes"][0], "server": "11111111-1111-4111-8111-111111111111"}
+    book, kept = str(tmp_path / "pin.yml"), [*told["changes"], unknown]
+    refused = playbooks.run(book, variables={"restore": kept, "partial": False}).failed()
+    assert f"Nova does not show {unknown['server']}, and has no record that it was deleted" in refused.output
+    assert (gone in refused.output.partition("Nova does not show")[2].partition(".")[0], zones(cloud)["loose2"]) == (
+        False,
+        "az1",
+    )
+    pin(restore=told["changes"], partial=False)
+    assert zones(cloud)["loose2"] is None
