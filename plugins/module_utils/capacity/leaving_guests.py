@@ -342,7 +342,7 @@ def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reaso
     option = f"evacuate_reset_states=[{', '.join(missing)}]"
     if server.task_state is not None and (reset is None or "task" in missing):
         way = (
-            f". With {option}, the run resets the task as soon as the host is proven dead"
+            f". With {option}, the run resets the task as soon as it has proof that the host is dead"
             if missing
             else ". No option of this collection resets this task"
         )

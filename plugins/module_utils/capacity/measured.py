@@ -158,9 +158,7 @@ def _destination(
     there = {domain.uuid for domain in facts.domains or []}
     unknown = sorted(entry.uuid for entry in sent if not entry.known and entry.uuid not in there)
     if unknown:
-        problems.append(
-            Reason("SG709", f"servers whose size is not known are moving to this host: {', '.join(unknown[:5])}")
-        )
+        problems.append(Reason("SG709", f"servers of unknown size are moving to this host: {', '.join(unknown[:5])}"))
     for entry in sent:
         if pages is not None and entry.uuid not in there:
             pages = take_pages(pages, entry.cells) or dict.fromkeys(pages, 0)

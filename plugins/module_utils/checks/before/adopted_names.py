@@ -189,8 +189,8 @@ class _Looking:
         if len(found) == 1:
             if strangers:
                 remedy = (
-                    "Check rename_from, rename_to and the inventory host: the name of this machine's compute node is "
-                    "neither rename_from nor rename_to, and a compute service has the name of this compute node."
+                    "Check rename_from, rename_to and the inventory host. This machine's compute node has a different "
+                    "name, and a compute service has the same name as this compute node."
                 )
                 shown = {"searched for": list(self.names), "compute node": strangers[0].uuid, "host": strangers[0].host}
                 self._refuse("SG119", self.subject, shown, remedy)
