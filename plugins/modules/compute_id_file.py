@@ -17,9 +17,9 @@ description:
     module never generates or guesses a uuid. In all cells together, exactly one live row of C(compute_nodes) must
     contain the host name of nova-compute and the host name of libvirt. Otherwise, the task fails. The task also fails
     if another host has the uuid of the compute node.
-  - If the host's nova-compute service has reported to Nova in the last five minutes, but nova-compute does not run on
-    this machine, the task fails. In this case, another machine can have the same host name. The task also fails if the
-    databases were read more than 60 minutes ago.
+  - If the host's nova-compute service has reported to Nova in the last five minutes, but none of the host's guests runs
+    on this machine, the task fails. In this case, another machine can have the same host name. The task also fails if
+    the databases were read more than 60 minutes ago.
   - The module never overwrites an existing file. The module leaves a file with the correct uuid unchanged. If a file
     has another uuid, the task fails, and reports the uuid in the file and the correct uuid.
   - If the host has neither a C(compute_id) file nor records in the databases, let nova-compute create the file.

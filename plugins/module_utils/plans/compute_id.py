@@ -15,6 +15,7 @@ import datetime
 import typing as t
 import uuid as uuids
 
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     Bundle,
     CellFacts,
@@ -168,12 +169,14 @@ def _too_old(bundle: Bundle, now: str) -> t.Iterator[str]:
 
 
 def _alive_elsewhere(bundle: Bundle, cell: CellFacts, facts: HostFacts, host: str, identity: str) -> t.Iterator[str]:
-    """Why another machine is this host: its nova-compute reports to Nova, and none runs on the machine that was read.
+    """Why another machine may be this host: its nova-compute reports to Nova, and nothing shows that it is this one.
 
-    A file that has the uuid already is left as it is, and gives nobody an identity.
+    A process of nova-compute proves nothing: on a second machine it runs, and refuses to serve without the file. The
+    guests of the host prove it. A file that has the uuid already is left as it is, and gives nobody an identity.
     """
     written = any(item.exists and item.uuid == identity for item in facts.compute_id_files or [])
-    if written or (facts.deployment is not None and facts.deployment.compute):
+    guests = {row.uuid for row in cell.instances or [] if not row.deleted and row.host == host}
+    if written or any(domain.uuid in guests and domain.state in RUNNING for domain in facts.domains or []):
         return
     read = _moment(bundle.databases.read_at if bundle.databases else None)
     if cell.services is None:
@@ -183,9 +186,9 @@ def _alive_elsewhere(bundle: Bundle, cell: CellFacts, facts: HostFacts, host: st
         same = service.binary == "nova-compute" and not service.deleted and _alike(service.host, host)
         if same and seen is not None and (read is None or (read - seen).total_seconds() < SILENCE):
             yield (
-                f"the nova-compute service of {host} reported to Nova at {service.last_seen_up}, but this machine does "
-                f"not run nova-compute. Verify that no other machine has the host name {host}. If you have stopped "
-                f"nova-compute on this machine, wait {SILENCE // 60} minutes, then read the databases again"
+                f"the nova-compute service of {host} reported to Nova at {service.last_seen_up}, but this machine runs "
+                f"no guest of {host}. Verify that no other machine has the host name {host}. Then stop nova-compute on "
+                f"this machine, wait {SILENCE // 60} minutes, and read the databases again"
             )
 
 

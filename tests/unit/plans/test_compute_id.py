@@ -149,10 +149,8 @@ def test_all_reasons_at_once(cloud):
 
 
 def idle(cloud):
-    """No nova-compute runs on the machine that was read."""
-    made = make.packages()
-    others = [entry for entry in made.processes if entry.program != "nova-compute"]
-    return cloud.host("compute1", deployment=dataclasses.replace(made, processes=others))
+    """No guest runs on the machine that was read; its nova-compute does, and may be refusing to serve."""
+    return cloud.host("compute1", domains=[])
 
 
 def seen(cloud, when, **changes):
@@ -161,15 +159,25 @@ def seen(cloud, when, **changes):
 
 def test_the_identity_of_a_host_that_lives_elsewhere_is_not_given_to_a_second_machine(cloud):
     """Ansible did not reach the first one, which was a warning."""
-    words = ("the nova-compute service of compute1 reported to Nova at", "does not run nova-compute", "wait 5 minutes")
+    words = (
+        "the nova-compute service of compute1 reported to Nova at",
+        "this machine runs no guest of compute1",
+        "wait 5 minutes",
+    )
     refused(idle(cloud), *words)
     # Nova writes no zone; and a clock may be ahead.
     for when in ("2026-11-21T05:55:01", "2026-11-21T06:00:30"):
         refused(idle(seen(cloud, when)), *words)
-    refused(idle(cloud).host("compute1", deployment=None), *words)
+    off = [dataclasses.replace(row, state="shutoff") for row in cloud.rows("domains")]
+    for unproven in (
+        cloud.host("compute1", domains=None),
+        cloud.host("compute1", domains=off),
+        cloud.put("instances", []),
+    ):
+        refused(unproven, *words)
     for silent in ("2026-11-21T05:54:59", "2026-11-21T05:00:00+00:00", None):
         assert decide(idle(seen(cloud, silent))).uuid == make.node(1)
-    # Its own nova-compute runs here; and a service that Nova has deleted is nobody's. compute2 reports all the time.
+    # Its own guests run here; and a service that Nova has deleted is nobody's. compute2 reports all the time.
     assert decide(cloud).uuid == make.node(1)
     assert decide(idle(seen(cloud, make.AT, deleted=7))).uuid == make.node(1)
 
