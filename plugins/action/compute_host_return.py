@@ -60,6 +60,7 @@ class ActionModule(ActionBase):
 
     _supports_check_mode = True
     _supports_async = False
+    _connection_to_cloud: t.Any = None
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Take the answers, go on, and return what is needed; or how it ended."""
@@ -87,7 +88,7 @@ class ActionModule(ActionBase):
 
     def _carry_out(self, args: Result) -> return_host.ReturnCall:
         operation = return_host.HostReturn(
-            self._run(args), lambda: connect(args), args["evidence_dir"], lambda: uuid.uuid4().hex[:12]
+            self._run(args), lambda: self._connected(args), args["evidence_dir"], lambda: uuid.uuid4().hex[:12]
         )
         if args["phase"] == BEGIN:
             return operation.begin()
@@ -106,8 +107,14 @@ class ActionModule(ActionBase):
             overrides=tuple(findings.parse_overrides(args["overrides"])),
             check_mode=bool(self._task.check_mode),
             prefix="return_",
-            cloud_id=lambda: catalog.cloud_id(connect(args)),
+            cloud_id=lambda: catalog.cloud_id(self._connected(args)),
         )
+
+    def _connected(self, args: Result) -> t.Any:
+        """Return the connection to the APIs, made once in a call."""
+        if self._connection_to_cloud is None:
+            self._connection_to_cloud = connect(args)
+        return self._connection_to_cloud
 
     # --- the run's scratch and what it leaves
 

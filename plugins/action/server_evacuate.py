@@ -111,6 +111,7 @@ class ActionModule(ActionBase):
         )
 
     def _connected(self, args: Result) -> t.Any:
+        """Return the connection to the APIs, made once in a call."""
         if self._connection_to_cloud is None:
             self._connection_to_cloud = connect(args)
         return self._connection_to_cloud
