@@ -20,7 +20,7 @@ import time
 
 import pytest
 from labkit import guests as guestkit
-from labkit import state, waiting
+from labkit import state, waiting, zoning
 from labkit.fixtures import documented_grants
 
 OLD, OTHER, ALONE, NEW = "compute1", "compute2", "compute3", "cn-rack8.example"
@@ -158,11 +158,28 @@ def test_there_is_no_way_back_then_and_it_is_said(lab, playbooks, story):
     assert journal(lab) == before
 
 
+@pytest.mark.matrix("moves")
+def test_a_guest_that_is_off_on_its_other_host_does_not_come_home_live(lab, playbooks, story):
+    """That host lost its power, and Nova shows its guests as ACTIVE. The run reads no libvirt but its own host's."""
+    uuid = story["guests"]["run1"]["id"]
+    with zoning.unaware(lab, OTHER):
+        lab.ssh(OTHER, f"virsh destroy {uuid}")
+        before = zoning.migrations(lab, uuid)
+        held = playbooks.rename(OLD, NEW, variables={**DRAIN, "rename_drain_return": True}, timeout=900).failed()
+        story["told"] = held.output
+        assert "SG710 server-not-movable: Nova shows the server as ACTIVE" in held.output, held.told()
+        assert "-e rename_drain_return=false" in held.output
+        assert (where(lab, story)["run1"], statuses(lab, story)["run1"]) == (OTHER, "ACTIVE")
+        assert zoning.migrations(lab, uuid) == before, "it was not sent"
+        lab.action(uuid, "reboot", {"type": "HARD"})
+        guestkit.wait_for(lab, uuid, "ACTIVE", timeout=120, host=OTHER)
+
+
 def test_the_same_command_goes_forward_to_the_end(lab, playbooks, story):
     result = playbooks.rename(OLD, NEW, variables={**DRAIN, "rename_drain_return": True}, timeout=900).ok()
     print(f"\nresumed to the end, guests brought home: {result.seconds:.0f} s")
     assert result.stats["state"] == "finished"
-    assert f"aggregate {FAST} was deleted during the run" in result.output
+    assert f"aggregate {FAST} was deleted during the run" in story.get("told", "") + result.output
     (deleted,) = [item for item in result.report["findings"] if item["code"] == "SG303"]
     assert (deleted["severity"], deleted["object"]["id"]) == ("warning", str(story["fast"]))
 

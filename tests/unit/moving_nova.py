@@ -36,6 +36,7 @@ class FakeNova:
         self.kinds = {}
         self.off = set()  # servers whose guest is off since its host's boot, whatever Nova says
         self.libvirt = "answers"
+        self.diagnostics = None  # why nova-compute is not asked whether a guest runs
         self.restorable = {}  # soft-deleted servers of the source: uuid to name
         self.silent = set()  # hosts whose nova-compute hangs: nothing that they take part in ends
         self.servers = {
@@ -55,7 +56,7 @@ class FakeNova:
             instance_actions: ("why",),
             migration_records: ("last_migration", "list_migrations", "progress"),
             server_actions: ("live_migrate", "cold_migrate", "confirm", "revert"),
-            server_records: ("raw_server", "servers_on", "soft_deleted"),
+            server_records: ("raw_server", "servers_on", "soft_deleted", "is_running"),
         }.items():
             for name in names:
                 monkeypatch.setattr(module, name, getattr(self, name))
@@ -83,6 +84,12 @@ class FakeNova:
 
     def raw_server(self, _cloud, uuid):
         return dict(self.servers[uuid]) if uuid in self.servers else None
+
+    def is_running(self, _cloud, uuid):
+        """What nova-compute says at this moment, wherever the guest is."""
+        if self.diagnostics is not None:
+            raise ApiError(self.diagnostics, status=403)
+        return uuid in self.servers and self._state(self.servers[uuid]) == "running"
 
     def servers_on(self, _cloud, host):
         return [

@@ -341,7 +341,7 @@ class ZoneMover(Mover):
     def find_host(self, guest: MoveInTransit) -> bool:
         """Whether there is a host to try: the one that it is assigned, then others by what is left."""
         guest = _zoned(guest)
-        if guest.lost is not None:
+        if guest.lost is not None or guest.barred:
             return False
         guest.candidates = [host for host in guest.candidates if host not in self._closed(guest)]
         if guest.candidates:

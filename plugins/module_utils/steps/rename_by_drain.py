@@ -97,6 +97,9 @@ class MoveInTransit:
 class Mover:
     """Moves guests, a few at a time. ``at_home``: whether a host's name means that the guest is where it shall be."""
 
+    #: Whether nothing but nova-compute's word says that a guest runs: no host's libvirt was read.
+    only_nova = False
+
     def __init__(
         self, systems: Systems, params: Params, at_home: t.Callable[[t.Optional[str]], bool], lenient: bool = False
     ) -> None:
@@ -228,6 +231,10 @@ class Mover:
     def _ask(self, guest: MoveInTransit, server: Json) -> None:
         target = guest.candidates[0]
         method = self.method(guest, server["status"])
+        state = self.not_running(guest, server) if method == LIVE else None
+        if state is not None:
+            self._hold_back(guest, server, state)
+            return
         try:
             if method == LIVE:
                 server_actions.live_migrate(self.systems.cloud, guest.uuid, target)
@@ -243,6 +250,30 @@ class Mover:
         guest.candidates.pop(0)
         guest.target = target
         self.systems.remark(f"{guest.name}: {method} migration to {target}")
+
+    def not_running(self, guest: MoveInTransit, server: Json) -> t.Optional[str]:
+        """Return the state of a guest that does not run, and would be lost in a live migration; None: it runs.
+
+        nova-compute of its host is asked at this moment: see :mod:`checks.hazards.power_state`. Of a paused guest it
+        says nothing.
+        """
+        if server["status"] != "ACTIVE":
+            return None
+        try:
+            return None if server_records.is_running(self.systems.cloud, guest.uuid) else power_state.OFF
+        except ApiError as error:
+            return f"{power_state.UNREAD} ({error})" if self.only_nova else None
+
+    def _hold_back(self, guest: MoveInTransit, server: Json, state: str) -> None:
+        """Wait until Nova shows that the guest is off, as nova-compute says by itself: then it moves cold."""
+        now = self.systems.monotonic()
+        guest.not_before = now + AGAIN
+        if now - guest.started > SYNC:
+            guest.candidates.clear()
+            guest.barred = (
+                f"SG710 server-not-movable: Nova shows the server as {server['status']}, but the state of the guest in "
+                f"libvirt is: {state}. Start the guest (openstack server reboot --hard), or stop the server"
+            )
 
     def _note_failure(self, guest: MoveInTransit, server: Json) -> None:
         with as_step_error():
@@ -306,19 +337,13 @@ class LeavingMover(Mover):
         self._states: t.Optional[t.Dict[str, str]] = None
         self._read_at = 0.0
 
-    def _ask(self, guest: MoveInTransit, server: Json) -> None:
-        state = self._state(guest.uuid) if self.method(guest, server["status"]) == LIVE else None
-        if state is None or state in power_state.RUNS:
-            super()._ask(guest, server)
-            return
-        now = self.systems.monotonic()
-        self._states, guest.not_before = None, now + AGAIN
-        if now - guest.started > SYNC:
-            guest.candidates.clear()
-            guest.barred = (
-                f"SG710 server-not-movable: Nova shows the server as {server['status']}, but the state of the guest in "
-                f"libvirt is: {state}. Start the guest (openstack server reboot --hard), or stop the server"
-            )
+    def not_running(self, guest: MoveInTransit, server: Json) -> t.Optional[str]:
+        """Ask libvirt of the host as well."""
+        state = self._state(guest.uuid)
+        if state in power_state.RUNS:
+            return super().not_running(guest, server)
+        self._states = None
+        return state
 
     def _state(self, uuid: str) -> str:
         """Return what libvirt says of a guest, of some seconds ago at most."""
@@ -333,6 +358,12 @@ class LeavingMover(Mover):
         if self._states is None:
             return power_state.UNREAD
         return self._states.get(uuid_key(uuid), power_state.NO_DOMAIN)
+
+
+class HomingMover(Mover):
+    """Moves guests back to a host, from hosts whose libvirt the run does not read."""
+
+    only_nova = True
 
 
 class GuestsAtHome:
@@ -395,7 +426,7 @@ def _come_home(systems: Systems, params: Params) -> Mover:
         return "up" if _usable(service) and service.updated_at != seen_first[0] else None
 
     systems.wait(lambda: f"a heartbeat of nova-compute on {host}, with the service enabled", params["up_timeout"], up)
-    mover = Mover(systems, params, lambda found: found == host, lenient=True)
+    mover = HomingMover(systems, params, lambda found: found == host, lenient=True)
     # The scheduler learns that the host is enabled some seconds after the API said so: it is asked more than once.
     mover.move([MoveInTransit(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
     if mover.left:

@@ -234,6 +234,19 @@ def test_refused_nothing_is_changed(monkeypatch, state):
     assert not state.open
 
 
+def test_a_guest_that_goes_off_after_libvirt_was_read_is_not_sent_live(nova, state):
+    """libvirt is read once in a round, and a host reboots in between."""
+    nova.off = {ONE}
+    result = nova.apply(state)
+    assert result["failed"]
+    assert "SG710 server-not-movable" in str(result["left"][ONE])
+    assert (nova.hosts[ONE], nova.moves) == ("compute1", [("live", TWO)])
+    # Nova has noticed: the same command moves it cold.
+    nova.servers[ONE]["status"] = "SHUTOFF"
+    assert nova.apply(state)["state"] == "finished"
+    assert ("cold", ONE) in nova.moves
+
+
 def test_partial_moves_the_others_and_is_no_success(monkeypatch, state):
     nova = Cloud(monkeypatch, **{TWO: "ERROR"})
     result = nova.apply(state, partial=True)

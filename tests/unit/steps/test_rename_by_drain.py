@@ -314,6 +314,53 @@ def test_a_host_that_reboots_between_two_guests_is_noticed(monkeypatch):
     assert len(late) < 10, late
 
 
+def test_a_guest_whose_libvirt_was_read_needs_no_word_of_nova_compute(monkeypatch):
+    """A policy may forbid diagnostics."""
+    nova = FakeNova(monkeypatch, a="ACTIVE")
+    nova.diagnostics = "403 Forbidden"
+    move(nova, params("a"))
+    assert hosts(nova) == {"a": "new"}
+
+
+def away(monkeypatch, **statuses):
+    """Guests that a drain has moved to other hosts, whose libvirt the run does not read."""
+    nova = FakeNova(monkeypatch, **statuses)
+    nova.libvirt = "is silent"
+    for row in nova.servers.values():
+        row["OS-EXT-SRV-ATTR:host"] = "new"
+    return nova
+
+
+def test_a_guest_that_is_off_does_not_come_home_live(monkeypatch):
+    """Its other host lost its power. libvirt was not asked, and Nova takes such a migration for complete."""
+    nova = away(monkeypatch, a="ACTIVE", b="ACTIVE")
+    nova.off = {"a"}
+    nova.jobs = [(60, lambda: nova.servers["a"].update(status="SHUTOFF"))]
+    come_home(nova, monkeypatch)
+    assert ("cold", "a", "old") in nova.calls
+    assert ("live", "b", "old") in nova.calls
+    assert hosts(nova) == {"a": "old", "b": "old"}
+
+
+@pytest.mark.parametrize(
+    ("diagnostics", "state"), [(None, "not running"), ("403 Forbidden", "not read .403 Forbidden")]
+)
+def test_a_guest_of_which_nobody_says_that_it_runs_stays_on_its_other_host(monkeypatch, diagnostics, state):
+    nova = away(monkeypatch, a="ACTIVE")
+    nova.off, nova.diagnostics = {"a"}, diagnostics
+    with pytest.raises(StepError, match=rf"SG710 server-not-movable: .* is: {state}.*rename_drain_return=false"):
+        come_home(nova, monkeypatch)
+    assert [call for call in nova.calls if call[0] in ("live", "cold")] == []
+
+
+def test_a_paused_guest_comes_home(monkeypatch):
+    """nova-compute gives diagnostics of running guests only."""
+    nova = away(monkeypatch, a="PAUSED")
+    nova.off = {"a"}
+    come_home(nova, monkeypatch)
+    assert hosts(nova) == {"a": "old"}
+
+
 def test_a_guest_that_came_late_and_waits_for_its_confirmation_is_not_forgotten(monkeypatch):
     class Killed(BaseException):
         pass

@@ -109,6 +109,21 @@ def named_servers(connection: t.Any, name: str) -> t.List[str]:
     return sorted(item["id"] for item in items if item["name"] == name)
 
 
+def is_running(connection: t.Any, uuid: str) -> bool:
+    """Whether nova-compute finds a guest running at this moment, whatever status Nova shows. Raises :class:`ApiError`.
+
+    Diagnostics ask the driver for the power state first, and refuse with 409 unless it is running: a paused guest, too
+    (compute/manager.py, get_instance_diagnostics; 26 to 34).
+    """
+    try:
+        answer = http.get_or_none(connection, http.COMPUTE, f"/servers/{uuid}/diagnostics", SERVERS)
+    except ApiError as error:
+        if error.data.get("status") == 409:
+            return False
+        raise
+    return answer is not None
+
+
 def is_deleted(connection: t.Any, uuid: str) -> bool:
     """Whether Nova has the record of a deleted server. False: it has none, or its row is archived.
 
