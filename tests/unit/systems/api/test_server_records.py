@@ -10,6 +10,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_records
+from ansible_collections.stackguard.nova.tests.unit.systems.api.answering_cloud import Cloud
 from ansible_collections.stackguard.nova.tests.unit.systems.api.listing_api import Api, server
 
 
@@ -27,3 +28,42 @@ def test_a_guest_of_a_cell_that_does_not_answer_is_an_error_and_not_a_guest_at_r
         ApiError, match="Nova does not know the state of server b: the cell of this server does not answer"
     ):
         server_records.guest_states(None, ["old1"], ["a", "b"])
+
+
+# --- what Nova says of one server at this moment ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("status", "runs"), [(200, True), (409, False), (404, False)])
+def test_nova_compute_says_whether_a_guest_runs(status, runs):
+    """409: it is off, or paused; 404: its owner has deleted it."""
+    cloud = Cloud()
+    cloud.gives("/servers/one/diagnostics", status, state="running")
+    assert server_records.is_running(cloud, "one") is runs
+
+
+@pytest.mark.parametrize("status", [403, 500, 501])
+def test_a_nova_that_does_not_say_whether_a_guest_runs_is_an_error(status):
+    cloud = Cloud()
+    cloud.gives("/servers/one/diagnostics", status)
+    with pytest.raises(ApiError):
+        server_records.is_running(cloud, "one")
+
+
+@pytest.mark.parametrize(
+    ("listed", "deleted"),
+    [
+        ([{"id": "one", "status": "DELETED"}], True),
+        ([{"id": "one", "status": "SOFT_DELETED"}], False),
+        ([{"id": "one", "status": "ACTIVE"}], False),
+        # A Nova that ignores the filter.
+        ([{"id": "other", "status": "DELETED"}], False),
+        ([], False),
+    ],
+)
+def test_only_a_record_of_the_deletion_tells_a_deleted_server_from_an_unknown_one(listed, deleted):
+    cloud = Cloud()
+    cloud.gives("/servers/detail", servers=listed)
+    assert server_records.is_deleted(cloud, "one") is deleted
+    ((_path, _version, params),) = cloud.asked
+    assert params["uuid"] == "one"
+    assert params["deleted"] == "True"
