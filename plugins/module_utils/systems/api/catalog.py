@@ -34,6 +34,7 @@ def cloud_id(connection: t.Any) -> t.Optional[str]:
     ids = sorted(str(entry["id"]) for entry in entries if entry.get("id"))
     if not ids:
         return None
-    regions = {str(end.get("region_id") or end.get("region")) for entry in entries for end in entry["endpoints"]}
+    ends = [end for entry in entries for end in entry.get("endpoints") or ()]
+    regions = {str(end.get("region_id") or end.get("region")) for end in ends}
     region = chosen or (regions.pop() if len(regions) == 1 else "the default region")
     return f"{'+'.join(ids)} in {region}"

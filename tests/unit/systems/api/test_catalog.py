@@ -35,6 +35,7 @@ def connection(*entries, region=None):
         (connection(compute("one", "two"), region="two"), "n1 in two"),
         (connection(compute("one", "two")), "n1 in the default region"),
         (connection(compute("one", identity="n2"), compute("one")), "n1+n2 in one"),
+        (connection({"type": "compute", "id": "n1"}), "n1 in the default region"),
         # keystone's API v2 has no ids; and a cloud without Nova.
         (connection({"type": "compute", "endpoints": []}), None),
         (connection(), None),
