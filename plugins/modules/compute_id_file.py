@@ -19,7 +19,8 @@ description:
     if another host has the uuid of the compute node.
   - If the host's nova-compute service has reported to Nova in the last five minutes, but none of the host's guests runs
     on this machine, the task fails. In this case, another machine can have the same host name. The task also fails if
-    the databases were read more than 60 minutes ago.
+    the databases were read more than 60 minutes ago. If O(evidence_dir) contains the results of
+    M(stackguard.nova.cloud_info), the task also fails while the API shows the service as up.
   - The module never overwrites an existing file. The module leaves a file with the correct uuid unchanged. If a file
     has another uuid, the task fails, and reports the uuid in the file and the correct uuid.
   - If the host has neither a C(compute_id) file nor records in the databases, let nova-compute create the file.

@@ -178,6 +178,10 @@ def _alive_elsewhere(bundle: Bundle, cell: CellFacts, facts: HostFacts, host: st
     guests = {row.uuid for row in cell.instances or [] if not row.deleted and row.host == host}
     if written or any(domain.uuid in guests and domain.state in RUNNING for domain in facts.domains or []):
         return
+    for shown in (bundle.cloud.services if bundle.cloud else None) or []:
+        # Nova can keep these reports elsewhere than in the database (servicegroup_driver): the API knows them all.
+        if shown.binary == "nova-compute" and _alike(shown.host, host) and shown.state == "up":
+            yield f"Nova shows the nova-compute service of {host} as up, {_not_proven(host)}"
     read = _moment(bundle.databases.read_at if bundle.databases else None)
     if cell.services is None:
         yield f"the services of cell {cell.name} were not read, so another machine may run nova-compute as {host}"
@@ -185,11 +189,14 @@ def _alive_elsewhere(bundle: Bundle, cell: CellFacts, facts: HostFacts, host: st
         seen = _moment(service.last_seen_up)
         same = service.binary == "nova-compute" and not service.deleted and _alike(service.host, host)
         if same and seen is not None and (read is None or (read - seen).total_seconds() < SILENCE):
-            yield (
-                f"the nova-compute service of {host} reported to Nova at {service.last_seen_up}, but this machine runs "
-                f"no guest of {host}. Verify that no other machine has the host name {host}. Then stop nova-compute on "
-                f"this machine, wait {SILENCE // 60} minutes, and read the databases again"
-            )
+            yield f"the nova-compute service of {host} reported to Nova at {service.last_seen_up}, {_not_proven(host)}"
+
+
+def _not_proven(host: str) -> str:
+    return (
+        f"but this machine runs no guest of {host}. Verify that no other machine has the host name {host}. Then stop "
+        f"nova-compute on this machine, wait {SILENCE // 60} minutes, and read the databases again"
+    )
 
 
 def _moment(text: t.Optional[str]) -> t.Optional[datetime.datetime]:

@@ -149,8 +149,8 @@ def test_all_reasons_at_once(cloud):
 
 
 def idle(cloud):
-    """No guest runs on the machine that was read; its nova-compute does, and may be refusing to serve."""
-    return cloud.host("compute1", domains=[])
+    """No guest runs on the machine that was read; its nova-compute may be refusing to serve. No API was read."""
+    return cloud.host("compute1", domains=[]).put("api_services", None)
 
 
 def seen(cloud, when, **changes):
@@ -198,3 +198,11 @@ def test_databases_that_were_not_read_just_now_tell_nothing(cloud, now):
 @pytest.mark.parametrize("now", ["2026-11-21T07:00:00+00:00", "2026-11-21T05:59:00+00:00"])
 def test_databases_that_were_read_within_the_hour_count(cloud, now):
     assert decide(cloud, now=now).uuid == make.node(1)
+
+
+def test_a_service_that_only_the_api_shows_as_up_is_alive(cloud):
+    """With servicegroup_driver = mc the database says nothing of it."""
+    silent = seen(cloud, None).host("compute1", domains=[])
+    down = silent.change("api_services", {"host": "compute1"}, state="down")
+    refused(silent, "Nova shows the nova-compute service of compute1 as up", "this machine runs no guest of compute1")
+    assert decide(down).uuid == make.node(1)
