@@ -113,7 +113,7 @@ def is_running(connection: t.Any, uuid: str) -> bool:
     """Whether nova-compute finds a guest running at this moment, whatever status Nova shows. Raises :class:`ApiError`.
 
     Diagnostics ask the driver for the power state first, and refuse with 409 unless it is running: a paused guest, too
-    (compute/manager.py, get_instance_diagnostics; 26 to 34).
+    (compute/manager.py, get_instance_diagnostics; read in 34).
     """
     try:
         answer = http.get_or_none(connection, http.COMPUTE, f"/servers/{uuid}/diagnostics", SERVERS)
