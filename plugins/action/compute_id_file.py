@@ -59,7 +59,7 @@ class ActionModule(ActionBase):
         if decision.unseen:
             unseen = ", ".join(decision.unseen)
             result.setdefault("warnings", []).append(
-                f"the run did not read these hosts, so each of these hosts may have the same uuid: {unseen}"
+                f"the run did not read these hosts, so any of these hosts may also have this uuid: {unseen}"
             )
         return result
 

@@ -17,8 +17,8 @@ options:
     description:
       - URL of Nova's API database, as in C([api_database] connection) of C(nova.conf), such as
         C(mysql+pymysql://USER:PASSWORD@HOST/nova_api). MySQL, MariaDB and PostgreSQL are supported.
-      - The module finds the databases of the cells in the table C(cell_mappings) of Nova's API database. If the URLs in
-        C(cell_mappings) are templates, the module fills in the placeholders from O(nova_api_db_url).
+      - To find the databases of the cells, the module reads the table C(cell_mappings) of Nova's API database. If the
+        URLs in C(cell_mappings) are templates, the module fills in the placeholders from O(nova_api_db_url).
   nova_cell_db_urls:
     type: dict
     description:

@@ -10,7 +10,7 @@ DOCUMENTATION = r"""
 name: overrides
 author: stackguard.nova contributors
 version_added: 0.2.0
-short_description: Read overrides of findings from text
+short_description: Read text that contains overrides of findings
 description:
   - >-
     Converts text, such as the answer to a survey of AWX, into the list for C(stackguard_overrides). Each line of

@@ -25,8 +25,8 @@ options:
   internal:
     description:
       - Whether to return only the extra variables that have the name of an internal variable. Only the roles of this
-        collection set internal variables. The names of most internal variables begin with C(stackguard_) and the
-        first word of a role's name. Every role sets a few internal variables that have other names.
+        collection set internal variables. The names of most internal variables begin with C(stackguard_), followed by
+        the first word of a role's name. Every role sets a few internal variables that have other names.
     type: bool
     default: false
 """

@@ -109,8 +109,8 @@ options:
   links_listed:
     type: int
     default: 1000
-    description: Maximum number of wrong links that the report lists for each code. If more links than O(links_listed)
-      are wrong, the module counts the remaining wrong links and reports them as undecided.
+    description: Maximum number of wrong links that the report lists for each code. If the number of wrong links exceeds
+      O(links_listed), the module counts the remaining wrong links, and reports these remaining links as undecided.
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -165,7 +165,7 @@ verdict:
   type: str
   sample: warn
 counts:
-  description: Number of findings of each severity, of undecided checks, and of overridden findings.
+  description: Number of findings of each severity, number of undecided checks, and number of overridden findings.
   returned: when the evidence could be read
   type: dict
   contains:

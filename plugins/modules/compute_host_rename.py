@@ -192,9 +192,9 @@ options:
     type: bool
     default: true
     description:
-      - Whether to lock the guests while nova-compute is stopped, with the operation's id as the reason. If an owner
-        sends a request for a locked guest, Nova refuses the request with HTTP status 409. If the run did not lock a
-        guest, Nova would accept requests of the guest's owner, but these requests would be lost. Only for
+      - Whether to lock the guests while nova-compute is stopped. The locks have the operation's id as their reason. If
+        an owner sends a request for a locked guest, Nova refuses the request with HTTP status 409. If the run did not
+        lock a guest, Nova would accept requests of the guest's owner, but these requests would be lost. Only for
         O(strategy=in_place).
   take_over:
     type: bool
@@ -326,7 +326,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object, or the database id or name of an object without a uuid.
+              description: Uuid of the object. For an object without a uuid: its database id or its name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -400,7 +400,7 @@ plan:
           description: Title that describes the step.
           type: str
         where:
-          description: Where the step runs, on the compute host (V(host)) or on the Ansible controller (V(controller)).
+          description: Whether the step runs on the compute host (V(host)) or on the Ansible controller (V(controller)).
           type: str
         action:
           description: Name of the action that executes the step.

@@ -12,8 +12,8 @@ version_added: 0.2.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
   - Determines from the evidence what a start of nova-compute would do to each domain of the host. Also determines which
-    leftovers of an evacuation remain on the host. The module plans to remove the leftovers that are safe to remove, or
-    returns all reasons for a refusal.
+    leftovers of an evacuation remain on the host. The module makes a plan that removes the leftovers that are safe to
+    remove, or returns all reasons for a refusal.
   - Each call continues the operation as far as the evidence allows. After each call, RV(needs) lists the facts that
     only a playbook can collect, and the actions that only a playbook can execute. The role
     P(stackguard.nova.return_host#role) collects the requested facts, executes the requested actions, and calls the
@@ -185,9 +185,10 @@ ended:
   sample: true
 state:
   description:
-    - C(planned) in check mode, or C(resumed) in check mode if a run would resume an open operation.
+    - In check mode, the value is C(resumed) if a run would resume an open operation. Otherwise, the value in check mode
+      is C(planned).
     - C(clear) if the host has no leftovers of an evacuation. C(disks-not-open) if the host has no leftovers, but the
-      host has not opened the disks of some running domains (SG517), or no host could read these disks (SG709). The run
+      disks of some running domains are not open on the host (SG517), or no host could read these disks (SG709). The run
       fails if the state is C(disks-not-open).
     - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
       if the run refused to start, or C(failed) if the run ended before it made a decision.
@@ -230,7 +231,7 @@ plan:
           description: Title that describes the step.
           type: str
         where:
-          description: Where the step runs, on the compute host (V(host)) or on the Ansible controller (V(controller)).
+          description: Whether the step runs on the compute host (V(host)) or on the Ansible controller (V(controller)).
           type: str
         action:
           description: Name of the action that executes the step.
@@ -306,7 +307,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object, or the database id or name of an object without a uuid.
+              description: Uuid of the object. For an object without a uuid: its database id or its name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

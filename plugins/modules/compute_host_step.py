@@ -45,8 +45,8 @@ options:
         C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module replaces
         the journal of an open operation only if the new journal names a run that still owns the operation. For
         C(journal_mark), the parameter C(run) names the run that must own the operation.
-      - C(journal_claim) makes a run the owner of an open operation, unless another run has become the owner in the
-        meantime. C(journal_release) ends the ownership.
+      - C(journal_claim) makes a run the owner of an open operation, unless another run has become the owner first.
+        C(journal_release) ends the ownership.
       - If a request contains C(holder) (C(kind), C(operation_id), C(token)), the module
         executes the request only while the run with this C(token) owns the operation. While a request with C(holder)
         runs, no other run can take over the operation.
@@ -60,7 +60,8 @@ options:
       - C(rehearse) takes C(name) and C(line_edits) of a rename, and returns the name that libvirt would use for the
         host after the rename. C(rehearse) runs in private UTS and mount namespaces, and changes nothing.
       - C(guests_inside) takes the three C(params) called C(engine), C(containers) and C(known). C(guests_inside)
-        returns the guests in the control groups of the containers in C(containers), except the guests in C(known).
+        returns the guests that run in the control groups of the containers. C(containers) lists these containers. The
+        result does not contain the guests in C(known).
       - C(probe_tcp) takes C(timeout), and C(targets), each with C(address) and C(port). C(probe_tcp) opens each
         connection and sends no data.
   state_dir:

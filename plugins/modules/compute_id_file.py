@@ -56,7 +56,8 @@ options:
   owner:
     type: str
     description:
-      - Owner of the file. The default for a new file is the owner of the directory, which is the user of nova-compute.
+      - Owner of the file. The default for a new file is the owner of the directory. This owner is the user of
+        nova-compute.
   group:
     type: str
     description:

@@ -190,8 +190,8 @@ counts:
 not_guaranteed:
   description:
     - One message for each database in which a lock cannot protect the linked service or compute node until the commit.
-      In a Galera cluster, a lock is valid on only one node, so a client of another node can change the service or the
-      compute node before the commit.
+      In a Galera cluster, a lock is valid on only one database node. A client of another database node can therefore
+      change the service or the compute node before the commit.
   returned: with O(action=apply), when it was not refused
   type: list
   elements: str
@@ -240,7 +240,7 @@ repairs:
           description: Kind of the object, such as V(instance) or V(compute_node).
           type: str
         id:
-          description: Uuid of the object, or the database id or name of an object without a uuid.
+          description: Uuid of the object. For an object without a uuid: its database id or its name.
           type: str
         name:
           description: Name of the object; V(null) if the object has no name.
@@ -313,7 +313,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object, or the database id or name of an object without a uuid.
+              description: Uuid of the object. For an object without a uuid: its database id or its name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

@@ -16,7 +16,7 @@ description:
   - The module changes nothing. To test the API permissions, the module sends read requests that require administrator
     permissions. To test the database privileges, the module sends the statements that the operations use. The
     statements for the test match no row, and the module rolls them back. To test OVN's databases, the module sends a
-    change in a transaction that OVN's database server aborts.
+    change in a transaction. OVN's database server aborts this transaction on purpose.
   - If the module could not make a check, the result is V(not checked), never V(ok). The task fails if a check failed,
     or if a check could not be made and O(accept_unchecked) does not contain the check.
   - The playbook C(stackguard.nova.doctor) uses this module. Runs on the Ansible controller.

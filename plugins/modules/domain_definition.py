@@ -100,7 +100,7 @@ findings:
           description: Kind of the object, such as V(instance) or V(compute_node).
           type: str
         id:
-          description: Uuid of the object, or the database id or name of an object without a uuid.
+          description: Uuid of the object. For an object without a uuid: its database id or its name.
           type: str
         name:
           description: Name of the object; V(null) if the object has no name.

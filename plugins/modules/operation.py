@@ -137,7 +137,7 @@ plan:
           description: Title that describes the step.
           type: str
         where:
-          description: Where the step runs, on the compute host (V(host)) or on the Ansible controller (V(controller)).
+          description: Whether the step runs on the compute host (V(host)) or on the Ansible controller (V(controller)).
           type: str
         action:
           description: Name of the action that executes the step.
@@ -213,7 +213,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object, or the database id or name of an object without a uuid.
+              description: Uuid of the object. For an object without a uuid: its database id or its name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

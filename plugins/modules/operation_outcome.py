@@ -65,9 +65,9 @@ options:
     type: bool
     default: true
     description:
-      - Whether the module writes C(report.json) for a failed run that has no report. If the module writes
-        C(report.json), the report shows that the run ended without a decision. Set O(report=false) in playbooks that
-        never write C(report.json), or that write C(report.json) in another task.
+      - Whether the module writes C(report.json) for a failed run that has no report. A C(report.json) that this module
+        writes shows that the run ended without a decision. Set O(report=false) in playbooks that never write
+        C(report.json), or that write C(report.json) in another task.
   files:
     type: dict
     default: {}

@@ -85,7 +85,8 @@ options:
     elements: str
     default: []
     description:
-      - Command prefix for C(rbd) if the command runs in a container, such as C(docker), C(exec), C(nova_compute).
+      - Command prefix for C(rbd) if the command runs in a container. For example, the prefix consists of the words
+        C(docker), C(exec), C(nova_compute).
   nova_conf_files:
     type: list
     elements: str

@@ -101,8 +101,8 @@ options:
         with O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
-    description: With O(fence=command), the command that succeeds only if the host is off. The module stores only the
-      program of the command in the proof of the fence, because the arguments may contain a password.
+    description: With O(fence=command), the command that succeeds only if the host is off. From the command, the proof
+      of the fence contains only the program, because the arguments may contain a password.
   power_state_query:
     type: str
     description:
@@ -221,8 +221,8 @@ options:
   max_share:
     type: float
     default: 0.1
-    description: Maximum share of the hosts in the dead host's availability zone that may be down. If O(max_hosts) and
-      O(max_share) allow different numbers of hosts, the larger number applies.
+    description: Maximum share of hosts that may be down, out of all hosts in the dead host's availability zone. If
+      O(max_hosts) and O(max_share) allow different numbers of hosts, the larger number applies.
   reset_states:
     type: list
     elements: str
@@ -393,7 +393,7 @@ plan:
           description: Title that describes the step.
           type: str
         where:
-          description: Where the step runs, on the compute host (V(host)) or on the Ansible controller (V(controller)).
+          description: Whether the step runs on the compute host (V(host)) or on the Ansible controller (V(controller)).
           type: str
         action:
           description: Name of the action that executes the step.
@@ -475,7 +475,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object, or the database id or name of an object without a uuid.
+              description: Uuid of the object. For an object without a uuid: its database id or its name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

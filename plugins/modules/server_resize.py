@@ -13,10 +13,11 @@ description:
   - Nova schedules a resized server like a new server. A server without an availability zone pin can move to a zone that
     differs from the zone of its volumes. This module keeps the server in the availability zone of its current host.
   - O(strategy=auto) does not change the availability zone pin of a server that is already pinned to its zone. If a
-    server is not pinned to its zone, O(strategy=auto) pins the server through the API (microversion 2.104, release 34),
-    or in the API database if O(nova_api_db_url) is set. After the resize the module restores the earlier availability
-    zone pin. If the module cannot pin the server, it only verifies the zone after the resize. RV(strategy) shows the
-    method that keeps the server in its zone, and RV(why) shows the reason for the method.
+    server is not pinned to its zone, O(strategy=auto) pins the server through the API if Nova offers microversion 2.104
+    (release 34). Otherwise, and if O(nova_api_db_url) is set, O(strategy=auto) pins the server in the API database.
+    After the resize the module restores the earlier availability zone pin. If the module cannot pin the server, it only
+    verifies the zone after the resize. RV(strategy) shows the method that keeps the server in its zone, and RV(why)
+    shows the reason for the method.
   - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
     the module reverts the resize.
   - The module fails before it changes anything if no host of the zone has enough free resources (SG406), or if the
@@ -205,7 +206,7 @@ plan:
           description: Title that describes the step.
           type: str
         where:
-          description: Where the step runs, on the compute host (V(host)) or on the Ansible controller (V(controller)).
+          description: Whether the step runs on the compute host (V(host)) or on the Ansible controller (V(controller)).
           type: str
         action:
           description: Name of the action that executes the step.
@@ -281,7 +282,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object, or the database id or name of an object without a uuid.
+              description: Uuid of the object. For an object without a uuid: its database id or its name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

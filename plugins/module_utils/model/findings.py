@@ -354,7 +354,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG319",
         "ovn-system-id",
         BLOCKER,
-        "The system-id of the chassis is the host's name, and a deployment tool would change the system-id.",
+        "The system-id of the chassis is the host's name. A deployment tool would therefore change the system-id "
+        "after a rename.",
     ),
     Code(
         "SG320",

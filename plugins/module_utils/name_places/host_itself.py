@@ -37,7 +37,7 @@ class HostItself(NamePlace):
         "after the run has changed the databases, it changes the host in one step, and verifies that libvirt returns "
         "the new name",
         "the run restores the host's old names, option values and file lines",
-        "the host name in the operating system, if `host` in nova.conf has another name",
+        "the host name in the operating system, if `host` in nova.conf contains a different name",
     )
     codes = ("SG310", "SG111", "SG123", "SG124")
     steps = ("host_names",)

@@ -493,8 +493,8 @@ class HostReturn:
                 continue
             if step.name == plans.RELEASE and judged.decision.clearing.held_until_start is not None:
                 raise Stopped(
-                    "the run can no longer release the compute service. nova-compute must first start and complete the "
-                    "records of another evacuation. End this operation with "
+                    "the run cannot release the compute service: another evacuation has left records that only a "
+                    "start of nova-compute completes. End this operation with "
                     f"{self.run.variable('action')}={lifecycle.ABORT}"
                 )
             self.book.mark(step.name, journals.DONE, "nothing was left to do in this step")

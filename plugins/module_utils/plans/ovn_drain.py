@@ -86,5 +86,5 @@ def _chassis(facts: OvnFacts, host: HostFacts, names: t.Tuple[Names, Names], tim
         "timeout": timeout,
     }
     changes = [Change(f"OVN chassis {mine[0].name}", "hostname", old, new)]
-    title = "OVN: verify that the chassis has the new hostname and no port requests the old hostname"
+    title = "OVN: verify that the chassis has the new hostname, and that no port still requests the old hostname"
     return Step("ovn_chassis", title, CONTROLLER, "ovn_chassis", params, changes)

@@ -488,7 +488,7 @@ def _agents_can_follow(context: PlanContext) -> None:
         raise PlanError(
             f"the ports of {context.before.host} belong to OVN ({', '.join(signs)}), but neutron shows no OVN agent "
             "with this name. An override of SG317 does not help, because the run would change the name of the host "
-            "before the name in the ports"
+            "first, and only then the name in the ports"
         )
     if not context.request.has_neutron_db or context.before.host == context.after.host or not agents:
         return

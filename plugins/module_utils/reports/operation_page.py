@@ -379,7 +379,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     ),
     "ovn_chassis": (
         "OVN chassis",
-        "The chassis was read back with the new hostname, and no port requests the old hostname.",
+        "After the change, the chassis had the new hostname, and no port still requested the old hostname.",
     ),
     "host_names": ("canonical name", "The host's names and files were read back, and libvirt reports the new name."),
     "guests": ("guests unharmed", "The QEMU process, uuid and definition of each guest match the plan."),
@@ -399,7 +399,9 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "guard": ("guard snapshots", "Each image was read back with its id and its snapshot."),
     "unguard": ("guards removed", "No image has a guard snapshot of this operation."),
     "end_domains": ("domains ended", "Neither libvirt nor the process table of the host has any of these domains."),
-    "unblock": ("blocklist", "For each Ceph cluster, a host that reaches the cluster removed the blocklist entries."),
+    "unblock": ("blocklist", (
+        "For each Ceph cluster, one of the hosts with access to the cluster removed the blocklist entries."
+    )),
     "release": ("service released", "The compute service was read back, and has the status that the plan sets."),
     "hold": ("host held", "The compute service is disabled with the reason of this operation."),
     "leave": ("host released", "The compute service has the status that the plan sets."),

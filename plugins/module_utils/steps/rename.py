@@ -716,7 +716,9 @@ class ComputeUp:
     def _read_log(self, params: Params, memory: Memory, proofs: t.Dict[str, str]) -> None:
         mark = self._restarted or memory.get("stop_compute")
         if mark is None:
-            proofs["log"] = "no log to read, because rename_start_command starts nova-compute"
+            proofs["log"] = (
+                "not read: rename_start_command is set, so the run does not know where the log of this start begins"
+            )
             return
         # "Verified node" is said at debug level only; "Determined node identity" always, before the checks.
         verified = f"Verified node {params['node_uuid']} matches my host {params['host']}"

@@ -296,7 +296,7 @@ IN_NEUTRON = {
     "a metadata agent alone": ([agent("metadata", "OVN Metadata agent")], "shows no OVN controller agent"),
     "another host": ([agent(host="compute10")], "shows no OVN controller agent"),
     "two controllers": ([agent(), agent("other")], "2 OVN controller agents"),
-    "another cloud": ([agent("other")], "may lead to the database of another cloud"),
+    "another cloud": ([agent("other")], "may point to the database of another cloud"),
 }
 
 

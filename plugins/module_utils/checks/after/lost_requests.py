@@ -115,7 +115,7 @@ def unnoted(guests: t.Sequence[GuestState], known: t.Optional[t.Mapping[str, t.A
     for guest in guests:
         if known is None or guest.uuid not in known:
             why = (
-                "the run did not record the server's newest action before nova-compute stopped, so a request may "
+                "before nova-compute stopped, the run did not record the server's newest action, so a request may "
                 "be lost"
             )
             yield Unchecked("SG121", f"{guest.name} ({guest.uuid})", why)

@@ -187,8 +187,8 @@ def _forced_down(adoption: Adoption) -> Items:
         if second is not None and row.id == second.uuid and row.forced_down:
             evidence = {"second compute service": row.id, "state": row.state, "forced_down": True}
             remedy = (
-                "Find out who forced the second compute service down, because an evacuation may be in progress. Then "
-                f"run openstack compute service set --up {row.host} nova-compute."
+                "Find out who forced the second compute service down. An evacuation may be in progress. Then run "
+                f"openstack compute service set --up {row.host} nova-compute."
             )
             yield finding("SG704", Subject("service", row.id, host=row.host), evidence, remedy, BLOCKER)
 
@@ -257,8 +257,8 @@ def _network(adoption: Adoption) -> Items:
         yield finding("SG317", subject, {"part": "names", **places}, remedy)
     elif adopted_names.needs_neutron_database(adoption):
         remedy = (
-            "Set neutron_db_url: neutron has agents or ports under both names, and the run needs neutron's database "
-            "to give them one name."
+            "Set neutron_db_url: neutron has agents or ports under both names. The run needs neutron's database to "
+            "give these agents and ports one name."
         )
         yield finding("SG305", subject, {"goal": adoption.goal.host, "neutron_db_url": "not set"}, remedy)
 

@@ -103,8 +103,8 @@ def _in_neutron(host: str, seen: ChassisFacts) -> t.Optional[str]:
     found = [agent.id for agent in seen.agents if agent.agent_type in OVN_CONTROLLERS and agent.host == host]
     if not found:
         return (
-            f"neutron shows no OVN controller agent of {host}: ovn_sb_connection may lead to the database of another "
-            "cloud, or the API user has no permission to list agents"
+            f"neutron shows no OVN controller agent of {host}: ovn_sb_connection may point to the database of "
+            "another cloud, or the API user has no permission to list agents"
         )
     if len(found) > 1:
         return f"neutron shows {len(found)} OVN controller agents of {host}, expected 1: {_some(found)}"
@@ -112,7 +112,7 @@ def _in_neutron(host: str, seen: ChassisFacts) -> t.Optional[str]:
     if found != names:
         return (
             f"neutron shows the chassis {found[0]} of {host}, but the southbound database has {_some(names)}: "
-            "ovn_sb_connection may lead to the database of another cloud"
+            "ovn_sb_connection may point to the database of another cloud"
         )
     return None
 

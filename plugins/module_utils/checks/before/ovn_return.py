@@ -58,8 +58,8 @@ def check(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> Items:
             "reasons": [entry.reason for entry in ovn.unread] or ["no reason was given"],
         }
         remedy = (
-            "Make OVN's databases answer, then run the same command again: the chassis of the returning host may claim "
-            "ports of guests that run on other hosts."
+            "Make OVN's databases answer, then run the same command again. Without these databases, the run cannot "
+            "verify that the chassis of the returning host claims no ports of guests that run on other hosts."
         )
         yield finding("SG317", Subject("host", request.inventory_name, host=request.host), evidence, remedy, BLOCKER)
         return

@@ -342,7 +342,7 @@ def _new_name(case: Case) -> Items:
         yield finding("SG118", subject, {"name": new, "wrong": wrong}, remedy)
     if input_rules.problems({"rename_to": new}, "host"):
         yield Unchecked(
-            "SG310", new, "the run did not search the APIs for this name, because no host can have an invalid name"
+            "SG310", new, "the run did not search the APIs for this name: the name is invalid, so no host can have it"
         )
     if new != new.lower() and not wrong:
         remedy = "Choose a name in lower case, because DNS and MySQL ignore case, but Nova and placement do not."
@@ -516,7 +516,7 @@ def _duplicate_node_name(case: Case) -> Items:
             Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host),
             {"read from": f"cell {cell.name}", "host": row.host, "also": str(case.node.uuid) if case.node else None},
             "Keep the compute node whose uuid is in the host's compute_id file. Before the rename, remove the "
-            "allocations of the compute node that this finding reports.",
+            "allocations that this finding reports for the compute node.",
         )
     scopes = [name for cell in case.index.cells or [] for name in cell.scope]
     if name is not None and scopes and not any(same_name(name, entry) for entry in scopes):
@@ -638,8 +638,8 @@ def _links(case: Case) -> Items:
         subject = Subject("compute_node", str(node.uuid), node.hypervisor_hostname, node.host)
         evidence = {"service_id": node.service_id, "its own service": service.id, "service of that id": other}
         remedy = (
-            "Repair the link first (repair_links): if Nova deletes the service whose id is in service_id of this "
-            "node, Nova also deletes this node."
+            "Repair the link first (repair_links). If Nova deletes the service that service_id of this node refers "
+            "to, Nova also deletes this node."
         )
         # Narrowed, another host's service was not read: what may be another's is taken for it.
         yield finding("SG203" if other or case.index.narrowed else "SG202", subject, evidence, remedy)

@@ -700,8 +700,8 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
         if same_name(row.source_compute, request.host) and _has_arrived(index, row):
             remedy = (
                 "No action is needed: the server runs or is stopped on the destination. The evacuation request was "
-                "lost and sent again, or nova-compute restarted on the destination. nova-compute closes the "
-                "migration record at its next start on the returning host."
+                "lost and sent again, or nova-compute restarted on the destination. When nova-compute next starts "
+                "on the returning host, it closes the migration record."
             )
             yield finding("SG702", subject, evidence, remedy, WARNING)
         else:
@@ -842,7 +842,7 @@ def _disk_unread(source: str, domain: Domain, why: t.Sequence[str]) -> Finding:
 def _image_unread(source: str, evidence: t.Mapping[str, t.Any]) -> Finding:
     remedy = (
         "Give the Ceph user of return_ceph_user read access to the image (profile rbd), then run return_host again. "
-        "You can also verify that the guest can write to its disk, and override this finding for the image."
+        "You can also verify that the guest can write to its disk. Then override this finding for the image."
     )
     return finding("SG709", Subject("image", source), evidence, remedy)
 

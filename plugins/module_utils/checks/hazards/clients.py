@@ -33,7 +33,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 WATCHER, LOCK = "watcher", "lock"
 #: How the evidence of an address begins that nothing but locks shows.
 _BY_WORD = "named by the operator"
-_BY_LOCKS = "the only client that has the locks of all "
+_BY_LOCKS = "the only client that has locks on all "
 #: Servers that write from the dead host, as far as Nova knows.
 _ACTIVE = "ACTIVE"
 

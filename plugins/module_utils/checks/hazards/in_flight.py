@@ -97,7 +97,8 @@ def _undecided(index: Index) -> Items:
         yield Unchecked(
             "SG704",
             "all",
-            "the services of the compute API were not read; the databases do not show whether a service is up",
+            "the run did not read the services from the compute API, and the databases do not show whether a "
+            "service is up",
         )
 
 

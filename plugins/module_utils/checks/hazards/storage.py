@@ -185,8 +185,8 @@ def _refused_addresses(
             yield finding("SG506", subject, evidence, _LIVES if alive else _UNCOVERED)
         elif signs:
             remedy = (
-                "Wait 30 seconds, then run the same command again, because Ceph drops the watchers of a client on "
-                "the blocklist within 30 seconds."
+                "Wait 30 seconds, then run the same command again. Ceph needs up to 30 seconds to drop the watchers "
+                "of a client that is on the blocklist."
             )
             yield finding("SG506", subject, {ALIVE: signs, "contradicts": proof.read}, remedy)
     if uncovered:

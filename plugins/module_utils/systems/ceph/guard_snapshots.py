@@ -453,8 +453,8 @@ def _refuse_infrastructure(
         told = "; ".join(f"{entry.part}: {entry.reason}" for entry in unread)
         raise CephError(
             "the run puts nothing on the blocklist, because the run cannot read all addresses of the Ceph cluster "
-            f"({told}). Set the addresses of the managers and MDS daemons, or allow the Ceph user to read them: "
-            f"ceph auth caps client.USER mon '{CAPS}' osd 'AS IT IS'. Repeat every other cap that ceph auth get "
+            f"({told}). Set the addresses of the managers and MDS daemons, or allow the Ceph user to read them: ceph "
+            f"auth caps client.USER mon '{CAPS}' osd 'AS IT IS'. Repeat all other caps that ceph auth get "
             "client.USER shows, because ceph auth caps replaces all caps"
         )
 
