@@ -16,7 +16,7 @@ options:
     type: raw
     description:
       - Name of a cloud in C(clouds.yaml), or a dictionary with the connection options of the cloud. If O(cloud) is a
-        dictionary, it must contain every connection option, and you cannot set other connection options of the module.
+        dictionary, it must contain all connection options. The module then accepts no other connection option.
       - Without O(cloud), openstacksdk reads C(OS_CLOUD) and the other C(OS_*) environment variables.
   auth:
     type: dict

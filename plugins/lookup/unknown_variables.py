@@ -17,10 +17,10 @@ description:
   - Returns a sentence for each variable that no role reads. Each sentence contains the known names that are most
     similar to the unknown name. The known names are the names in the argument specifications of all roles of this
     collection. One file of variables can serve all playbooks, because the lookup knows the variables of every role.
-  - The lookup returns an extra variable if its name is unknown and has the prefix of a role's variables, such as
-    C(rename_) or C(stackguard_). The lookup also returns an extra variable with a misspelt name. The lookup returns an
-    unknown inventory variable only if its name is similar to a known name, because other playbooks also use the
-    inventory.
+  - The lookup returns each of Ansible's extra variables whose name is unknown and begins with the prefix of a role's
+    variables, such as C(rename_) or C(stackguard_). The lookup also returns each extra variable (C(--extra-vars)) whose
+    name is misspelt. Because other playbooks also use the inventory, the lookup returns an unknown variable of the
+    inventory only if its name is similar to a known name.
 options: {}
 """
 

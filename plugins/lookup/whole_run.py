@@ -27,7 +27,8 @@ options:
   limit:
     description:
       - Whether the playbook accepts C(--limit). With O(limit=false) the lookup fails if the run has a C(--limit).
-      - Set O(limit=true) if another play of the playbook reports a C(--limit) that the playbook cannot accept.
+      - Set O(limit=true) if another play of the playbook checks C(--limit) and reports a value that the playbook cannot
+        accept.
     type: bool
     default: true
 """

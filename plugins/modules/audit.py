@@ -52,7 +52,7 @@ options:
     default: []
     description:
       - Requested sources. The module saves the list of requested sources in the evidence. The module reports a blocker
-        for a source that has no evidence and no reason in O(failures).
+        for a source if the source has no evidence and O(failures) gives no reason for the source.
   failures:
     type: dict
     default: {}

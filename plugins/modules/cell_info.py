@@ -42,8 +42,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether to also read the Nova instances to which the domains and the disk images on the hosts belong. The module
-        finds these domains and disk images in O(evidence_dir).
+      - Whether to also read Nova's instances that own the domains and the disk images on the hosts. The module finds
+        these domains and disk images in O(evidence_dir).
   probe_rename:
     type: bool
     default: false
@@ -244,7 +244,7 @@ databases:
           type: str
     lock:
       description: With O(probe_rename=true), whether a lock in the API database also excludes runs that use another
-        server of the database cluster, with the keys C(scope) and C(reason).
+        server of the database cluster. The keys are C(scope) and C(reason).
       type: dict
     ovn:
       description: With O(ovn_nb_connection), the facts from OVN's databases about O(hosts), or about the whole cloud,

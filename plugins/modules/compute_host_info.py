@@ -10,9 +10,9 @@ module: compute_host_info
 short_description: Read all facts of one compute host in one call
 version_added: 0.1.0
 description:
-  - Reads the facts of a compute host. The facts are the names and addresses of the host, its C(compute_id) files, the
-    effective C(nova.conf), the names and versions of libvirt, every domain, real memory and huge pages, systemd units
-    and unfinished operations.
+  - Reads the facts of a compute host. The facts include the host's names, addresses and C(compute_id) files, the
+    effective C(nova.conf), the names and versions of libvirt, and every domain. The facts also include real memory and
+    huge pages, systemd units, and unfinished operations.
   - The module reads every part of the facts separately. A part that could not be read is V(null), never an empty list.
     C(unread) contains the reason why the module could not read a part of the facts.
   - With O(evidence_dir) the module writes the facts into a file on the Ansible controller and returns only a digest.
@@ -124,8 +124,8 @@ options:
     default: true
     description:
       - Whether to open the disk images in Ceph. With O(rbd_open=false) the module does not open the images, but lists
-        the names of all images with one call for the whole pool. O(rbd_open=false) is enough if another host that uses
-        the same cluster and pool opens the images.
+        the names of all images with one call for the whole pool. O(rbd_open=false) is enough if another host with the
+        same cluster and pool opens the images.
   rbd_details:
     type: bool
     default: false
@@ -161,8 +161,8 @@ options:
     elements: str
     default: []
     description:
-      - Command prefix for C(rbd) and C(ceph) if these commands run in a container, such as C(docker), C(exec),
-        C(nova_compute). With O(ceph_command) the module uses the commands C(rbd) and C(ceph) even if C(python3-rbd) is
+      - Command prefix, such as C(docker), C(exec), C(nova_compute), for C(rbd) and C(ceph) if these commands run in a
+        container. With O(ceph_command) the module uses the commands C(rbd) and C(ceph) even if C(python3-rbd) is
         installed.
   definitions:
     type: bool
@@ -281,7 +281,7 @@ host:
       type: list
       elements: dict
     ovs_external_ids:
-      description: The C(external_ids) of Open vSwitch, by name.
+      description: The C(external_ids) of Open vSwitch, with the name of each entry as the key.
       type: dict
     open_operations:
       description: Unfinished operations whose journal is on this host, each with C(operation_id), C(kind), C(state),
@@ -321,7 +321,7 @@ host:
       type: list
       elements: dict
     qemu_processes:
-      description: Process ids of the QEMU processes that run on this host, by uuid of the domain.
+      description: Process ids of the QEMU processes that run on this host, with the uuid of the domain as the key.
       type: dict
     boot_id:
       description: Id that the kernel gives to the current boot.
@@ -332,8 +332,8 @@ host:
       type: list
       elements: dict
     name_users:
-      description: With O(name_users=true), the places that contain the host's name and that a rename does not change,
-        with the keys C(residents), C(options), C(cloud_init), C(certificates) and C(unread).
+      description: With O(name_users=true), the module returns the places that keep the host's name after a rename. The
+        keys are C(residents), C(options), C(cloud_init), C(certificates) and C(unread).
       type: dict
     ovs_version:
       description: Version of Open vSwitch, if it is installed.
@@ -353,7 +353,7 @@ host:
     libvirt: {uri: "qemu:///system", version: 9.0.0, hostname: compute1, host_uuid: null}
     unread: []
 definitions:
-  description: The XML of guests, by SHA-256, normalised and without secrets.
+  description: The XML of guests, with the SHA-256 as the key. The XML is normalised and contains no secrets.
   returned: with O(definitions=true), when O(evidence_dir) is not given
   type: dict
   sample: {9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08: "<domain></domain>"}
@@ -389,7 +389,7 @@ domain_uuids:
   elements: str
   sample: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
 volumes:
-  description: Volumes in Ceph that the definitions of the domains contain, as C(uuids) and C(pools).
+  description: Ceph volumes that the definitions of the domains refer to, as C(uuids) and C(pools).
   returned: when O(evidence_dir) is given
   type: dict
   contains:

@@ -56,8 +56,8 @@ options:
     description: New host name of the compute service.
   hypervisor_hostname:
     type: str
-    description: New host name in libvirt. Set O(hypervisor_hostname) only if the module cannot derive the new name in
-      libvirt from O(rename_to).
+    description: New host name in libvirt. Set O(hypervisor_hostname) only if the module cannot derive libvirt's new
+      name for the host from O(rename_to).
   action:
     type: str
     default: apply
@@ -109,8 +109,9 @@ options:
     description:
       - With O(strategy=drain), whether to move the guests back at the end. Without O(drain_return) the guests do not
         move back.
-      - With O(action=rollback), whether to move back the guests that have already left the host. If you resume an open
-        drain with O(drain_return=false), the module ends the operation and leaves the guests on their current hosts.
+      - With O(action=rollback), whether to move back the guests that have already left the host. If you set
+        O(drain_return=false) when you resume an open drain, the module ends the operation and leaves the guests on
+        their current hosts.
   drain_parallel:
     type: int
     default: 1
@@ -326,7 +327,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid: its database id or its name.
+              description: Uuid of the object. If the object has no uuid, its database id or its name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -335,7 +336,7 @@ report:
               description: Compute host of the object; V(null) if the object belongs to no compute host.
               type: str
         evidence:
-          description: Facts that prove the finding, by name.
+          description: Facts that prove the finding, with the name of each fact as the key.
           type: dict
         remedy:
           description: What to do next.
@@ -406,7 +407,8 @@ plan:
           description: Name of the action that executes the step.
           type: str
         params:
-          description: Parameters of the action, by name. Each action has its own parameters.
+          description: Parameters of the action, with the name of each parameter as the key. Each action has its own
+            parameters.
           type: dict
         changes:
           description: Every value that the step changes.
@@ -444,7 +446,7 @@ needs:
   description:
     - What you must do before you can resume the operation. V(discover_hosts) means that you must run C(nova-manage
       cell_v2 discover_hosts) on a controller node of the cloud. V(recreate_containers) means that your deployment tool
-      must create the containers in RV(containers).
+      must create the containers that RV(containers) lists.
   returned: when a drain waits for the new host to be mapped to its cell, or a rename waits for containers
   type: str
   sample: discover_hosts

@@ -53,8 +53,8 @@ options:
     default: apply
     choices: [apply, resume, status, abort]
     description:
-      - V(apply) begins the return of the host, or resumes an open return of the host. V(resume) fails if no operation
-        that returns the host to service is open.
+      - V(apply) begins the return of the host, or resumes an open return of the host. V(resume) fails if there is no
+        open operation that returns the host to service.
       - V(status) reports the open operation and changes nothing.
       - V(abort) closes the open return of the host, and skips the remaining steps. V(abort) does not undo the executed
         steps, and leaves the compute service disabled and forced down.
@@ -63,7 +63,7 @@ options:
     default: advance
     choices: [begin, advance, end]
     description: Whether this call begins, continues or ends the run. The first call of a run has O(phase=begin), and
-      each later call has O(phase=advance). If the run is interrupted, the last call has O(phase=end).
+      each later call has O(phase=advance). If the run is interrupted, a last call with O(phase=end) closes the run.
   answers:
     type: list
     elements: dict
@@ -127,8 +127,8 @@ succeeded:
   type: bool
   sample: true
 needs:
-  description: Facts that the playbook must collect, and actions that the playbook must execute, before the next call,
-    each with a C(kind). RV(needs) is empty if the run has ended.
+  description: Facts that the playbook must collect before the next call, and actions that it must execute before the
+    next call. Each entry has a C(kind). RV(needs) is empty if the run has ended.
   returned: always
   type: list
   elements: dict
@@ -237,7 +237,8 @@ plan:
           description: Name of the action that executes the step.
           type: str
         params:
-          description: Parameters of the action, by name. Each action has its own parameters.
+          description: Parameters of the action, with the name of each parameter as the key. Each action has its own
+            parameters.
           type: dict
         changes:
           description: Every value that the step changes.
@@ -307,7 +308,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid: its database id or its name.
+              description: Uuid of the object. If the object has no uuid, its database id or its name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -316,7 +317,7 @@ report:
               description: Compute host of the object; V(null) if the object belongs to no compute host.
               type: str
         evidence:
-          description: Facts that prove the finding, by name.
+          description: Facts that prove the finding, with the name of each fact as the key.
           type: dict
         remedy:
           description: What to do next.

@@ -14,7 +14,7 @@ description:
   - Executes the steps of a plan of M(stackguard.nova.compute_host_rename) on the compute host, and stores the journal
     on the same host.
   - The module does not check whether a step makes sense. Do not call this module from a playbook.
-  - You can safely send the same request again. A request fails if a line of a file, a host name or a systemd unit
+  - You can safely send the same request again. A request fails if a host name, a systemd unit, or a line of a file
     differs from the plan. After a failed request the module does not begin further requests.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -62,7 +62,7 @@ options:
       - C(guests_inside) takes the three C(params) called C(engine), C(containers) and C(known). C(guests_inside)
         returns the guests that run in the control groups of the containers. C(containers) lists these containers. The
         result does not contain the guests in C(known).
-      - C(probe_tcp) takes C(timeout), and C(targets), each with C(address) and C(port). C(probe_tcp) opens each
+      - C(probe_tcp) takes C(timeout) and C(targets). Each target has C(address) and C(port). C(probe_tcp) opens each
         connection and sends no data.
   state_dir:
     type: path

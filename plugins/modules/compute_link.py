@@ -15,8 +15,8 @@ description:
     only reports the link.
   - If the host name and the node name match exactly one live row of C(services) or C(compute_nodes), the correct value
     of the link is certain. The correct value is the id of the matching row. nova-compute itself would write the same
-    value. If the stored id belongs to a live row with a different name, the correct value is certain only if the facts
-    of hosts in O(evidence_dir) prove the value.
+    value. If the stored id belongs to a live row with a different name, only the facts of hosts in O(evidence_dir) can
+    prove the correct value.
   - The module changes rows in batches, each in one transaction. The module does not change a row that has changed since
     the module read it, or a row of an instance with a task in progress. Before the module commits a batch, it writes
     the old values to a journal. The journal is on the host that the task runs on (or is delegated to).
@@ -90,8 +90,9 @@ options:
     type: bool
     default: true
     description:
-      - Whether the task fails at the end if links selected by O(codes) remain wrong or could not be read, or if a
-        rollback did not restore all rows. In check mode, the task fails only if it could not read some of these links.
+      - Whether the task fails if wrong links remain. Wrong links remain if the task could not repair or read links that
+        O(codes) selects, or if a rollback did not restore all rows. In check mode, the task fails only if it could not
+        read some of these links.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -189,9 +190,9 @@ counts:
   sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
 not_guaranteed:
   description:
-    - One message for each database in which a lock cannot protect the linked service or compute node until the commit.
-      In a Galera cluster, a lock is valid on only one database node. A client of another database node can therefore
-      change the service or the compute node before the commit.
+    - One message for each database that cannot keep the linked service or compute node locked until the commit. In a
+      Galera cluster, a lock is valid on only one database node. A client of another database node can therefore change
+      the service or the compute node before the commit.
   returned: with O(action=apply), when it was not refused
   type: list
   elements: str
@@ -211,7 +212,7 @@ remaining:
       description: Number of wrong links whose codes are not in O(codes).
       type: int
     accepted:
-      description: Number of wrong links whose findings you override in O(overrides), regardless of their codes.
+      description: Number of wrong links, with any code, that you override in O(overrides).
       type: int
     in_flight:
       description: Number of links that the module could not check, because a task or a migration of the instance is in
@@ -240,7 +241,7 @@ repairs:
           description: Kind of the object, such as V(instance) or V(compute_node).
           type: str
         id:
-          description: Uuid of the object. For an object without a uuid: its database id or its name.
+          description: Uuid of the object. If the object has no uuid, its database id or its name.
           type: str
         name:
           description: Name of the object; V(null) if the object has no name.
@@ -252,10 +253,10 @@ repairs:
       description: Cell, table and id of the row.
       type: str
     before:
-      description: Value before the repair, by column.
+      description: Values before the repair, with the column as the key.
       type: dict
     after:
-      description: Value that the repair writes, by column.
+      description: Values that the repair writes, with the column as the key.
       type: dict
     why:
       description: Proof that the new value is correct.
@@ -313,7 +314,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid: its database id or its name.
+              description: Uuid of the object. If the object has no uuid, its database id or its name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -322,7 +323,7 @@ report:
               description: Compute host of the object; V(null) if the object belongs to no compute host.
               type: str
         evidence:
-          description: Facts that prove the finding, by name.
+          description: Facts that prove the finding, with the name of each fact as the key.
           type: dict
         remedy:
           description: What to do next.

@@ -10,9 +10,9 @@ module: doctor
 short_description: Report whether a cloud, its hosts and its databases are ready for the operations of this collection
 version_added: 0.1.0
 description:
-  - Checks the APIs, the databases, and the facts of the hosts that M(stackguard.nova.doctor_host) saved. Reports the
-    results of all checks at once, on the terminal and in C(doctor.json). The result of a check is ok, failed or not
-    checked. For each failed check, the report shows a command that fixes the problem.
+  - Checks the APIs, the databases, and the host facts that M(stackguard.nova.doctor_host) saved. Reports the results of
+    all checks at once, on the terminal and in C(doctor.json). The result of a check is ok, failed or not checked. For
+    each failed check, the report shows a command that fixes the problem.
   - The module changes nothing. To test the API permissions, the module sends read requests that require administrator
     permissions. To test the database privileges, the module sends the statements that the operations use. The
     statements for the test match no row, and the module rolls them back. To test OVN's databases, the module sends a
@@ -52,7 +52,7 @@ options:
       database_clock, ovn_database, ovn_rights, reached, python, root, nova_conf, libvirt, rbd, ceph_caps,
       host_journals, host_clock, journals]
     default: []
-    description: Checks that do not make the task fail if their result is V(not checked). A failed check always makes
+    description: Checks whose result can be V(not checked) without a failure of the task. A failed check always makes
       the task fail.
   clock_tolerance:
     type: float

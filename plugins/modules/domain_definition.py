@@ -100,7 +100,7 @@ findings:
           description: Kind of the object, such as V(instance) or V(compute_node).
           type: str
         id:
-          description: Uuid of the object. For an object without a uuid: its database id or its name.
+          description: Uuid of the object. If the object has no uuid, its database id or its name.
           type: str
         name:
           description: Name of the object; V(null) if the object has no name.
@@ -109,7 +109,7 @@ findings:
           description: Compute host of the object; V(null) if the object belongs to no compute host.
           type: str
     evidence:
-      description: Facts that prove the finding, by name.
+      description: Facts that prove the finding, with the name of each fact as the key.
       type: dict
     remedy:
       description: What to do next.
@@ -140,7 +140,7 @@ guests:
       type: dict
   sample: [{uuid: 0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, name: instance-00000001, live: {}, inactive: {}}]
 definitions:
-  description: The XML of guests, by SHA-256, normalised and without secrets.
+  description: The XML of guests, with the SHA-256 as the key. The XML is normalised and contains no secrets.
   returned: without O(definitions_dir)
   type: dict
   sample: {9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08: "<domain></domain>"}

@@ -71,8 +71,8 @@ options:
         task also fails if the report has an undecided check with the code SG114, SG311, SG709 or SG710. The task fails
         even if O(codes) does not contain these codes. SG114, SG311, SG709 and SG710 report facts that could not be
         read, and your query might need one of these facts.
-      - With O(fail_if=found) the task fails if the report is not from an audit. With O(fail_if=found) and O(codes) or
-        O(hosts), the task also fails if the report contains no compute hosts.
+      - With O(fail_if=found) the task fails if the report is not from an audit. With O(fail_if=found), the task also
+        fails if you set O(codes) or O(hosts) and the report contains no compute hosts.
   max_age_minutes:
     type: int
     default: 0
@@ -90,7 +90,7 @@ EXAMPLES = r"""
     severities: [blocker]
     hosts: [compute1]
 
-- name: Fail unless the report proves that a start of nova-compute destroys no guest
+- name: Continue only if the report proves that all guests survive a start of nova-compute
   stackguard.nova.findings:
     report: stackguard-reports/report.json
     codes: [SG113]
@@ -115,8 +115,8 @@ count:
   returned: if the report answers
   type: int
 unchecked:
-  description: Undecided checks of the report whose code is in O(codes). If a check with the code SG114, SG311, SG709 or
-    SG710 is undecided, RV(unchecked) always contains this check.
+  description: Undecided checks with a code in O(codes), from the report. If a check with the code SG114, SG311, SG709
+    or SG710 is undecided, RV(unchecked) always contains this check.
   returned: if the report answers
   type: list
   elements: dict

@@ -107,7 +107,7 @@ operation_id:
   type: str
   sample: 3f9a1c0b77de
 steps:
-  description: State of each step, by name of the step.
+  description: State of each step, with the name of the step as the key.
   returned: with O(action=status), when an operation is open
   type: dict
   sample: {pin: done, resize: applying}
@@ -143,7 +143,8 @@ plan:
           description: Name of the action that executes the step.
           type: str
         params:
-          description: Parameters of the action, by name. Each action has its own parameters.
+          description: Parameters of the action, with the name of each parameter as the key. Each action has its own
+            parameters.
           type: dict
         changes:
           description: Every value that the step changes.
@@ -213,7 +214,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid: its database id or its name.
+              description: Uuid of the object. If the object has no uuid, its database id or its name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -222,7 +223,7 @@ report:
               description: Compute host of the object; V(null) if the object belongs to no compute host.
               type: str
         evidence:
-          description: Facts that prove the finding, by name.
+          description: Facts that prove the finding, with the name of each fact as the key.
           type: dict
         remedy:
           description: What to do next.

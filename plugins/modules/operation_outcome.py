@@ -76,7 +76,7 @@ options:
     type: list
     elements: str
     default: []
-    description: Names of files of an earlier report that the module removes.
+    description: Names of the files that the module removes. The files belong to an earlier report.
   evidence_dir:
     type: path
     description: Temporary evidence directory that the module removes.

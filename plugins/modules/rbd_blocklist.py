@@ -36,7 +36,8 @@ attributes:
     description: The result contains the blocklist entries that changed.
   idempotent:
     support: full
-    description: The module does not add an address that is already on the blocklist, as an entry or in a range.
+    description: The module does not add an address if the blocklist already contains this address as an entry or in a
+      range.
 requirements:
   - Python 3.9 or newer on the host
   - C(python3-rbd), or the command C(ceph), on the host or in the container of nova-compute
@@ -72,8 +73,8 @@ options:
     description:
       - Addresses of the managers and MDS daemons of the Ceph cluster. Set O(infrastructure) if the Ceph user has no
         permission to read the addresses of managers and MDS daemons. The module never adds the addresses in
-        O(infrastructure) to the blocklist. If you set O(infrastructure), you confirm that the Ceph cluster has no other
-        managers and MDS daemons.
+        O(infrastructure) to the blocklist. If you set O(infrastructure), you confirm that this list contains all
+        managers and MDS daemons of the Ceph cluster.
   never:
     type: list
     elements: str
@@ -208,8 +209,8 @@ pool:
   type: str
   sample: vms
 read_at:
-  description: Time on the clock of the host that the task runs on, immediately before the module changed and read the
-    blocklist.
+  description: Time immediately before the module changed and read the blocklist, from the clock of the host that runs
+    the task.
   returned: success
   type: str
   sample: "2026-11-22T14:37:15+00:00"

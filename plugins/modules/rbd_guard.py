@@ -16,8 +16,8 @@ description:
     deleted. Because the disk still exists, a later rebuild or unshelve of the server boots the old content of the disk.
   - If an image in O(images) does not exist or has another id, the module fails before it creates a snapshot. After a
     change the module reads each image again.
-  - Runs on a compute host, with the pool and the Ceph user in the nova.conf of the host. Set O(fsid) if there is more
-    than one Ceph cluster.
+  - Runs on a compute host, and uses the pool and the Ceph user from the nova.conf of the host. Set O(fsid) if there is
+    more than one Ceph cluster.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -175,8 +175,8 @@ pool:
   type: str
   sample: vms
 read_at:
-  description: Time on the clock of the host that the task runs on, immediately before the module changed and read the
-    images.
+  description: Time immediately before the module changed and read the images, from the clock of the host that runs the
+    task.
   returned: success
   type: str
   sample: "2026-11-22T14:37:15+00:00"

@@ -65,7 +65,7 @@ options:
     default: advance
     choices: [begin, advance, end]
     description: Whether this call begins, continues or ends the run. The first call of a run has O(phase=begin), and
-      each later call has O(phase=advance). If the run is interrupted, the last call has O(phase=end).
+      each later call has O(phase=advance). If the run is interrupted, a last call with O(phase=end) closes the run.
   answers:
     type: list
     elements: dict
@@ -158,8 +158,8 @@ options:
     description:
       - Addresses of Ceph's managers and MDS daemons. Set O(ceph_infrastructure) if the Ceph user has no permission to
         read the addresses of managers and MDS daemons. The run never puts the addresses of managers and MDS daemons on
-        the blocklist. The run needs O(ceph_infrastructure) only if the run must blocklist an address that neither
-        Nova's record of the host nor the collected facts of the host contain.
+        the blocklist. The run needs O(ceph_infrastructure) only if it must blocklist an address that is missing from
+        both Nova's record of the host and the collected facts of the host.
   never_blocklist:
     type: list
     elements: str
@@ -291,7 +291,7 @@ needs:
       type: list
       elements: str
     volumes:
-      description: With C(kind=read_hosts), uuids of the volumes whose images the hosts search for.
+      description: With C(kind=read_hosts), uuids of volumes. The hosts search for the images of these volumes.
       type: list
       elements: str
     volume_readers:
@@ -340,7 +340,7 @@ arrived:
       type: str
   sample: [{uuid: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, host: compute3, status: ACTIVE, state: verified}]
 left:
-  description: Servers that are still on the dead host, by uuid, each with the reason.
+  description: Servers that are still on the dead host, and the reasons. The keys are the uuids of the servers.
   returned: when the run has ended
   type: dict
   sample: {}
@@ -360,8 +360,8 @@ report_file:
   type: str
   sample: /home/operator/stackguard-reports/report.json
 placements:
-  description: Destination of each server, and why the module chose this destination, by the uuid of the server. For a
-    server without a destination, the reasons why no host can be the destination.
+  description: Destination of each server, and why the module chose this destination. The keys are the uuids of the
+    servers. For a server without a destination, the reasons why no host can be the destination.
   returned: when the run has ended, without O(report_dir)
   type: dict
   sample:
@@ -399,7 +399,8 @@ plan:
           description: Name of the action that executes the step.
           type: str
         params:
-          description: Parameters of the action, by name. Each action has its own parameters.
+          description: Parameters of the action, with the name of each parameter as the key. Each action has its own
+            parameters.
           type: dict
         changes:
           description: Every value that the step changes.
@@ -475,7 +476,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid: its database id or its name.
+              description: Uuid of the object. If the object has no uuid, its database id or its name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -484,7 +485,7 @@ report:
               description: Compute host of the object; V(null) if the object belongs to no compute host.
               type: str
         evidence:
-          description: Facts that prove the finding, by name.
+          description: Facts that prove the finding, with the name of each fact as the key.
           type: dict
         remedy:
           description: What to do next.

@@ -105,8 +105,8 @@ options:
     default: 2
     description:
       - Maximum number of servers that move away from one host at the same time. Nova itself runs at most
-        C(max_concurrent_live_migrations) live migrations from a host at a time, 1 by default, and queues the other live
-        migrations.
+        C(max_concurrent_live_migrations) live migrations from a host at a time, and queues the other live migrations.
+        The default of C(max_concurrent_live_migrations) is 1.
   max_parallel_per_destination:
     type: int
     default: 2
@@ -145,8 +145,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether the playbook can test connections for this task. Before the first live migration, RV(probe) lists the
-        connections to test for each inventory host. Test them with C(probe_tcp) of
+      - Whether the playbook can test connections for this task. Before the first live migration, RV(probe) lists for
+        each inventory host the connections that the playbook must test. Test them with C(probe_tcp) of
         M(stackguard.nova.compute_host_step). After the tests, set O(probes) to the results of the tests, and repeat the
         task. With O(probe=false) the module first moves one server to each destination, and moves further servers to a
         destination only after the first server has arrived at this destination.
@@ -232,12 +232,12 @@ again:
   type: bool
   sample: false
 probe:
-  description: Connections that the playbook must test before the first server moves, by inventory host.
+  description: Connections that the playbook must test before the first server moves. The keys are inventory hosts.
   returned: when O(probe=true) and something is to be tried
   type: dict
   sample: {compute1: [{source: compute1, dest: compute2, address: 10.0.0.2, port: 16509, turn: 0}]}
 servers:
-  description: Source and current host of each server of the open operation, by uuid.
+  description: Source and current host of each server of the open operation. The keys are the uuids of the servers.
   returned: O(action=status) with an open operation
   type: dict
   sample:
@@ -255,7 +255,7 @@ operation_id:
   type: str
   sample: 3f9a1c0b77de
 moved:
-  description: Host on which each server arrived in this task, by uuid.
+  description: Host on which each server arrived in this task. The keys are the uuids of the servers.
   returned: when something was carried out
   type: dict
   sample: {8961cf04-0ee7-44b1-9ed3-a4b18e535683: compute2}
@@ -266,13 +266,14 @@ gone:
   elements: str
   sample: []
 left:
-  description: Servers that did not arrive, by uuid, with name, host and the reason.
+  description: Servers that did not arrive. The keys are the uuids of the servers, and each value has the name, the host
+    and the reason.
   returned: when something was carried out
   type: dict
   sample: {}
 placements:
-  description: Destination of each server with the reason, by uuid. For a server without a destination, the reasons why
-    no host can be the destination.
+  description: Destination of each server, and the reason for this destination. The keys are the uuids of the servers.
+    For a server without a destination, the reasons why no host can be the destination.
   returned: when it was judged
   type: dict
   sample:
@@ -310,7 +311,8 @@ plan:
           description: Name of the action that executes the step.
           type: str
         params:
-          description: Parameters of the action, by name. Each action has its own parameters.
+          description: Parameters of the action, with the name of each parameter as the key. Each action has its own
+            parameters.
           type: dict
         changes:
           description: Every value that the step changes.
@@ -380,7 +382,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid: its database id or its name.
+              description: Uuid of the object. If the object has no uuid, its database id or its name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -389,7 +391,7 @@ report:
               description: Compute host of the object; V(null) if the object belongs to no compute host.
               type: str
         evidence:
-          description: Facts that prove the finding, by name.
+          description: Facts that prove the finding, with the name of each fact as the key.
           type: dict
         remedy:
           description: What to do next.

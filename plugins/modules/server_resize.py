@@ -15,13 +15,13 @@ description:
   - O(strategy=auto) does not change the availability zone pin of a server that is already pinned to its zone. If a
     server is not pinned to its zone, O(strategy=auto) pins the server through the API if Nova offers microversion 2.104
     (release 34). Otherwise, and if O(nova_api_db_url) is set, O(strategy=auto) pins the server in the API database.
-    After the resize the module restores the earlier availability zone pin. If the module cannot pin the server, it only
-    verifies the zone after the resize. RV(strategy) shows the method that keeps the server in its zone, and RV(why)
-    shows the reason for the method.
+    After the resize the module restores the earlier availability zone pin. If the module cannot pin the server, it
+    resizes the server without a pin, and verifies the zone after the resize. RV(strategy) shows the method that keeps
+    the server in its zone, and RV(why) shows the reason for the method.
   - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
     the module reverts the resize.
-  - The module fails before it changes anything if no host of the zone has enough free resources (SG406), or if the
-    module could not read a required fact.
+  - The module fails and changes nothing if no host of the zone has enough free resources (SG406), or if the module
+    could not read a required fact.
   - A stopped server stays stopped.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to roll the run back. The journal is
     on the host that the task runs on (or is delegated to). The host with the journal receives no credentials.
@@ -62,7 +62,7 @@ options:
     description: Name or uuid of the server.
   flavor:
     type: str
-    description: Name or id of the new flavor. You must set O(flavor) with O(action=apply).
+    description: Name or id of the new flavor. If you use O(action=apply), you must set O(flavor).
   strategy:
     type: str
     default: auto
@@ -156,7 +156,7 @@ operation_id:
   type: str
   sample: 3f9a1c0b77de
 steps:
-  description: State of each step, by name of the step.
+  description: State of each step, with the name of the step as the key.
   returned: with O(action=status), when an operation is open
   type: dict
   sample: {pin: done, resize: applying}
@@ -212,7 +212,8 @@ plan:
           description: Name of the action that executes the step.
           type: str
         params:
-          description: Parameters of the action, by name. Each action has its own parameters.
+          description: Parameters of the action, with the name of each parameter as the key. Each action has its own
+            parameters.
           type: dict
         changes:
           description: Every value that the step changes.
@@ -282,7 +283,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid: its database id or its name.
+              description: Uuid of the object. If the object has no uuid, its database id or its name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -291,7 +292,7 @@ report:
               description: Compute host of the object; V(null) if the object belongs to no compute host.
               type: str
         evidence:
-          description: Facts that prove the finding, by name.
+          description: Facts that prove the finding, with the name of each fact as the key.
           type: dict
         remedy:
           description: What to do next.

@@ -86,9 +86,9 @@ options:
     default: false
     description:
       - Whether to change some availability zone pins even if other pins cannot be changed.
-      - With O(action=rollback) or O(restore), whether to leave out servers that Nova does not show and has no record
-        of. Without O(partial), the module fails if there is such a server, because the credentials may belong to
-        another cloud or project.
+      - With O(action=rollback) or O(restore), whether to leave out a server if Nova does not show the server and has no
+        record of the server. Without O(partial), the module fails if there is such a server, because the credentials
+        may belong to another cloud or project.
   take_over:
     type: bool
     default: false
@@ -193,8 +193,8 @@ already:
   sample: []
 report:
   description:
-    - Findings in the form of C(report.json), about the zones of the selected servers and of all hosts (SG401 to SG404,
-      SG408), and about servers that cannot be pinned. The module does not read volumes.
+    - Findings in the form of C(report.json). They are about the zones of the selected servers and of all hosts (SG401
+      to SG404, SG408), and about servers that cannot be pinned. The module does not read volumes.
   returned: when something was judged
   type: dict
   contains:
@@ -235,7 +235,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid: its database id or its name.
+              description: Uuid of the object. If the object has no uuid, its database id or its name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -244,7 +244,7 @@ report:
               description: Compute host of the object; V(null) if the object belongs to no compute host.
               type: str
         evidence:
-          description: Facts that prove the finding, by name.
+          description: Facts that prove the finding, with the name of each fact as the key.
           type: dict
         remedy:
           description: What to do next.

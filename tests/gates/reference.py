@@ -21,8 +21,8 @@ import yaml
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INTERNAL = "Internal, no stability promise."
 EXAMPLES = 3
-#: Says what the keys of a dictionary are: "By name, ..." or "..., by name".
-BY_KEY = re.compile(r"^By |, by \w")
+#: Says what the keys of a dictionary are: "By name, ...", "..., by name", "The keys are ..." or "... as the key".
+BY_KEY = re.compile(r"^By |, by \w|[Tt]he keys? (is|are) |as the key\b")
 #: Returned by several modules, in one form.
 CONTRACTS = ("report", "plan")
 

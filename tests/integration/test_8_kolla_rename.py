@@ -130,7 +130,7 @@ def test_a_guest_that_would_end_with_a_container_ends_with_none(lab, servers, bo
     kill_at(lab, books, "resumed")
     put_inside(lab, True)
     refused = books.rename(action="rollback", timeout=PATIENCE).failed()
-    assert "a rollback would end these guests" in refused.output, refused.told()
+    assert "so a rollback would kill the guests" in refused.output, refused.told()
     state.assert_same(before["guests"], guests_by_kernel(before["guests"], lab), "guests, after a refused rollback")
     put_inside(lab, False)
     books.rename(action="rollback", timeout=PATIENCE).ok()

@@ -264,7 +264,7 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
         return result(OK, "the lock keeps two runs from working at the same time")
     if read.lock.scope == facts.LOCK_LOCAL:
         return result(
-            OK, "the lock excludes only runs that use this Galera node (SG712): give every run the URL of the same node"
+            OK, "the lock stops only runs that use this Galera node (SG712): give every run the URL of the same node"
         )
     seen = f"the database does not grant the lock (SG712): {read.lock.reason or 'no reason was given'}"
     if "repair_links" not in asked.operations:

@@ -112,8 +112,8 @@ def _reached(result: t.Callable[..., Result], database: OvnDatabaseState) -> Res
     if database.silent:
         silent = "; ".join(f"{member}: {reason}" for member, reason in sorted(database.silent.items()))
         seen = (
-            "the leader answers, but some members do not. A run fails if a member that does not answer becomes the "
-            f"leader: {silent}"
+            "the leader answers, but some members do not. A run fails if one of these members becomes the leader: "
+            f"{silent}"
         )
         return result(REACHED, NOT_CHECKED, seen)
     return result(REACHED, OK, database.remote)

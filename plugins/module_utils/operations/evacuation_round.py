@@ -168,8 +168,8 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     known = {uuid: dict(hosts) for uuid, hosts in given.tried.items()}
     if bundle.cloud is None or bundle.cloud.servers is None:
         raise ApiError(
-            "the run could not read the servers of the dead host, so it does not know which servers are still on this "
-            "host"
+            "the run could not read the servers of the dead host, so the run does not know which servers are still "
+            "on this host"
         )
     here = {server.id: server for server in bundle.cloud.servers}
     # One that has used up its time is not waited for again: it would keep all the others where they are.

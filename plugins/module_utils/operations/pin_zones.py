@@ -211,8 +211,8 @@ def _why(lost: t.Sequence[str]) -> str:
     """Return what is known of servers that Nova neither shows nor has a record of."""
     return (
         f"Nova does not show {', '.join(lost)}, and has no record that {'it was' if len(lost) == 1 else 'they were'} "
-        "deleted. Verify that the credentials are an administrator's of the same cloud. If the servers are deleted and "
-        "their rows are archived, add partial=true"
+        "deleted. Verify that the credentials belong to an administrator of the same cloud. If the servers are "
+        "deleted and their rows are archived, add partial=true"
     )
 
 

@@ -623,7 +623,10 @@ def _already_back(run: RepairRun, journal: Result) -> Result:
         f"set {name}"
     )
     if left:
-        said += f". The rollback of operation {operation} did not restore {count(left, 'row')}: its report lists them"
+        said += (
+            f". The rollback of operation {operation} did not restore {count(left, 'row')}: the report of the "
+            "operation lists what the rollback did not restore"
+        )
     return {**_result(Tally(), "none"), "operation_id": operation, "incomplete": bool(left), "msg": said}
 
 

@@ -163,8 +163,8 @@ def _too_old(bundle: Bundle, now: str) -> t.Iterator[str]:
     if age is None or not -CLOCKS <= age <= EVIDENCE_MAX_AGE:
         when = bundle.databases.read_at if bundle.databases else None
         yield (
-            f"the databases were read at {when or 'an unknown time'}. Run cell_info again, because the module accepts "
-            f"facts from the last {EVIDENCE_MAX_AGE // 60} minutes"
+            f"the databases were read at {when or 'an unknown time'}. Run cell_info again, because the module "
+            f"accepts only facts from the last {EVIDENCE_MAX_AGE // 60} minutes"
         )
 
 

@@ -542,9 +542,9 @@ def _nothing_runs_on_under_the_old_name(context: PlanContext) -> None:
     ]
     if derived:
         raise PlanError(
-            "use rename_strategy=drain: neutron derives the uuid of these resource providers from the host's name, and "
-            f"would not find them under the new name: {', '.join(derived)}. Ports with guaranteed bandwidth would "
-            "fail. An override of SG304 does not help"
+            "use rename_strategy=drain, because neutron derives the uuids of these resource providers from the "
+            "host's name. Under the new name, neutron would not find these resource providers: "
+            f"{', '.join(derived)}. Ports with guaranteed bandwidth would fail. An override of SG304 does not help"
         )
 
 

@@ -67,7 +67,7 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
                 f"nova-compute runs on {host}, and Nova has unfinished evacuation records of this host: at each "
                 "start, nova-compute completes only one of these records for each server"
             ),
-            f"restart nova-compute on {host}, wait for Join ServiceGroup in its log, then run return_host again",
+            f"restart nova-compute on {host}, wait until its log shows 'Join ServiceGroup', then run return_host again",
         ]
     if clearing.held_until_start is not None:
         return [

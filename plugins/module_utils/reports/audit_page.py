@@ -389,8 +389,8 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
     (
         r"OSD blocklist|Ceph was not read|watchers|snapshots",
         (
-            "Set audit_ceph: true, and let one host of each Ceph cluster read Ceph as a Ceph user that is allowed to "
-            "list images and the blocklist."
+            "Set audit_ceph: true. In each Ceph cluster, one host must be able to read with a Ceph user that is "
+            "allowed to list images and the blocklist."
         ),
     ),
     (
@@ -404,8 +404,8 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
     (
         r"link|cell|database|migrations|instances|mapping",
         (
-            "Read the databases: set nova_api_db_url, grant the privileges in docs/database-grants.md, and add "
-            "databases to audit_sources."
+            "Read the databases: set nova_api_db_url, grant the privileges in docs/database-grants.md, and add the "
+            "entry databases to audit_sources."
         ),
     ),
     (

@@ -198,8 +198,8 @@ def must_decide(report: Json, query: Query, fail_if: str) -> None:
         )
     if (query.codes or query.hosts) and not _number(report.get("hosts")):
         raise QueryError(
-            "findings_fail_if: the report contains no compute host (hosts is 0), so the report cannot answer a query "
-            "about codes or hosts. Run the audit again with the compute hosts"
+            "findings_fail_if: the report contains no compute host (hosts is 0), so the report cannot answer a "
+            "query about codes or hosts. Run the audit again, and include the compute hosts"
         )
 
 
@@ -301,13 +301,14 @@ def message(found: Answer, report: Json) -> str:
     if found.unread:
         number = count(len(found.unread), "finding")
         parts.append(
-            f"The report has {number} about facts that the audit could not read ({_listed(found.unread)}), so the "
-            "audit may not have decided every check."
+            f"The report has {number} about facts that the audit could not read ({_listed(found.unread)}), so some "
+            "checks may be undecided."
         )
     if found.unnamed:
         parts.append(
-            f"The report has no finding about {', '.join(found.unnamed)}. Check the names: a report lists only hosts "
-            "with findings. A host that is not in the report either has no finding, or does not exist."
+            f"The report has no finding about {', '.join(found.unnamed)}. Check the spelling of the names. A report "
+            "lists only hosts that have findings. A host that is not in the report either has no finding, or does "
+            "not exist."
         )
     return " ".join(_printable(part) for part in parts)
 

@@ -370,7 +370,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
         "OVN ports",
         "Each port of the host requested the chassis by its system-id, and stayed bound to the chassis.",
     ),
-    "ovn_hostname": ("OVN chassis", "The chassis was read back with the new hostname."),
+    "ovn_hostname": ("OVN chassis", "After the change, the chassis had the new hostname."),
     "neutron_bindings": ("neutron database", "The rows of port bindings and segments have the new name."),
     "ovn_ports_by_host": ("OVN ports", "No port of the host has the old name."),
     "ovn_verified": (
@@ -391,17 +391,18 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "no_evacuation": ("no evacuation", "No guest of the host was evacuated during the operation."),
     "lost_requests": (
         "no request lost",
-        "Each request that arrived after the plan was made has ended, or is listed below as a finding.",
+        "Every request that arrived after the plan has ended, or is listed below as a finding.",
     ),
     "audit": ("old name gone", "Each place that stores a host name was read again."),
     "fence": ("fence", "The host was fenced, and the fence was read back."),
     "hold_down": ("service held down", "The compute service is forced down and disabled by this operation."),
-    "guard": ("guard snapshots", "Each image was read back with its id and its snapshot."),
+    "guard": ("guard snapshots", "The run read back each image, its id and its snapshot."),
     "unguard": ("guards removed", "No image has a guard snapshot of this operation."),
     "end_domains": ("domains ended", "Neither libvirt nor the process table of the host has any of these domains."),
-    "unblock": ("blocklist", (
-        "For each Ceph cluster, one of the hosts with access to the cluster removed the blocklist entries."
-    )),
+    "unblock": (
+        "blocklist",
+        ("For each Ceph cluster, one of the hosts with access to the cluster removed the blocklist entries."),
+    ),
     "release": ("service released", "The compute service was read back, and has the status that the plan sets."),
     "hold": ("host held", "The compute service is disabled with the reason of this operation."),
     "leave": ("host released", "The compute service has the status that the plan sets."),

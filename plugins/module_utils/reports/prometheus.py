@@ -84,13 +84,14 @@ def _forecast(metrics: _Metrics, found: AuditResult) -> None:
     outcomes = collections.Counter(start.outcome for start in found.starts)
     metrics.gauge(
         "forecast_hosts",
-        "Number of hosts for each forecast of what nova-compute would do at its next start.",
+        "Number of hosts for each forecast. A forecast is the result that the audit expects when nova-compute "
+        "starts next.",
         [({"outcome": name}, outcomes[name]) for name in (STARTS, REFUSES, UNKNOWN)],
     )
     lost = sum(len(start.destroys) for start in found.starts)
     metrics.gauge(
         "forecast_guests_destroyed",
-        "Number of guests on all hosts that nova-compute would destroy at its next start.",
+        "Number of guests that nova-compute would destroy at its next start, as the total of all hosts.",
         [({}, lost)],
     )
     metrics.gauge(

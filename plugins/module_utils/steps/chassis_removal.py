@@ -59,4 +59,7 @@ def _still_there(chassis: OvnChassis, ovn: OvnFacts) -> t.Optional[str]:
         return None
     if any(row.uuid == chassis.uuid for row in left):
         return "the chassis is still in the southbound database"
-    return f"the southbound database has a new chassis with this name: {left[0].name}. Check whether the machine is on"
+    return (
+        f"the southbound database has a new chassis with this name: {left[0].name}. Check whether the machine is "
+        "powered on"
+    )

@@ -94,9 +94,9 @@ def refuse_rollback(journal: t.Mapping[str, t.Any], systems: Systems) -> None:
     (answer,) = systems.host.call([{"op": "guests_inside", "params": asked}])
     if answer["guests"]:
         raise StepError(
-            "a rollback would end these guests, because each guest is in the control group of a new container: "
-            f"{', '.join(answer['guests'])}. Move these guests to another host, then run the rollback again. As an "
-            "alternative, run the same command with rename_action=resume to end the rename"
+            "each of these guests runs in the control group of a new container, so a rollback would kill the "
+            f"guests: {', '.join(answer['guests'])}. Move these guests to another host, then run the rollback again. "
+            "As an alternative, run the same command with rename_action=resume to end the rename"
         )
 
 

@@ -40,8 +40,8 @@ class ChassisRenamed:
         found = _compared(systems, params, facts)
         ports = count(len(facts.switch_ports or []), "port")
         told = (
-            f"chassis {name} has the hostname {new} and the same tunnel endpoints as before; the run read {ports}, and "
-            f"no port requests {old}"
+            f"chassis {name} has the hostname {new} and the same tunnel endpoints as before; the run read {ports}, "
+            f"and no port still requests {old}"
         )
         return Done(told, noted(found, systems.overrides))
 

@@ -145,7 +145,7 @@ def test_the_evidence_decides_and_not_the_task(plugin):
     result = plugin.act()
     assert result["changed"]
     assert result["warnings"] == [
-        "the run did not read these hosts, so each of these hosts may have the same uuid: compute3"
+        "the run did not read these hosts, so any of these hosts may also have this uuid: compute3"
     ]
     (info, asked), (module, given) = plugin.calls
     assert (info, asked) == ("compute_host_info", {"inventory_name": "compute1", "libvirt_uri": "test:///x"})

@@ -115,7 +115,7 @@ def _lost(uuid: str, pid: int, there: t.Optional[Domain], facts: HostFacts) -> t
     remedy = (
         f"Find out why libvirt does not show QEMU process {pid}. The QEMU process still runs and writes the guest's "
         "disks. If someone starts the guest in Nova, a second QEMU starts on the same disks. End the QEMU process "
-        "only if the owner accepts that the guest is off."
+        "only if the owner accepts that this switches the guest off."
     )
     return finding(CODE, subject, evidence, remedy, BLOCKER)
 

@@ -208,8 +208,8 @@ def _second_not_shown(adoption: Adoption) -> Items:
         return
     evidence = {"second compute service": second.uuid, "compute API": "does not show this service"}
     remedy = (
-        "Check that the database and the API belong to the same cloud, and that the cell is mapped, because the API "
-        "does not show this service."
+        "The API does not show this service. Check that the database and the API belong to the same cloud, and that "
+        "the cell is mapped."
     )
     yield finding("SG301", Subject("service", str(second.uuid), host=second.host), evidence, remedy)
 

@@ -198,8 +198,8 @@ class _Looking:
         used = [entry for entry in found if self._is_used(*entry)]
         evidence = {"compute nodes": [[cell.name, row.uuid, row.host, row.hypervisor_hostname] for cell, row in found]}
         remedy = (
-            "Keep the compute node whose uuid is in the allocations of the host's guests. Move or remove the "
-            "allocations of the other compute nodes that the evidence lists, then run the same command again."
+            "Keep the compute node whose uuid is in the allocations of the host's guests. Move or remove the listed "
+            "allocations of the other compute nodes, then run the same command again."
         )
         if len(found) > 2 or len(used) > 1 or len({cell.name for cell, _row in found}) > 1:
             self._refuse("SG205", self.subject, evidence, remedy)
@@ -351,7 +351,7 @@ class _Looking:
         if second.host not in self.names or (second.host_ip is not None and second.host_ip not in own):
             remedy = (
                 "Check rename_from and rename_to: the second compute node has the address of another machine. If no "
-                "machine has the name of the second compute node any more, delete the compute service of that name "
+                "machine still has the name of the second compute node, delete the compute service of that name "
                 "(openstack compute service delete)."
             )
             shown = {**evidence, "its address": second.host_ip, "addresses of this host": self.host.addresses}
@@ -482,7 +482,7 @@ class _Level:
         self.nodes = {source.hypervisor_hostname, goal.hypervisor_hostname, *looking._node_names(node, instances)}
         databases = looking.bundle.databases
         if databases is None or databases.api is None or looking.bundle.cloud is None:
-            raise AssertionError("the run verified that it had collected all facts, but facts are missing")
+            raise AssertionError("a required fact is missing, although an earlier check found the facts complete")
         self.databases, self.api, self.cloud = databases, databases.api, looking.bundle.cloud
         self.agents = self._own_agents()
         self.ports = [port for port in self.cloud.ports or [] if port.binding_host_id in self.hosts]
@@ -718,7 +718,7 @@ class _Level:
         host, source = self.host, self.source
         conf = host.nova_conf
         if conf is None or host.libvirt is None:
-            raise AssertionError("the run verified that it had collected all facts, but facts are missing")
+            raise AssertionError("a required fact is missing, although an earlier check found the facts complete")
         own = source.os if source.os is not None else host.kernel_hostname
         changes: t.Dict[str, t.Any] = {
             "kernel_hostname": own,

@@ -27,7 +27,7 @@ def refusal(
         return (
             "Keep the host's name, or let the service use the host's UTS namespace (docs/guides/deployments.md). "
             "This service keeps the old host name until you create its container again, or start its systemd unit "
-            "without ProtectHostname=. The collection cannot rename a host with this service yet."
+            "without ProtectHostname=. This collection cannot yet rename a host that has this service."
         )
     if after.os in (None, host.static_hostname or host.kernel_hostname):
         return None  # the host's own name stays, and the copy of it is right

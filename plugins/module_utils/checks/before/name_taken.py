@@ -26,7 +26,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places.host_i
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import WantedName
 
 _CHOOSE = (
-    "Choose another name, or remove the object that has this name, because the new name must be free before the rename."
+    "The new name must be free before the rename. Choose another name, or remove the object that already has the "
+    "new name."
 )
 #: Neutron keeps these rows when a chassis gets another hostname, or is deleted, and takes them up again: a row that is
 #: there already is none that it adds (plugins/ml2/drivers/ovn, update_segment_host_mapping; services/segments/db.py).

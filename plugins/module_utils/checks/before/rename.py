@@ -348,7 +348,10 @@ def _new_name(case: Case) -> Items:
         remedy = "Choose a name in lower case, because DNS and MySQL ignore case, but Nova and placement do not."
         yield finding("SG118", subject, {"name": new, "wrong": ["the name has capital letters"]}, remedy, WARNING)
     if hostnames.never_resolves(new):
-        remedy = "Choose a name that can resolve, because names below .invalid and .localhost never resolve."
+        remedy = (
+            "Choose a different name. Names below .invalid never resolve, and names below .localhost resolve only "
+            "to the host itself."
+        )
         yield finding("SG111", subject, {"name": new}, remedy, BLOCKER)
 
 
@@ -597,8 +600,8 @@ def _one_home(case: Case, service: ServiceRow) -> Items:
     if shown is not None and not any(entry.id == service.uuid and entry.binary == COMPUTE for entry in shown):
         evidence = {"service": service.uuid, "compute API": [entry.id for entry in shown if entry.host == case.old]}
         remedy = (
-            "Check that the database and the API belong to the same cloud, and that the cell is mapped, because the "
-            "API does not show this service."
+            "The API does not show this service. Check that the database and the API belong to the same cloud, and "
+            "that the cell is mapped."
         )
         yield finding("SG301", Subject("service", str(service.uuid), host=service.host), evidence, remedy)
 
@@ -646,7 +649,10 @@ def _links(case: Case) -> Items:
     for _cell, row in case.index.instances_by_host.get(case.old, []):
         if row.compute_id is not None and row.compute_id != node.id:
             evidence = {"compute_id": row.compute_id, "node of its host": node.id, "host": row.host}
-            remedy = "Find out where the domain of the instance runs, and repair the link first (repair_links)."
+            remedy = (
+                "Find out where the domain of the instance runs, and repair the link (repair_links) before you do "
+                "anything else."
+            )
             yield finding("SG214", instance_subject(row), evidence, remedy)
 
 
@@ -673,7 +679,10 @@ def _network(case: Case) -> Items:
             )
             yield agent_item(agent, why, remedy)
         if not agent.alive:
-            remedy = "Start the agent before the rename, because every port binding to the new name needs a live agent."
+            remedy = (
+                "Start the agent before the rename, because a port can be bound to the new name only if an agent is "
+                "alive."
+            )
             yield agent_item(agent, "not alive", remedy)
     if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
         yield from agent_on_host(case, case.host)
@@ -903,8 +912,8 @@ def _guest_ports(case: Case) -> Items:
                 "instances.host": case.old,
             }
             remedy = (
-                "Set the port's binding:host_id back to the guest's host, because a rename changes only ports that "
-                "are bound to the renamed host."
+                "Set the port's binding:host_id back to the guest's host. The rename changes only ports that are "
+                "bound to the host that it renames."
             )
             yield finding("SG306", subject, evidence, remedy)
 
@@ -975,9 +984,9 @@ def _lock(case: Case) -> Items:
     elif databases.lock.scope != LOCK_EXCLUSIVE:
         evidence = {"scope": databases.lock.scope, "reason": databases.lock.reason}
         remedy = (
-            "No action is needed if every run uses this version of the collection: the journal on the host keeps two "
-            "runs from working on the host at the same time. The journal on the host does not stop a run of version "
-            "0.1 of the collection."
+            "If every run uses this version of the collection, no action is needed: the journal on the host "
+            "prevents two runs from working on the host at the same time. The journal on the host does not stop a "
+            "run of version 0.1 of the collection."
         )
         yield finding("SG712", Subject("service", "nova_api", "API database", case.old), evidence, remedy)
 

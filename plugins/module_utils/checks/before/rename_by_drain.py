@@ -180,7 +180,10 @@ def _state(server: ApiServer) -> t.Iterator[Finding]:
     elif server.task_state is not None:
         yield finding("SG701", subject, evidence, "Wait until the server's task ends.")
     elif server.status not in placement.METHODS:
-        remedy = "Bring the server to ACTIVE, PAUSED or SHUTOFF, shelve and offload the server, or delete the server."
+        remedy = (
+            "Bring the server to the state ACTIVE, PAUSED or SHUTOFF. You can also shelve and offload the server, "
+            "or delete it."
+        )
         yield finding("SG710", subject, evidence, remedy)
 
 

@@ -126,7 +126,7 @@ def preflight(facts: ZoneFacts, request: ResizeRequest) -> ResizeDecision:
     )
     if choice.method is None:
         evidence = {"strategy": request.strategy, "why not": choice.why}
-        remedy = "Use resize_strategy=auto, or set the option that this strategy needs."
+        remedy = "Set the option that the selected strategy needs, or use resize_strategy=auto."
         items.append(finding("SG705", zones.subject_of(server), evidence, remedy))
     return ResizeDecision(gather(items), server, zone, pin, choice)
 

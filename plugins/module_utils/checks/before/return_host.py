@@ -571,8 +571,8 @@ def _services(bundle: Bundle, request: ReturnRequest) -> Items:
             subject,
             seen,
             (
-                "No action is needed: no evacuation of this collection changed the service, and return_host does not "
-                "change the service."
+                "No action is needed: no evacuation by this collection changed the service, and return_host does "
+                "not change the service."
             ),
             WARNING,
         )

@@ -77,7 +77,7 @@ def _stale(facts: HostFacts, entry: ServiceProcess) -> t.Any:
         "the host's name": facts.kernel_hostname,
     }
     remedy = (
-        f"Do not recreate the container before the name is correct: {entry.program} would start with the name "
+        f"Correct the name before you recreate the container: otherwise {entry.program} starts with the name "
         f"{facts.kernel_hostname}. If {facts.kernel_hostname} is wrong, restore the host's name {entry.hostname} "
         f"(hostnamectl). If {facts.kernel_hostname} is correct, see docs/guides/deployments.md."
     )

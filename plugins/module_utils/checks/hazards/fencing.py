@@ -201,7 +201,9 @@ def _hyperconverged(
             "belongs to": f"a monitor, manager, OSD or MDS of cluster {daemons[address]}",
             "would stop": "the Ceph daemons and every Ceph client on this machine, such as radosgw",
         }
-        remedy = f"Remove the address, because the run never puts this address on the blocklist. {_OTHER_FENCE}"
+        remedy = (
+            f"Remove the address from your options: the run never puts this address on the blocklist. {_OTHER_FENCE}"
+        )
         yield finding("SG506", Subject("host", request.host), evidence, remedy)
 
 

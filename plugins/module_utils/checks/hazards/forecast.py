@@ -240,7 +240,7 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
             fate.domain.uuid,
             (
                 "no action is needed: Nova's databases do not have this domain, so nova-compute does not change the "
-                "domain when it starts"
+                "domain when nova-compute starts"
             ),
         )
 

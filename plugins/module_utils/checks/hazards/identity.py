@@ -340,8 +340,8 @@ def service_host(index: Index, facts: HostFacts) -> Items:
                 "differ only in case": same_name(node.host, host),
                 "read from": node.source,
             },
-            f"{_LEAVE_STOPPED} Restore the host's old name (host= in nova.conf, or the host name), or rename the host "
-            "with rename_host.",
+            f"{_LEAVE_STOPPED} Restore the host's old name (set host= in nova.conf, or the machine's host name), or "
+            "rename the host with rename_host.",
         )
     elif not index.cells_read("services") or not index.in_scope(host):
         if not any(row.host == host for row in index.api_services or []):
@@ -504,8 +504,8 @@ def _domain(index: Index, facts: HostFacts, host: str, domain: Domain) -> Items:
             "this host": host,
             "evacuations": [entry.status for entry in index.migrations_by_instance.get(domain.uuid, [])],
         },
-        "Check the watchers of the disks (rbd status) before anything else, because two hosts may write to the disks "
-        "of this instance. Then stop the domain on the host where Nova does not show the instance.",
+        "Check the watchers of the disks (rbd status) before anything else, because two hosts may write to the "
+        "disks of this instance. Then stop the domain on every host except the one that Nova shows for the instance.",
     )
 
 
@@ -523,7 +523,7 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
             "(_cleanup_running_deleted_instances)"
         )
     elif index.narrowed:
-        why = "no live row was found, but the run searched the databases only for some hosts and for this uuid"
+        why = "no live row was found, but the search of the databases covered only this uuid and some hosts"
     else:
         why = "no live row in any cell"
     made = (
@@ -587,8 +587,8 @@ def forecast(index: Index, facts: HostFacts) -> Items:
                     "domain": [domain.name, domain.state, domain.pid],
                 },
                 (
-                    f"{_LEAVE_STOPPED} If the instance is on this host, first set the status of its evacuation record "
-                    "to completed."
+                    f"{_LEAVE_STOPPED} If the instance is on this host, first set the status of the instance's "
+                    "evacuation record to completed."
                 ),
             )
     yield from _half_deleted(index, facts, host, local)

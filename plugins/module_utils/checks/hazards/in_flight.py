@@ -224,8 +224,8 @@ def release(index: Index) -> Items:
                 "SG705",
                 Subject("service", place),
                 {"found": sign, "releases known": list(releases.KNOWN)},
-                "Use a version of this collection that knows this release before you change anything. With an "
-                "unknown Nova release, this version of the collection reads facts, but changes nothing.",
+                "Before you change anything, install a version of this collection that supports this release. With "
+                "an unknown Nova release, this version of the collection reads facts, but changes nothing.",
             )
     yield from _contradiction(signs)
 

@@ -94,7 +94,7 @@ def blocklist(index: Index) -> Items:
             yield Unchecked(
                 "SG515",
                 fsid,
-                f"the blocklist was not read, and operation {record.operation_id} put addresses on the blocklist",
+                f"operation {record.operation_id} put addresses on the blocklist, but the blocklist was not read",
             )
     for fsid, rbd in sorted(read.items()):
         for entry in sorted(rbd.blocklist or [], key=lambda item: item.address):

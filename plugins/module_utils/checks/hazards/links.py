@@ -67,7 +67,7 @@ HEALS: t.Mapping[str, str] = {
     "SG207": "the problem ends once no live instance links to this node any more (see SG213)",
     "SG211": _ID_HEALS,
     "SG212": _ID_HEALS,
-    "SG213": f"{_ID_HEALS}. The repair needs a live node with the instance's host and node names",
+    "SG213": f"{_ID_HEALS}. The repair needs a live node that has the same host name and node name as the instance",
     "SG214": (
         "nova-compute on the host in instances.host overwrites the id at its next periodic pass, even if "
         "instances.host is wrong, and logs 'Correcting compute_id'"
@@ -124,8 +124,7 @@ REMEDIES: t.Mapping[str, str] = {
         "instance was not offloaded."
     ),
     "SG221": (
-        "Wait until the migration ends, or confirm or revert the migration. Then repair dest_compute_id of the "
-        "migration."
+        "Wait until the migration ends, or confirm it, or revert it. Then repair dest_compute_id of the migration."
     ),
     "SG231": (
         "Find the same PCI device on the host's live compute node, and free the device on that compute node before "

@@ -60,7 +60,7 @@ CONSEQUENCES = {
     ),
     "rabbitmq": Consequence(
         BLOCKER,
-        "a RabbitMQ node is called rabbit@HOST and keeps its data under that name: under another name the node "
+        "a RabbitMQ node is called rabbit@HOST and keeps its data under that name. If the name changes, the node "
         "starts empty, and the cluster waits for the old node",
         "Take the node out of its cluster first (rabbitmqctl forget_cluster_node), or keep the old name as NODENAME in "
         "rabbitmq-env.conf.",
@@ -70,7 +70,8 @@ CONSEQUENCES = {
         "a Galera member has the host's name unless wsrep_node_name is set. Galera's list of donors and the cluster's "
         "address list use the member's name. If the donor list or the address list has the old name of the member, "
         "the member copies the whole database at its next start, or fails to start",
-        "Set wsrep_node_name and list the members by address, or take the member out of the cluster first.",
+        "Either set wsrep_node_name and list the members by address, or take the member out of the cluster before "
+        "the rename.",
     ),
     "pacemaker": Consequence(
         BLOCKER,
@@ -119,8 +120,8 @@ CONSEQUENCES = {
     ),
     "freeipa": Consequence(
         WARNING,
-        "the machine's principal, keytab and tracked certificates have the host's name: certmonger renews "
-        "certificates for the old name",
+        "the machine's principal, keytab and tracked certificates have the host's name: after a rename, certmonger "
+        "still renews the certificates for the old name",
         "Enroll the host under its new name (ipa-client-install), and track the host's certificates again.",
     ),
     "puppet": Consequence(

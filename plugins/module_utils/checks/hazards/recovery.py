@@ -49,7 +49,7 @@ SYNCED = "_sync_power_states"
 
 HALF_DELETED = (
     "Save the data you need from the server's disks before nova-compute starts. The owner deleted the server, but "
-    "the deletion did not finish: at its start, nova-compute finishes the deletion and deletes the disks."
+    "the deletion did not finish: when nova-compute starts, it finishes the deletion and deletes the disks."
 )
 
 #: From here on a reboot that had not begun is carried on with too where the guest is off (manager.py, _retry_reboot).

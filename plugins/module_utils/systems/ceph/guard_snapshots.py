@@ -240,7 +240,9 @@ def _remove(ceph: Ceph, found: t.Sequence[RbdImage], snapshot: str) -> None:
     problems = _each(ceph, found, lambda image: ceph.remove_snapshot(image.name, snapshot))
     for image in ceph.images([image.name for image in found]) if found else []:
         if _has(image, snapshot):
-            problems.setdefault(image.name, "the run removed the snapshot, but the snapshot still exists")
+            problems.setdefault(
+                image.name, ("the run requested the removal of the snapshot, but the snapshot still exists")
+            )
     if problems:
         raise CephError(f"the guard snapshot is still on {_told(problems)}")
 

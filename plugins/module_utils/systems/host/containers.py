@@ -495,7 +495,7 @@ class HoldContainers:
     def verify(self, params: Params) -> Result:
         """See none of them run."""
         if not self.is_done(params)["done"]:
-            raise HostStepError("a unit that the run must keep stopped is running")
+            raise HostStepError("a unit is running, but the run must keep this unit stopped")
         return {}
 
     def undo(self, params: Params) -> Result:

@@ -255,8 +255,8 @@ def _commands(params: Params) -> bool:
     given = bool(params.get("stop_command") and params.get("start_command"))
     if not given and not params["units"]:
         raise HostStepError(
-            "the run cannot stop and start the service: no systemd unit is known, and stop_command and start_command "
-            "are not both set"
+            "the run cannot stop and start the service: no systemd unit is known, and stop_command or start_command "
+            "is not set"
         )
     return given
 

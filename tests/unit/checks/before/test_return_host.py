@@ -229,7 +229,7 @@ def test_the_record_of_an_evacuation_that_has_arrived_is_no_reason_to_refuse(rec
     assert "SG702" not in blockers(some)
     (told,) = [item for item in judged(some).checked.findings if item.code == "SG702"]
     assert (told.severity, told.object.name) == (findings.WARNING, ONE)
-    assert "nova-compute closes the migration record at its next start on the returning host" in told.remedy
+    assert "When nova-compute next starts on the returning host, it closes the migration record" in told.remedy
     # Its domain is not ended on that record.
     assert ended(back(record=record)) == []
     assert "SG108" in blockers(back(record=record))

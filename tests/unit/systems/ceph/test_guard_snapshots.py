@@ -335,7 +335,7 @@ def test_a_guard_that_is_there_after_it_was_removed_is_an_error(monkeypatch):
     there = pool()
     there.snapshots[f"{ONE}_disk"] = ["stackguard-op1"]
     monkeypatch.setattr(there, "remove_snapshot", lambda _image, _snapshot: True)
-    with pytest.raises(CephError, match="the run removed the snapshot, but the snapshot still exists"):
+    with pytest.raises(CephError, match="the run requested the removal of the snapshot, but the snapshot still exists"):
         guard_snapshots.unguard(there, "op1", [ONE])
 
 

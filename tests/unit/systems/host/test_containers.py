@@ -498,7 +498,7 @@ def test_a_rollback_that_would_end_a_guest_does_not_begin(monkeypatch, state):
         steps.refuse_rollback(journal, host(["guest"]))
         assert asked == []
         return
-    with pytest.raises(StepError, match=r"a rollback would end these guests.*guest"):
+    with pytest.raises(StepError, match=r"so a rollback would kill the guests.*guest"):
         steps.refuse_rollback(journal, host(["guest"]))
     params = {"engine": "podman", "containers": ["nova_libvirt", "nova_compute"], "known": ["warned"]}
     assert asked == [{"op": "guests_inside", "params": params}]
