@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pytest
 from labkit import guests as guestkit
-from labkit import killing, waiting, zoning
+from labkit import killing, owners, waiting, zoning
 from labkit.zoning import FAR, NEIGHBOUR, OTHER_ZONE, SOURCE, ZONE, enable, pin, spec, state_dir
 
 matrix = pytest.mark.matrix
@@ -157,4 +157,20 @@ def test_deleted_meanwhile_is_told_and_the_operation_is_closed(crowded, playbook
     lab.command("guests", "delete", "web1")
     result = playbooks.finish(process, timeout=900).failed()
     assert "was deleted by its owner" in result.output
+    assert not list(state_dir(lab).glob("resize-*.json"))
+
+
+@matrix
+def test_a_server_that_nova_does_not_show_ends_no_operation(crowded, playbooks):
+    """A rollback with the credentials of another project is shown a 404, as of a deleted server."""
+    lab = crowded
+    uuid = boot(lab)
+    killing.kill_when_said(start(playbooks, uuid), f"] 3/{len(STEPS)} ")
+    wrong = {"cloud": None, "auth": owners.elsewhere(lab)}
+    refused = resize(playbooks, uuid, resize_action="rollback", **wrong).failed()
+    assert f"Nova does not show server {uuid}" in refused.output
+    assert list(state_dir(lab).glob("resize-*.json")), "the operation is still open"
+    assert lab.server(uuid)["status"] == "VERIFY_RESIZE"
+    resize(playbooks, uuid, resize_action="rollback").ok()
+    assert stands(lab, uuid) == (SOURCE, "ACTIVE", "nano", None)
     assert not list(state_dir(lab).glob("resize-*.json"))

@@ -11,6 +11,23 @@ import openstack
 NAME = "owner"
 
 
+def elsewhere(lab):
+    """How to log in as a member of another project: Nova shows him none of the lab's guests."""
+    identity, password = lab.cloud.identity, lab.info["password"]
+    name, project = "elsewhere", identity.find_project("service")
+    user = identity.find_user(name) or identity.create_user(name=name, password=password, domain_id="default")
+    role = identity.find_role("member") or identity.create_role(name="member")
+    identity.assign_project_role_to_user(project, user, role)
+    return {
+        "auth_url": lab.info["auth_url"],
+        "username": name,
+        "password": password,
+        "project_name": project.name,
+        "user_domain_id": "default",
+        "project_domain_id": "default",
+    }
+
+
 class Owner:
     """A member of the project that the lab's guests are in."""
 

@@ -34,6 +34,9 @@ class Nova:
         self.origin, self.next, self.calls = None, None, []
         self.fails, self.answers = None, {}
         self.disabled = set()
+        #: Hidden: it exists, and this caller is shown nothing of it. Archived: of a deleted one no row is left. Member:
+        #: this caller is no administrator.
+        self.hidden, self.archived, self.member = False, False, False
         self.fuse = None
         data = types.SimpleNamespace(max_microversion=max_microversion)
         self.compute = types.SimpleNamespace(request=self.request, get_endpoint_data=lambda: data)
@@ -81,11 +84,16 @@ class Nova:
     def request(self, path, method, microversion=None, params=None, json=None, **_given):
         assert microversion is not None, f"{method} {path} without a microversion"
         self.burn()
-        answer = self._answer(path, method, microversion, json)
+        answer = self._answer(path, method, microversion, json, params or {})
         self.burn()
         return answer
 
-    def _answer(self, path, method, microversion, body):
+    def _answer(self, path, method, microversion, body, params):
+        if path == "/servers/detail" and params.get("deleted"):
+            if self.member:
+                return Answer(403, {"forbidden": {"message": "Policy does not allow this"}})
+            gone = self.server is None and not self.archived
+            return Answer(200, {"servers": [{"id": WEB, "name": "web1", "status": "DELETED"}] if gone else []})
         rows = {
             "/flavors/detail": ("flavors", lambda: list(FLAVORS.values())),
             "/os-services": ("services", self.services),
@@ -102,7 +110,7 @@ class Nova:
             if path.endswith("os-instance-actions"):
                 return Answer(200, {"instanceActions": [{"request_id": "req-1"}]})
             return Answer(200, {"instanceAction": {"events": [], "message": self.fails or ""}})
-        if self.server is None or path.split("/")[2] != WEB:
+        if self.server is None or self.hidden or path.split("/")[2] != WEB:
             return Answer(404, {"itemNotFound": {"message": "gone"}})
         if method == "GET":
             self.tick()
@@ -189,6 +197,8 @@ class Nova:
     def place(self, path, method, microversion=None, params=None, **_given):
         assert (method, bool(microversion)) == ("GET", True)
         self.burn()
+        if path == f"/allocations/{WEB}":
+            return Answer(200, {"allocations": {node(1): {}} if self.server else {}})
         wanted = params["member_of"].replace("in:", "")
         (zone,) = [item["availability_zone"] for item in self.aggregates() if item["uuid"] == wanted]
         inside = [node(number) for number, (_host, place) in enumerate(ZONES.items(), 1) if place == zone]

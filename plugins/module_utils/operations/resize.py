@@ -94,7 +94,10 @@ class Resize(Planned):
         return f"The server is {now}" if journal is None else f"{journal['subject']} is {now}"
 
     def _as_it_is(self) -> str:
-        server = server_records.whole_server(self.cloud, self.identity)
+        try:
+            server = server_records.existing_server(self.cloud, self.identity)
+        except server_records.NotShownError:
+            return "not shown by Nova"
         if server is None:
             return "deleted"
         task = f" ({server.task_state})" if server.task_state else ""

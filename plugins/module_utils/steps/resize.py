@@ -43,6 +43,10 @@ class TakeBackError(StepError):
         self.finding = finding
 
 
+class LostError(StepError):
+    """Nova does not show the server, and nothing proves that it is deleted: the operation stays open."""
+
+
 def actions(systems: Systems) -> t.Dict[str, Action]:
     """Return what carries out each step of the plan."""
     return {
@@ -141,10 +145,13 @@ class _Server:
         self.params = params
 
     def look(self) -> ApiServer:
-        """Return the server. Raises :class:`TakeBackError` where it is gone."""
+        """Return the server. Raises :class:`TakeBackError` where it is gone, LostError where it cannot be known."""
         with as_step_error():
-            server = server_records.whole_server(self.systems.cloud, self.params["uuid"])
-        if server is None or server.status in ("DELETED", "SOFT_DELETED"):
+            try:
+                server = server_records.existing_server(self.systems.cloud, self.params["uuid"])
+            except server_records.NotShownError as error:
+                raise LostError(str(error)) from error
+        if server is None:
             raise TakeBackError(f"server {self.params['name']} was deleted by its owner during the run")
         return server
 
@@ -166,7 +173,7 @@ class _Server:
         def look() -> t.Optional[str]:
             try:
                 server = self.look()
-            except TakeBackError:
+            except (TakeBackError, LostError):
                 raise
             except StepError as error:
                 # Nova goes on by itself; whether it answers again is seen at the next look.

@@ -45,7 +45,8 @@ class Pins:
     def swap(self, uuid: str, before: t.Optional[str], after: t.Optional[str]) -> str:
         """Change a pin from one value to another: ``changed``, ``already``, or ``gone`` for a server deleted meanwhile.
 
-        Raises :class:`BusyError`, :class:`Conflict` where the pin is neither, :class:`ApiError` and DatabaseError.
+        Raises :class:`BusyError`, :class:`Conflict` where the pin is neither, :class:`ApiError` and DatabaseError. A
+        server that Nova does not show is not deleted for that: :func:`server_records.existing_server`.
         """
         server = self._idle(uuid)
         if server is None:
@@ -59,8 +60,8 @@ class Pins:
         return outcome
 
     def _idle(self, uuid: str) -> t.Optional[ApiServer]:
-        server = server_records.whole_server(self.cloud, uuid)
-        if server is None or server.status in ("DELETED", "SOFT_DELETED"):
+        server = server_records.existing_server(self.cloud, uuid)
+        if server is None:
             return None
         if server.task_state is not None:
             raise BusyError(f"server {server.name} ({uuid}): a task is in progress ({server.task_state})")

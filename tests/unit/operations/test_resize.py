@@ -15,6 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import resize as resize_run
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pin
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 from ansible_collections.stackguard.nova.tests.unit.life import OTHER, Life
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer, Clock
@@ -277,6 +278,56 @@ def test_its_owner_deletes_it_meanwhile(state):
     assert "deleted" in result["msg"]
     assert result["failed"]
     assert not state.open, "nothing is left to be carried on with"
+
+
+def test_its_owner_deletes_it_and_its_row_is_archived(state):
+    nova = Nova()
+    nova.archived = True
+    after(nova, "resize", lambda: setattr(nova, "server", None))
+    result = resize(nova, state)
+    assert "deleted" in result["msg"]
+    assert not state.open
+
+
+def test_a_server_that_is_not_shown_is_not_deleted(state):
+    """Other credentials are shown nothing of it: a rollback with them must not end the operation."""
+    nova = Nova()
+    nova.compute.request = dying_after(nova, "resize")
+    with pytest.raises(Killed):
+        resize(nova, state)
+    nova.compute.request, nova.hidden = nova.request, True
+    for action in ("rollback", "resume"):
+        with pytest.raises(StepError, match="Nova does not show server .* no record that it was deleted"):
+            resize(nova, state, action=action)
+        assert state.open
+    assert "not shown by Nova" in resize(nova, state, action="status")["msg"]
+    nova.hidden = False
+    assert resize(nova, state, action="rollback")["state"] == "rolled-back"
+    assert is_now(nova, BEFORE)
+    assert not state.open
+
+
+def test_a_user_who_may_not_list_deleted_servers_proves_nothing(state):
+    nova = Nova()
+    nova.compute.request = dying_after(nova, "resize")
+    with pytest.raises(Killed):
+        resize(nova, state)
+    nova.compute.request, nova.hidden, nova.member = nova.request, True, True
+    with pytest.raises(StepError, match="does not let this user list deleted servers"):
+        resize(nova, state, action="rollback")
+    assert state.open
+
+
+def dying_after(nova, name):
+    """Requests until one of this name was answered."""
+
+    def request(path, method, **more):
+        answer = nova.request(path, method, **more)
+        if name in (more.get("json") or {}):
+            raise Killed
+        return answer
+
+    return request
 
 
 def test_its_owner_confirms_a_stray_first(state):

@@ -125,12 +125,15 @@ def test_it_is_done_and_proven():
 
 
 @pytest.mark.parametrize(
-    ("state", "outcome"), [({"task": "resize_prep"}, "failed"), ({"pin": "other"}, "failed"), (None, "gone")]
+    ("state", "outcome"),
+    [({"task": "resize_prep"}, "failed"), ({"pin": "other"}, "failed"), (None, "gone"), ("hidden", "failed")],
 )
 def test_what_changed_meanwhile_is_left_alone(state, outcome):
     nova = Nova()
     if state is None:
         nova.server = None
+    elif state == "hidden":
+        nova.hidden = True
     else:
         nova.server.update(state)
     (done,) = zone_pins.carry_out(nova, None, plan(zoned(), REQUEST).changes, [].append)

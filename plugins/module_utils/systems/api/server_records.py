@@ -15,6 +15,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
 Json = t.Dict[str, t.Any]
 Item = t.Mapping[str, t.Any]
 
+#: Allocations of a consumer, with its project.
+ALLOCATIONS = "1.12"
 #: Servers without what newer releases add.
 SERVERS = "2.53"
 #: pinned_availability_zone (29 and newer).
@@ -25,6 +27,10 @@ TOPOLOGY = "2.78"
 SHARES = "2.97"
 #: Locks with a reason, shown and filtered by.
 LOCKS = "2.73"
+
+
+class NotShownError(ApiError):
+    """Nova does not show a server, and nothing proves that it is deleted."""
 
 
 def list_servers(
@@ -132,6 +138,37 @@ def is_deleted(connection: t.Any, uuid: str) -> bool:
     params = {"all_tenants": "1", "deleted": "True", "uuid": uuid}
     items = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", SERVERS, params)
     return any(item["id"] == uuid and item.get("status") == "DELETED" for item in items)
+
+
+def is_gone(connection: t.Any, uuid: str) -> bool:
+    """Whether a server that Nova does not show is deleted for sure. Raises :class:`ApiError`: not an administrator.
+
+    Either Nova still has the record of the deleted server. Or that row is archived, and placement has no allocations
+    of the server: a server that is on a host has some (compute/manager.py, delete_allocation_for_instance after the
+    last row is written; read in 34). Both answers are for administrators only.
+    """
+    if is_deleted(connection, uuid):
+        return True
+    return not http.call(connection, http.PLACEMENT, "GET", f"/allocations/{uuid}", ALLOCATIONS)["allocations"]
+
+
+def existing_server(connection: t.Any, uuid: str) -> t.Optional[facts.ApiServer]:
+    """Return one server with its flavor and pin; None: its owner deleted it. Raises :class:`NotShownError`."""
+    server = whole_server(connection, uuid)
+    if server is not None:
+        return None if server.status in ("DELETED", "SOFT_DELETED") else server
+    try:
+        if is_gone(connection, uuid):
+            return None
+        why = "has no record that it was deleted"
+    except ApiError as error:
+        if error.data.get("status") != 403:
+            raise
+        why = f"does not let this user list deleted servers ({error})"
+    raise NotShownError(
+        f"Nova does not show server {uuid}, and {why}. Verify that the credentials belong to an administrator of the "
+        "same cloud"
+    )
 
 
 def soft_deleted(connection: t.Any, host: str) -> t.Dict[str, str]:
