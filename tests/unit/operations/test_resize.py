@@ -297,7 +297,7 @@ def test_a_server_that_is_not_shown_is_not_deleted(state):
         resize(nova, state)
     nova.compute.request, nova.hidden = nova.request, True
     for action in ("rollback", "resume"):
-        with pytest.raises(StepError, match="Nova does not show server .* no record that it was deleted"):
+        with pytest.raises(StepError, match=r"Nova does not show server .* no record that it was deleted"):
             resize(nova, state, action=action)
         assert state.open
     assert "not shown by Nova" in resize(nova, state, action="status")["msg"]
