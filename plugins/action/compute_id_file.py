@@ -39,7 +39,10 @@ class ActionModule(ActionBase):
             return {
                 "failed": True,
                 "changed": False,
-                "msg": "evidence_dir is required, because the uuid comes from the databases",
+                "msg": (
+                    "evidence_dir is required: the module takes the uuid from the facts of the databases in this "
+                    "directory"
+                ),
             }
         asked = {
             "inventory_name": str(task_vars["inventory_hostname"]),

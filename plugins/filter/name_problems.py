@@ -10,7 +10,7 @@ DOCUMENTATION = r"""
 name: name_problems
 author: stackguard.nova contributors
 version_added: 0.1.0
-short_description: Report each invalid name in variables, and what is wrong with the name
+short_description: Report each invalid name that a variable contains, and what is wrong with the name
 description:
   - "Returns a sentence for each invalid name. The sentence gives the variable, what is wrong with the name, and what is
     accepted. The sentence shows the value as JSON, so that a terminal or a page displays it as plain text."

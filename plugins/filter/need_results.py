@@ -35,7 +35,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: One dictionary for each item of the loop, with the result of the task for this item under C(result).
+  description: One dictionary for each item of the loop. The key C(result) contains the result of the task for this
+    item.
   type: list
   elements: dict
 """

@@ -17,10 +17,10 @@ description:
   - Returns a sentence for each variable that no role reads. Each sentence contains the known names that are most
     similar to the unknown name. The known names are the names in the argument specifications of all roles of this
     collection. One file of variables can serve all playbooks, because the lookup knows the variables of every role.
-  - The lookup returns each of Ansible's extra variables whose name is unknown and begins with the prefix of a role's
-    variables, such as C(rename_) or C(stackguard_). The lookup also returns each extra variable (C(--extra-vars)) whose
-    name is misspelt. Because other playbooks also use the inventory, the lookup returns an unknown variable of the
-    inventory only if its name is similar to a known name.
+  - The lookup returns each of Ansible's extra variables whose name begins with the prefix of a role's variables, such
+    as C(rename_) or C(stackguard_), but is not a known variable name. The lookup also returns each extra variable
+    (C(--extra-vars)) whose name is misspelt. Other playbooks also use the inventory. Therefore the lookup returns an
+    unknown variable of the inventory only if the variable's name is similar to a known name.
 options: {}
 """
 

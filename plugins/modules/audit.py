@@ -36,8 +36,8 @@ options:
     description:
       - Saved evidence that the module checks instead of O(evidence_dir). Each entry of O(evidence) is the path of a
         file C(evidence.json) or of a directory. The module combines the evidence of all entries of O(evidence), for
-        example the slices of one AWX job. If two entries contain the same object, the module uses the facts that were
-        read later.
+        example the slices of one AWX job. If two entries contain the same object, the module uses the more recent
+        facts.
   inventory_hosts:
     type: list
     elements: str
@@ -51,8 +51,8 @@ options:
     choices: [hosts, api, databases, ceph]
     default: []
     description:
-      - Requested sources. The module saves the list of requested sources in the evidence. The module reports a blocker
-        for a source if the source has no evidence and O(failures) gives no reason for the source.
+      - Requested sources. The module saves the list of requested sources in the evidence. If a source has no evidence,
+        and O(failures) gives no reason, the module reports a blocker for the source.
   failures:
     type: dict
     default: {}
@@ -105,12 +105,12 @@ options:
   region:
     type: str
     default: ""
-    description: Region of the cloud. The module saves the name of the region in the evidence.
+    description: Region of the cloud. The module writes the region's name into the evidence.
   links_listed:
     type: int
     default: 1000
     description: Maximum number of wrong links that the report lists for each code. If the number of wrong links exceeds
-      O(links_listed), the module counts the remaining wrong links, and reports these remaining links as undecided.
+      O(links_listed), the module counts the wrong links beyond O(links_listed), and reports these links as undecided.
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -223,8 +223,8 @@ changes:
       description: Number of findings of this audit that the previous audit did not report.
       type: int
     gone:
-      description: Number of findings of the previous audit that this audit does not report. If the audits are not
-        comparable, a finding can be missing because this audit did not read the object of the finding.
+      description: Number of findings that the previous audit reported, and that this audit does not report. If the
+        audits are not comparable, a finding can be missing because this audit did not read the object of the finding.
       type: int
     known:
       description: Number of findings that are in this audit and in the previous audit.

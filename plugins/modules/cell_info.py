@@ -36,14 +36,14 @@ options:
     type: list
     elements: str
     default: []
-    description: Uuids of other instances that the module also reads. These instances can be on any host, and can be
-      deleted.
+    description: Uuids of other instances that the module also reads. These instances may be on any host, and may
+      already be deleted.
   evidence_instances:
     type: bool
     default: false
     description:
-      - Whether to also read Nova's instances that own the domains and the disk images on the hosts. The module finds
-        these domains and disk images in O(evidence_dir).
+      - Whether to also read the instances of the domains and of the disk images on the hosts from Nova. The module
+        finds these domains and disk images in O(evidence_dir).
   probe_rename:
     type: bool
     default: false
@@ -53,7 +53,7 @@ options:
         databases. To test the privileges, the module runs the statements of a rename. The statements for the test match
         no row, and the module rolls them back.
       - During the test of the privileges, the module also takes and releases a lock in the API database. C(lock) in
-        RV(databases) shows whether the lock also excludes runs that use another server of the database cluster.
+        RV(databases) shows whether the lock also blocks runs that use another server of the database cluster.
   links:
     type: bool
     default: false
@@ -197,9 +197,9 @@ databases:
         C(location), C(revision), C(scope), C(host_mappings), C(aggregate_hosts), C(unread) and C(name_rows).
       type: dict
     cells:
-      description: Facts from each cell, such as services, compute nodes, instances and migrations, each with C(name),
-        C(uuid), C(location), C(revision), C(has_compute_id), C(scope), C(services), C(compute_nodes), C(instances),
-        C(migrations), C(unread), C(dialect), C(collations) and C(name_rows).
+      description: Facts from each cell, such as services, compute nodes, instances and migrations. The entry of each
+        cell has the keys C(name), C(uuid), C(location), C(revision), C(has_compute_id), C(scope), C(services),
+        C(compute_nodes), C(instances), C(migrations), C(unread), C(dialect), C(collations) and C(name_rows).
       type: list
       elements: dict
     neutron:
@@ -243,7 +243,7 @@ databases:
           description: Reason why the module could not read this part of the facts.
           type: str
     lock:
-      description: With O(probe_rename=true), whether a lock in the API database also excludes runs that use another
+      description: With O(probe_rename=true), whether a lock in the API database also blocks runs that use another
         server of the database cluster. The keys are C(scope) and C(reason).
       type: dict
     ovn:

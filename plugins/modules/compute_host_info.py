@@ -16,7 +16,7 @@ description:
   - The module reads every part of the facts separately. A part that could not be read is V(null), never an empty list.
     C(unread) contains the reason why the module could not read a part of the facts.
   - With O(evidence_dir) the module writes the facts into a file on the Ansible controller and returns only a digest.
-    With O(evidence_dir), the facts of many hosts do not pass through Ansible variables.
+    With O(evidence_dir), the facts do not pass through Ansible variables, even if there are many hosts.
   - If a host does not answer, or the module fails on a host, the module also records the failure in O(evidence_dir).
     Ansible still reports the task as unreachable or failed.
   - Configuration files contain passwords. From configuration files, the module returns only the options and lines that
@@ -161,9 +161,9 @@ options:
     elements: str
     default: []
     description:
-      - Command prefix, such as C(docker), C(exec), C(nova_compute), for C(rbd) and C(ceph) if these commands run in a
-        container. With O(ceph_command) the module uses the commands C(rbd) and C(ceph) even if C(python3-rbd) is
-        installed.
+      - Command prefix for C(rbd) and C(ceph) if these commands run in a container. The words C(docker), C(exec),
+        C(nova_compute) are an example. With O(ceph_command) the module uses the commands C(rbd) and C(ceph) even if
+        C(python3-rbd) is installed.
   definitions:
     type: bool
     default: false
@@ -177,9 +177,10 @@ options:
     default: false
     description:
       - Whether to search for places that contain the host's name and that a rename does not change. A rename does not
-        change the host's name in other services (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), in options of
-        nova-compute, in cloud-init, and in the certificates of libvirt, QEMU and nova-compute. The module returns the
-        names of options but not their values, and only the first certificate of each certificate file.
+        change the host's name in other services (such as Ceph, RabbitMQ, Galera, Pacemaker and Cinder), and in options
+        of nova-compute. A rename also does not change the name in cloud-init, and in the certificates of libvirt, QEMU
+        and nova-compute. The module returns the names of options but not their values, and only the first certificate
+        of each certificate file.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.compute_host_rename
@@ -332,8 +333,8 @@ host:
       type: list
       elements: dict
     name_users:
-      description: With O(name_users=true), the module returns the places that keep the host's name after a rename. The
-        keys are C(residents), C(options), C(cloud_init), C(certificates) and C(unread).
+      description: With O(name_users=true), the module returns the places that still contain the host's old name after a
+        rename. The keys are C(residents), C(options), C(cloud_init), C(certificates) and C(unread).
       type: dict
     ovs_version:
       description: Version of Open vSwitch, if it is installed.

@@ -213,8 +213,8 @@ options:
         module uses TLS and verifies the certificate. If the query of the URL sets C(ssl_ca_file), the module verifies
         the certificate with that file.
       - With O(rabbit_url) the run fails if the RabbitMQ queue of the new host name contains requests. The run stops
-        nova-compute only while no request waits in the RabbitMQ queues of the host. At the end, the run reports
-        requests that remain for the old name, and removes the queues of the old name.
+        nova-compute only when no request waits in the RabbitMQ queues of the host. At the end, the run reports requests
+        that remain for the old name, and removes the queues of the old name.
       - Without O(rabbit_url), the run reports that it did not check the RabbitMQ queues.
       - With O(strategy=drain) the run reads the RabbitMQ queues of the new name, but not the queues of the old name.
 requirements:
@@ -327,7 +327,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object. For an object without a uuid, the database id or the name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

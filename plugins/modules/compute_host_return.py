@@ -7,13 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_host_return
-short_description: Check and clean up, in several calls, a compute host that returns after its evacuation
+short_description: Check and clean up a compute host that returns after its evacuation
 version_added: 0.2.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
   - Determines from the evidence what a start of nova-compute would do to each domain of the host. Also determines which
-    leftovers of an evacuation remain on the host. The module makes a plan that removes the leftovers that are safe to
-    remove, or returns all reasons for a refusal.
+    leftovers of an evacuation remain on the host. The module makes a plan, or returns all reasons for a refusal. The
+    plan removes the leftovers that are safe to remove.
   - Each call continues the operation as far as the evidence allows. After each call, RV(needs) lists the facts that
     only a playbook can collect, and the actions that only a playbook can execute. The role
     P(stackguard.nova.return_host#role) collects the requested facts, executes the requested actions, and calls the
@@ -96,8 +96,8 @@ options:
   take_over:
     type: bool
     default: false
-    description: Whether to resume or abort an operation that began on another Ansible controller. Set O(take_over=true)
-      only if the run on the other Ansible controller has ended.
+    description: Whether the module may resume or abort an operation that began on another Ansible controller. Set
+      O(take_over=true) only if the run on the other Ansible controller has ended.
   report_dir:
     type: path
     description: Directory on the Ansible controller for C(report.html). In check mode the module also writes
@@ -148,7 +148,7 @@ needs:
       type: list
       elements: str
     volumes:
-      description: With C(kind=read_ceph), uuids of the volumes whose images the hosts search for.
+      description: With C(kind=read_ceph), uuids of volumes. The hosts search for the images of these volumes.
       type: list
       elements: str
     pools:
@@ -187,9 +187,9 @@ state:
   description:
     - In check mode, the value is C(resumed) if a run would resume an open operation. Otherwise, the value in check mode
       is C(planned).
-    - C(clear) if the host has no leftovers of an evacuation. C(disks-not-open) if the host has no leftovers, but the
-      disks of some running domains are not open on the host (SG517), or no host could read these disks (SG709). The run
-      fails if the state is C(disks-not-open).
+    - C(clear) if the host has no leftovers of an evacuation. C(disks-not-open) if the host has no leftovers, but some
+      running domains have disks that are not open on the host (SG517) or that no host could read (SG709). The run fails
+      if the state is C(disks-not-open).
     - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
       if the run refused to start, or C(failed) if the run ended before it made a decision.
   returned: always
@@ -308,7 +308,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object. For an object without a uuid, the database id or the name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

@@ -84,8 +84,8 @@ options:
     type: path
     description:
       - Directory on the Ansible controller with the results of M(stackguard.nova.compute_host_info) and
-        M(stackguard.nova.cloud_info). If you do not set O(evidence_dir), the module does not repair links with the
-        codes SG203 and SG214, because only facts of hosts prove the correct values of these links.
+        M(stackguard.nova.cloud_info). The module repairs links with the codes SG203 and SG214 only if you set
+        O(evidence_dir), because only facts of hosts prove the correct values of these links.
   fail_when_left:
     type: bool
     default: true
@@ -212,7 +212,7 @@ remaining:
       description: Number of wrong links whose codes are not in O(codes).
       type: int
     accepted:
-      description: Number of wrong links, with any code, that you override in O(overrides).
+      description: Number of wrong links that you override in O(overrides), regardless of their code.
       type: int
     in_flight:
       description: Number of links that the module could not check, because a task or a migration of the instance is in
@@ -241,7 +241,7 @@ repairs:
           description: Kind of the object, such as V(instance) or V(compute_node).
           type: str
         id:
-          description: Uuid of the object. If the object has no uuid, its database id or its name.
+          description: Uuid of the object. For an object without a uuid, the database id or the name.
           type: str
         name:
           description: Name of the object; V(null) if the object has no name.
@@ -314,7 +314,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object. For an object without a uuid, the database id or the name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

@@ -16,7 +16,7 @@ description:
   - The module changes nothing. To test the API permissions, the module sends read requests that require administrator
     permissions. To test the database privileges, the module sends the statements that the operations use. The
     statements for the test match no row, and the module rolls them back. To test OVN's databases, the module sends a
-    change in a transaction. OVN's database server aborts this transaction on purpose.
+    transaction that contains a change and an abort. OVN's database server aborts this transaction on purpose.
   - If the module could not make a check, the result is V(not checked), never V(ok). The task fails if a check failed,
     or if a check could not be made and O(accept_unchecked) does not contain the check.
   - The playbook C(stackguard.nova.doctor) uses this module. Runs on the Ansible controller.
@@ -90,7 +90,7 @@ EXAMPLES = r"""
     sources: [api]
     report_dir: stackguard-reports
 
-- name: Check whether everything is ready for a rename, even if the Ceph caps cannot be checked
+- name: Check whether everything is ready for a rename, and accept unchecked Ceph caps
   stackguard.nova.doctor:
     cloud: production
     operations: [rename_host]
@@ -110,8 +110,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verdict:
-  description: V(pass) if the result of every requested check is V(ok), or is V(not checked) for a check in
-    O(accept_unchecked). Otherwise V(block).
+  description: V(pass) if every requested check is V(ok). A check in O(accept_unchecked) may also be V(not checked).
+    Otherwise V(block).
   returned: always
   type: str
   sample: block

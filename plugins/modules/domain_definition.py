@@ -100,7 +100,7 @@ findings:
           description: Kind of the object, such as V(instance) or V(compute_node).
           type: str
         id:
-          description: Uuid of the object. If the object has no uuid, its database id or its name.
+          description: Uuid of the object. For an object without a uuid, the database id or the name.
           type: str
         name:
           description: Name of the object; V(null) if the object has no name.

@@ -65,8 +65,8 @@ options:
     choices: [never, found]
     description:
       - With O(fail_if=never) the task fails only if the report cannot answer the query. With O(fail_if=found) the task
-        also fails if the query selects anything. It also fails if one of the codes is unchecked in the report, or if
-        the report has no finding for one of O(hosts).
+        also fails if the query selects anything. It also fails if one of the codes is unchecked in the report, or if at
+        least one of O(hosts) has no finding in the report.
       - With O(fail_if=found), the task also fails if the report has a finding with the code SG114, SG311 or SG709. The
         task also fails if the report has an undecided check with the code SG114, SG311, SG709 or SG710. The task fails
         even if O(codes) does not contain these codes. SG114, SG311, SG709 and SG710 report facts that could not be
@@ -148,7 +148,7 @@ verdict:
   type: str
   sample: block
 generated_at:
-  description: When the evidence of the report was collected.
+  description: When the evidence in the report was collected.
   returned: if the report answers
   type: str
   sample: "2026-11-21T02:10:44Z"

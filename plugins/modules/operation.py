@@ -56,8 +56,8 @@ options:
     type: dict
     default: {}
     description:
-      - Options of the operation. Each option is a variable of the operation's role, without the prefix of the role. The
-        module refuses unknown options.
+      - Options of the operation. Each option has the name of a variable of the operation's role, without the prefix of
+        the role. The module refuses unknown options.
   nova_api_db_url:
     type: str
     description: URL of Nova's API database, for an operation that reads or changes the database.
@@ -214,7 +214,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object. For an object without a uuid, the database id or the name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

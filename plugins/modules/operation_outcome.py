@@ -13,8 +13,8 @@ description:
   - Internal, no stability promise. The roles of this collection call this module.
   - Publishes the outcome of a run to the workflow with C(set_stats), under the key C(stackguard). Writes
     C(report.json), shows the summary, and fails with the summary if the run did not succeed.
-  - Ansible publishes the values of a task only if the task succeeds. To publish values even if the run fails, a role
-    calls this module twice, first with O(phase=publish) and then with O(phase=end).
+  - Ansible publishes the data of C(set_stats) only if the task succeeds. To publish values even if the run fails, a
+    role calls this module twice, first with O(phase=publish) and then with O(phase=end).
   - Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -65,9 +65,9 @@ options:
     type: bool
     default: true
     description:
-      - Whether the module writes C(report.json) for a failed run that has no report. A C(report.json) that this module
-        writes shows that the run ended without a decision. Set O(report=false) in playbooks that never write
-        C(report.json), or that write C(report.json) in another task.
+      - Whether the module writes C(report.json) for a failed run that has no report. If this module writes
+        C(report.json), the report states that the run ended without a decision. Set O(report=false) in playbooks that
+        never write C(report.json), or that write C(report.json) in another task.
   files:
     type: dict
     default: {}

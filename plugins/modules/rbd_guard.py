@@ -53,8 +53,9 @@ options:
     default: []
     description:
       - Uuids of the servers. The module creates guard snapshots of all images that the servers have in the pool, or
-        removes the guard snapshots of these images. O(state=present) requires O(servers) or O(images). O(state=absent)
-        without O(servers) and O(images) removes all snapshots of the operation in the pool.
+        removes the guard snapshots of these images. O(state=present) requires O(servers) or O(images). If you set
+        O(state=absent), but neither O(servers) nor O(images), the module removes all snapshots of the operation in the
+        pool.
   images:
     type: dict
     default: {}
@@ -85,8 +86,8 @@ options:
     elements: str
     default: []
     description:
-      - Command prefix for C(rbd) if the command runs in a container. For example, the prefix consists of the words
-        C(docker), C(exec), C(nova_compute).
+      - Command prefix for C(rbd) if the command runs in a container. The words C(docker), C(exec), C(nova_compute) are
+        an example.
   nova_conf_files:
     type: list
     elements: str
@@ -159,7 +160,7 @@ gone:
   elements: str
   sample: []
 replaced:
-  description: With O(state=absent), the images of O(images) that have another id in Ceph than the given id.
+  description: With O(state=absent), the images in O(images) whose id in Ceph differs from the given id.
   returned: success
   type: list
   elements: str
@@ -175,8 +176,8 @@ pool:
   type: str
   sample: vms
 read_at:
-  description: Time immediately before the module changed and read the images, from the clock of the host that runs the
-    task.
+  description: Time immediately before the module changed and read the images. This time comes from the clock of the
+    host that runs the task.
   returned: success
   type: str
   sample: "2026-11-22T14:37:15+00:00"

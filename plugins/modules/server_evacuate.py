@@ -18,7 +18,7 @@ description:
   - The module keeps the journal of the operation in O(state_dir) on the host that the task runs on, and calls the APIs
     from the Ansible controller.
   - The module evacuates a server only if valid proof shows that the host is fenced, and if each image of the server has
-    a guard snapshot. The module does not evacuate a server while another client has an image of the server open. The
+    a guard snapshot. The module does not evacuate a server while an image of the server is open in another client. The
     evacuation request contains the destination, and never uses C(force), so the scheduler checks the destination. The
     module uses microversion 2.68 to keep the power state of the server, or microversion 2.95 to leave the server
     stopped.
@@ -92,8 +92,8 @@ options:
   take_over:
     type: bool
     default: false
-    description: Whether to resume or abort an operation that began on another Ansible controller. Set O(take_over=true)
-      only if the run on the other Ansible controller has ended.
+    description: Whether the module may resume or abort an operation that began on another Ansible controller. Set
+      O(take_over=true) only if the run on the other Ansible controller has ended.
   fence:
     type: str
     description:
@@ -101,8 +101,8 @@ options:
         with O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
-    description: With O(fence=command), the command that succeeds only if the host is off. From the command, the proof
-      of the fence contains only the program, because the arguments may contain a password.
+    description: With O(fence=command), the command that succeeds only if the host is off. The proof of the fence
+      contains only the program of the command, because the arguments may contain a password.
   power_state_query:
     type: str
     description:
@@ -158,8 +158,8 @@ options:
     description:
       - Addresses of Ceph's managers and MDS daemons. Set O(ceph_infrastructure) if the Ceph user has no permission to
         read the addresses of managers and MDS daemons. The run never puts the addresses of managers and MDS daemons on
-        the blocklist. The run needs O(ceph_infrastructure) only if it must blocklist an address that is missing from
-        both Nova's record of the host and the collected facts of the host.
+        the blocklist. The run needs O(ceph_infrastructure) only if it must blocklist an address that is neither in
+        Nova's record of the host nor in the collected facts of the host.
   never_blocklist:
     type: list
     elements: str
@@ -476,7 +476,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object. For an object without a uuid, the database id or the name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

@@ -114,7 +114,7 @@ options:
   memory_headroom_mb:
     type: int
     default: 512
-    description: Measured memory that must stay free on each destination, in MiB.
+    description: Memory in MiB that must stay free on each destination. The module measures the free memory.
   guest_overhead_mb:
     type: int
     default: 128
@@ -148,8 +148,8 @@ options:
       - Whether the playbook can test connections for this task. Before the first live migration, RV(probe) lists for
         each inventory host the connections that the playbook must test. Test them with C(probe_tcp) of
         M(stackguard.nova.compute_host_step). After the tests, set O(probes) to the results of the tests, and repeat the
-        task. With O(probe=false) the module first moves one server to each destination, and moves further servers to a
-        destination only after the first server has arrived at this destination.
+        task. With O(probe=false), the module first moves only one server to each destination. After this server has
+        arrived, the module moves further servers to the destination.
   probes:
     type: list
     elements: dict
@@ -174,8 +174,8 @@ options:
     type: str
     description: URL of Nova's API database, which shows the cell of each host. Without the URL, the module plans moves
       to hosts in other cells, and Nova rejects these moves. On Nova release 28 and older, the module also needs the URL
-      to read the availability zone pins of servers. Before Nova release 29, the module does not check the pins if
-      O(nova_api_db_url) is not set.
+      to read the availability zone pins of servers. Before Nova release 29, the module checks the pins only if
+      O(nova_api_db_url) is set.
   report_dir:
     type: path
     description: Directory on the Ansible controller for the report. If you set O(prefix), the module writes
@@ -382,7 +382,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object. For an object without a uuid, the database id or the name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

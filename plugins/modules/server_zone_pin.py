@@ -80,7 +80,7 @@ options:
     elements: dict
     description:
       - Changes that the module undoes. Set O(restore) to RV(changes) of an earlier run. The module undoes the changes
-        of the earlier run, except pins that another process has changed again.
+        of the earlier run, except pins that another process has changed since the earlier run.
   partial:
     type: bool
     default: false
@@ -235,7 +235,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object. For an object without a uuid, the database id or the name.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

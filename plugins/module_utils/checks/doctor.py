@@ -131,8 +131,8 @@ def _clock(
         return result(part, OK, about)
     if clock.most < -limit or clock.least > limit:
         fix = (
-            f"on {where} (or on the Ansible controller if all hosts differ), run chronyc makestep or timedatectl "
-            "set-ntp true"
+            f"on {where} (or on the Ansible controller if the clocks of all hosts differ from the controller's "
+            "clock), run chronyc makestep or timedatectl set-ntp true"
         )
         return result(part, FAILED, f"{about}, and the limit is {limit:g} s", fix)
     return result(

@@ -29,7 +29,7 @@ _REFUSE = ("rename_host",)
 _USE = ("audit", "evacuate_host", "return_host")
 _OPTIONS = {NORTHBOUND: "ovn_nb_connection"}
 _SET = (
-    "copy ovn_nb_connection and ovn_sb_connection from neutron's [ovn] section into the variables: "
+    "copy ovn_nb_connection and ovn_sb_connection from neutron's [ovn] section into the variables, for example "
     "ovn_nb_connection: tcp:HOST:6641"
 )
 _LIST = {

@@ -168,7 +168,12 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     ),
     Code("SG120", "guest-changed", BLOCKER, "A guest has changed since the operation began."),
     Code("SG121", "request-lost", WARNING, "Nova accepted a request that no nova-compute executes."),
-    Code("SG122", "guest-unlocked", WARNING, "A guest that the operation locked was unlocked during the operation."),
+    Code(
+        "SG122",
+        "guest-unlocked",
+        WARNING,
+        ("During the operation, someone unlocked a guest that the operation had locked."),
+    ),
     Code(
         "SG123",
         "frozen-host-name",
@@ -180,7 +185,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG124",
         "rehearsal-failed",
         BLOCKER,
-        "After the rename, libvirt would use another host name than planned, or the run could not predict the name.",
+        "libvirt would use a host name other than the planned one after the rename, or the run could not predict "
+        "libvirt's host name.",
     ),
     Code(
         "SG125",
@@ -453,7 +459,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG508",
         "guard-snapshot-leaked",
         WARNING,
-        "An operation that is no longer open left a guard snapshot behind.",
+        "A guard snapshot still exists, although its operation is no longer open.",
         from_hosts=True,
     ),
     Code("SG509", "evacuation-not-reaped", BLOCKER, "The host has an evacuation record that is still open."),

@@ -23,8 +23,8 @@ _HOST = _FIRST | frozenset("._-")
 _SHOWN = 60
 ACCEPTED = {
     "host": (
-        f"a compute host name of 1 to {NAME_MAX} letters, digits, dots, hyphens and underscores that begins with a "
-        "letter or a digit"
+        f"a compute host name that begins with a letter or a digit, and consists of 1 to {NAME_MAX} letters, digits, "
+        "dots, hyphens and underscores"
     ),
     "name": f"a name or an id of 1 to {NAME_MAX} characters on one line",
     "text": "text on one line",

@@ -101,7 +101,7 @@ class Selection:
         """Refuse an expression that can answer with a constant, whatever it reads. Raises :class:`SelectionError`."""
         for node in _answers(self.parsed.parsed):
             if node["type"] == "literal":
-                raise self.error(f"the constant {_shown(node)} is not a field: use only names of fields", node)
+                raise self.error(f"{_shown(node)} is a constant, not a field: use only names of fields", node)
 
     def search(self, data: t.Any) -> t.Any:
         """Return what it says of plain data. Raises :class:`SelectionError`."""

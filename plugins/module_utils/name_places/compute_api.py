@@ -25,8 +25,8 @@ class ComputeApi(NamePlace):
     text = Text(
         "compute API: services, hypervisors, servers",
         "compute API",
-        "the run makes no call to the compute API, because this API shows the rows of the cell database",
-        "the run makes no call to the compute API, because this API shows the rows of the cell database",
+        "no call is needed, because the compute API shows the rows of the cell database that the run changes",
+        "no call is needed, because the compute API shows the rows of the cell database that the run changes",
     )
     codes = ("SG310",)
     steps = ("cell_database",)

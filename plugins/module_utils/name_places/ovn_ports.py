@@ -21,8 +21,8 @@ class OvnPorts(NamePlace):
     """Chassis and logical switch ports."""
 
     text = Text(
-        "OVN databases, `Chassis.hostname`, `options:requested-chassis` and neutron's labels of each logical "
-        "switch port",
+        "OVN databases: `Chassis.hostname`; for each logical switch port, `options:requested-chassis` and neutron's "
+        "labels",
         "OVN's northbound and southbound database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
         "the run makes three changes: each port requests the chassis by system-id, then the chassis gets the new "
         "hostname, then each port and its labels get the new hostname",

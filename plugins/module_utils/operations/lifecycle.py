@@ -91,7 +91,7 @@ class Run:
         if mine is None or not _same_cloud(str(theirs), mine):
             raise Refused(
                 f"SG706 operation-open: the journal of operation {journal['operation_id']} belongs to another cloud "
-                f"({theirs}). This run works on {mine or 'a cloud whose catalog does not identify it'}. Set "
+                f"({theirs}). This run works on {mine or 'a cloud that cannot be identified from its catalog'}. Set "
                 "stackguard_state_dir to a different directory for each cloud. If the cloud is the same, and only "
                 f"its identity has changed, set {CLOUD_ID} in the journal to the identity of this run"
             )

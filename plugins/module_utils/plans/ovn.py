@@ -236,5 +236,5 @@ def _ports_by_host(about: OvnRenaming) -> Step:
         for label, value in (("neutron:host_id", port.host_id), ("neutron:parent_hostname", port.parent_hostname)):
             if value == about.old:
                 changes.append(Change(f"OVN port {port.name}", label, about.old, about.new))
-    title = f"OVN: change {count(len(about.ports), 'port')} to request the chassis by the new hostname"
+    title = f"OVN: make {count(len(about.ports), 'port')} request the chassis by the new hostname"
     return Step("ovn_ports_by_host", title, CONTROLLER, "ovn_ports_by_host", about.params, changes)

@@ -744,7 +744,10 @@ def _notes(context: PlanContext) -> t.List[str]:
             "rename_rabbit_url, the run deletes the queue."
         )
     notes += [
-        "The run does not change DNS, certificates, ssh known hosts, monitoring or /etc/hosts of other hosts.",
+        (
+            "The run does not change DNS, certificates, ssh known hosts or monitoring. It also does not change "
+            "/etc/hosts of other hosts."
+        ),
     ]
     if _has_ovn(context):
         notes += ovn.notes(_ovn(context))

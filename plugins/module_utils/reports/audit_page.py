@@ -405,7 +405,7 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
         r"link|cell|database|migrations|instances|mapping",
         (
             "Read the databases: set nova_api_db_url, grant the privileges in docs/database-grants.md, and add the "
-            "entry databases to audit_sources."
+            "entry 'databases' to audit_sources."
         ),
     ),
     (

@@ -307,7 +307,7 @@ def message(found: Answer, report: Json) -> str:
     if found.unnamed:
         parts.append(
             f"The report has no finding about {', '.join(found.unnamed)}. Check the spelling of the names. A report "
-            "lists only hosts that have findings. A host that is not in the report either has no finding, or does "
+            "lists only hosts that have findings. If a host is not in the report, the host has no finding or does "
             "not exist."
         )
     return " ".join(_printable(part) for part in parts)

@@ -375,7 +375,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "ovn_ports_by_host": ("OVN ports", "No port of the host has the old name."),
     "ovn_verified": (
         "OVN",
-        "The chassis and the bindings of the ports are the same as before, and ovn-controller is applying changes.",
+        "The chassis and the bindings of the ports are unchanged, and ovn-controller is active.",
     ),
     "ovn_chassis": (
         "OVN chassis",
@@ -391,7 +391,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "no_evacuation": ("no evacuation", "No guest of the host was evacuated during the operation."),
     "lost_requests": (
         "no request lost",
-        "Every request that arrived after the plan has ended, or is listed below as a finding.",
+        "Each request that is newer than the plan has ended, or is listed below as a finding.",
     ),
     "audit": ("old name gone", "Each place that stores a host name was read again."),
     "fence": ("fence", "The host was fenced, and the fence was read back."),
@@ -403,7 +403,10 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
         "blocklist",
         ("For each Ceph cluster, one of the hosts with access to the cluster removed the blocklist entries."),
     ),
-    "release": ("service released", "The compute service was read back, and has the status that the plan sets."),
+    "release": (
+        "service released",
+        ("The run read the compute service again, and the service has the status that the plan sets."),
+    ),
     "hold": ("host held", "The compute service is disabled with the reason of this operation."),
     "leave": ("host released", "The compute service has the status that the plan sets."),
 }

@@ -84,20 +84,20 @@ def _forecast(metrics: _Metrics, found: AuditResult) -> None:
     outcomes = collections.Counter(start.outcome for start in found.starts)
     metrics.gauge(
         "forecast_hosts",
-        "Number of hosts for each forecast. A forecast is the result that the audit expects when nova-compute "
-        "starts next.",
+        "Number of hosts for each forecast. A forecast is the result that the audit expects at the next start of "
+        "nova-compute.",
         [({"outcome": name}, outcomes[name]) for name in (STARTS, REFUSES, UNKNOWN)],
     )
     lost = sum(len(start.destroys) for start in found.starts)
     metrics.gauge(
         "forecast_guests_destroyed",
-        "Number of guests that nova-compute would destroy at its next start, as the total of all hosts.",
+        "Total number of guests on all hosts that nova-compute would destroy at its next start.",
         [({}, lost)],
     )
     metrics.gauge(
         "host_forecast",
-        "What nova-compute would do on each host if nova-compute started now. The forecast outcome has the value 1, "
-        "and the other outcomes have the value 0.",
+        "What nova-compute would do on each host if nova-compute started now. The outcome that the forecast "
+        "predicts has the value 1. All other outcomes have the value 0.",
         [
             ({"host": start.inventory_name, "outcome": name}, int(start.outcome == name))
             for start in found.starts

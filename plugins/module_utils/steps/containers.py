@@ -84,7 +84,7 @@ def refuse_rollback(journal: t.Mapping[str, t.Any], systems: Systems) -> None:
     if only_forward(journal):
         raise StepError(
             "a rollback is no longer possible, because the run has begun to remove the old containers. Run the same "
-            "command with rename_action=resume to end the rename"
+            "command with rename_action=resume to complete the rename"
         )
     if journal["steps"].get(RECREATE, journals.PENDING) == journals.PENDING:
         return
@@ -96,7 +96,7 @@ def refuse_rollback(journal: t.Mapping[str, t.Any], systems: Systems) -> None:
         raise StepError(
             "each of these guests runs in the control group of a new container, so a rollback would kill the "
             f"guests: {', '.join(answer['guests'])}. Move these guests to another host, then run the rollback again. "
-            "As an alternative, run the same command with rename_action=resume to end the rename"
+            "As an alternative, run the same command with rename_action=resume to complete the rename"
         )
 
 

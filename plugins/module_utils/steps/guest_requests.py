@@ -149,7 +149,7 @@ class LostRequests:
             taken_up = any(entry.begun for entry in open_)
             return "judged" if waited > (params["timeout"] if taken_up else GRACE) else None
 
-        self.systems.wait(lambda: "the requests of the guests' owners to end", params["timeout"] + GRACE, seen)
+        self.systems.wait(lambda: "the end of all requests from the guests' owners", params["timeout"] + GRACE, seen)
         undecided = [*lost_requests.queues(params["queues"]), *lost_requests.unnoted(guests, known)]
         found = Checked(tuple(lost_requests.lost(guests, asked)), tuple(undecided))
         stuck = standing(found.findings, self.systems.overrides)

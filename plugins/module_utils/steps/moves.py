@@ -714,8 +714,8 @@ class MoveServers:
             mover.stayed[uuid] = (deleted.get(uuid, uuid), params["host"], f"{item.code} {item.slug}. {item.remedy}")
         if hidden is None:
             raise StepError(
-                f"SG709 evidence-missing: placement does not show whether {params['host']} has consumers, so the "
-                "host may not be empty"
+                f"SG709 evidence-missing: placement does not show whether {params['host']} has consumers, so it is "
+                "possible that the host is not empty"
             )
 
     @staticmethod

@@ -745,8 +745,9 @@ class Register:
             )
         except TimedOutError as error:
             raise DiscoveryError(
-                f"{error}. Run nova-manage cell_v2 discover_hosts on a controller node of the cloud, then run the same "
-                "command again. If you set rename_discover_command and rename_discover_host, the run maps the host"
+                f"{error}. Run nova-manage cell_v2 discover_hosts on a controller node of the cloud. Then run the "
+                "same Ansible command again. If you set rename_discover_command and rename_discover_host, the run "
+                "maps the host"
             ) from error
 
 

@@ -66,7 +66,7 @@ def test_a_name_is_a_name(kind, name):
 def test_what_no_host_can_be_called_is_refused(what):
     (told,) = input_rules.problems({"rename_to": BAD[what]}, "host")
     assert told.startswith("rename_to is ")
-    assert "a compute host name of 1 to 255 letters, digits, dots, hyphens and underscores" in told
+    assert "consists of 1 to 255 letters, digits, dots, hyphens and underscores" in told
     assert told.isascii() and told.isprintable() and len(told) < 500
 
 

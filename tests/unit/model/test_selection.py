@@ -143,7 +143,7 @@ def test_a_wrong_one_is_refused_with_its_place_before_a_record_is_read(expressio
 )
 def test_what_is_to_be_read_is_no_constant(expression):
     """The power state of a machine that answers nothing was read as off."""
-    with pytest.raises(selection.SelectionError, match="is not a field"):
+    with pytest.raises(selection.SelectionError, match="is a constant, not a field"):
         selection.compiled(expression).must_read()
 
 

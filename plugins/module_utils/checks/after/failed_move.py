@@ -136,8 +136,8 @@ def _remedy(state: FailedServer) -> str:
     if LOST in state.runs.values():
         (lost,) = state.runs
         return (
-            f"Do not reboot the server, because its QEMU runs on {lost} but libvirt does not show it. On {lost}, run "
-            f"pgrep -af {uuid}"
+            f"Do not reboot the server: its QEMU process runs on {lost}, but libvirt does not show this process. On "
+            f"{lost}, run pgrep -af {uuid}"
         )
     if not state.at_home:
         (other,) = state.runs

@@ -257,8 +257,8 @@ def _network(adoption: Adoption) -> Items:
         yield finding("SG317", subject, {"part": "names", **places}, remedy)
     elif adopted_names.needs_neutron_database(adoption):
         remedy = (
-            "Set neutron_db_url: neutron has agents or ports under both names. The run needs neutron's database to "
-            "give these agents and ports one name."
+            "Set neutron_db_url: neutron has agents or ports under both names. To give these agents and ports the "
+            "same name, the run needs neutron's database."
         )
         yield finding("SG305", subject, {"goal": adoption.goal.host, "neutron_db_url": "not set"}, remedy)
 

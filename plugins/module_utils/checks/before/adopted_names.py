@@ -189,8 +189,8 @@ class _Looking:
         if len(found) == 1:
             if strangers:
                 remedy = (
-                    "Check rename_from, rename_to and the inventory host. This machine's compute node has a different "
-                    "name, and a compute service has the same name as this compute node."
+                    "Check rename_from, rename_to and the inventory host. The name of this machine's compute node "
+                    "is not the machine's own name, but the name of another compute service."
                 )
                 shown = {"searched for": list(self.names), "compute node": strangers[0].uuid, "host": strangers[0].host}
                 self._refuse("SG119", self.subject, shown, remedy)
@@ -350,9 +350,9 @@ class _Looking:
         own = {node.host_ip, *(self.host.addresses or [])}
         if second.host not in self.names or (second.host_ip is not None and second.host_ip not in own):
             remedy = (
-                "Check rename_from and rename_to: the second compute node has the address of another machine. If no "
-                "machine still has the name of the second compute node, delete the compute service of that name "
-                "(openstack compute service delete)."
+                "Check rename_from and rename_to: the compute node under the other name has the address of another "
+                "machine. If no machine still has the name of the second compute node, delete the compute service "
+                "of that name (openstack compute service delete)."
             )
             shown = {**evidence, "its address": second.host_ip, "addresses of this host": self.host.addresses}
             self._refuse("SG205", self.subject, shown, remedy)

@@ -161,9 +161,9 @@ def _service(server: ApiServer) -> Items:
     if server_state.amphora(server):
         evidence = {"made by": "Octavia", "project": server.project_id}
         remedy = (
-            "Leave the amphora out (evacuate_servers), because Octavia's health manager replaces it. To find the "
-            f"amphora's id: openstack loadbalancer amphora list --compute-id {server.id}. To replace the amphora now: "
-            "openstack loadbalancer amphora failover ID."
+            "Leave the amphora out of the evacuation (evacuate_servers), because Octavia's health manager replaces "
+            f"the amphora. To find the amphora's id: openstack loadbalancer amphora list --compute-id {server.id}. "
+            "To replace the amphora now: openstack loadbalancer amphora failover ID."
         )
         yield finding("SG520", Subject("instance", server.id, server.name, server.host), evidence, remedy)
 

@@ -59,7 +59,7 @@ def check(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> Items:
         }
         remedy = (
             "Make OVN's databases answer, then run the same command again. Without these databases, the run cannot "
-            "verify that the chassis of the returning host claims no ports of guests that run on other hosts."
+            "verify whether the chassis of the returning host claims ports of guests on other hosts."
         )
         yield finding("SG317", Subject("host", request.inventory_name, host=request.host), evidence, remedy, BLOCKER)
         return

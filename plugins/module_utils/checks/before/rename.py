@@ -641,8 +641,8 @@ def _links(case: Case) -> Items:
         subject = Subject("compute_node", str(node.uuid), node.hypervisor_hostname, node.host)
         evidence = {"service_id": node.service_id, "its own service": service.id, "service of that id": other}
         remedy = (
-            "Repair the link first (repair_links). If Nova deletes the service that service_id of this node refers "
-            "to, Nova also deletes this node."
+            "Repair the link first (repair_links). If Nova deletes the service in this node's service_id, Nova also "
+            "deletes this node."
         )
         # Narrowed, another host's service was not read: what may be another's is taken for it.
         yield finding("SG203" if other or case.index.narrowed else "SG202", subject, evidence, remedy)

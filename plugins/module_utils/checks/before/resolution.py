@@ -71,7 +71,7 @@ def _on_host(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
         )
         yield _finding(host, new, {"resolves to": entry.addresses, "loopback": loopback}, remedy)
     if strange:
-        remedy = "Correct DNS or /etc/hosts, or choose another name, because this name resolves to another machine."
+        remedy = "This name resolves to another machine. Correct DNS or /etc/hosts, or choose another name."
         yield _finding(host, new, {"resolves to": entry.addresses, "not its own": strange}, remedy)
 
 

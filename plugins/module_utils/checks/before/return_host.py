@@ -699,9 +699,9 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
         subject, evidence = migration_subject(row), migration_evidence(row, place)
         if same_name(row.source_compute, request.host) and _has_arrived(index, row):
             remedy = (
-                "No action is needed: the server runs or is stopped on the destination. The evacuation request was "
-                "lost and sent again, or nova-compute restarted on the destination. When nova-compute next starts "
-                "on the returning host, it closes the migration record."
+                "No action is needed: the server is on the destination, and is running or stopped. The evacuation "
+                "request was lost and sent again, or nova-compute restarted on the destination. When nova-compute "
+                "next starts on the returning host, it closes the migration record."
             )
             yield finding("SG702", subject, evidence, remedy, WARNING)
         else:

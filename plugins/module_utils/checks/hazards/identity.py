@@ -370,8 +370,8 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
         "SG119",
         host_subject(facts),
         {"CONF.host": host, "domains": running},
-        f"{_LEAVE_STOPPED} Find out whether someone renamed the host or deleted its compute service, because the host "
-        "has guests but no compute service."
+        f"{_LEAVE_STOPPED} The host has guests but no compute service. Find out whether someone renamed the host or "
+        "deleted its compute service."
         if running
         else "Start nova-compute and map the host, or remove the host from the inventory group.",
         BLOCKER if running else WARNING,

@@ -69,8 +69,8 @@ HEALS: t.Mapping[str, str] = {
     "SG212": _ID_HEALS,
     "SG213": f"{_ID_HEALS}. The repair needs a live node that has the same host name and node name as the instance",
     "SG214": (
-        "nova-compute on the host in instances.host overwrites the id at its next periodic pass, even if "
-        "instances.host is wrong, and logs 'Correcting compute_id'"
+        "nova-compute overwrites the id in its periodic task, and logs 'Correcting compute_id'. This nova-compute "
+        "runs on the host that instances.host names, even if instances.host is wrong"
     ),
     "SG215": "never",
     "SG216": "never",
@@ -90,7 +90,7 @@ REMEDIES: t.Mapping[str, str] = {
         "proves which host the node belongs to."
     ),
     "SG204": (
-        "Start nova-compute on this host, or find out which host name nova-compute on this host uses now (rename_host)."
+        "Start nova-compute on this host. If nova-compute on this host now uses another host name, use rename_host."
     ),
     "SG205": (
         "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI "
@@ -275,7 +275,7 @@ def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = 
     if left.codes:
         said[0] += f" ({', '.join(left.codes)}; requested for repair: {left.asked})"
     if left.accepted:
-        said.append(f"overrides accept {left.accepted} of the wrong links")
+        said.append(f"your overrides accept {left.accepted} of the wrong links")
     if left.in_flight:
         said.append(f"{count(left.in_flight, 'instance')} not checked: a task or migration is in progress")
     if left.unread:

@@ -39,8 +39,8 @@ _REMEDIES = {
         "stays on the dead host and can be recovered."
     ),
     "SG503": (
-        "On a host in the server's zone, free more huge pages with the server's page size. All the huge pages that "
-        "the server needs must be free on one NUMA node. Or leave the server out (evacuate_partial=true)."
+        "Make more huge pages of the server's page size available on a host in the server's zone. All the huge "
+        "pages that the server needs must be free on one NUMA node. Or leave the server out (evacuate_partial=true)."
     ),
     "SG504": (
         "First find the missing image: look in the other pools and in the trash (rbd trash ls). While this image is "

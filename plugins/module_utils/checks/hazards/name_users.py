@@ -192,7 +192,7 @@ def _cloud_init(subject: Subject, told: t.Mapping[str, str]) -> Items:
     evidence: t.Dict[str, t.Any] = {"cloud-init": dict(told)}
     if told and told.get("manage_etc_hosts") not in ("false", "no", "off"):
         evidence["consequence"] = "at each boot cloud-init writes /etc/hosts with the name from its data source"
-        remedy = "Set manage_etc_hosts: false in a file in /etc/cloud/cloud.cfg.d, or correct the data source first."
+        remedy = "Set manage_etc_hosts to false in a file in /etc/cloud/cloud.cfg.d, or correct the data source."
         yield _configuration(subject, "cloud-init", evidence, remedy)
     elif told and told.get("preserve_hostname") not in ("true", "yes", "on"):
         evidence["consequence"] = (

@@ -33,9 +33,9 @@ def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t
     if own is None or not own.consumers:
         evidence = {"queue": main, "exists": own is not None, "consumers": own.consumers if own else 0}
         remedy = (
-            "Either the host's nova-compute uses another RabbitMQ or another virtual host of RabbitMQ, or "
-            "nova-compute does not run. Do one of these: set rename_rabbit_url to the transport_url of the host's "
-            "cell; start nova-compute; or remove rename_rabbit_url from your variables."
+            "Either nova-compute does not run on the host, or it uses another RabbitMQ server or another virtual "
+            "host of RabbitMQ. Do one of these: set rename_rabbit_url to the transport_url of the host's cell; "
+            "start nova-compute; or remove rename_rabbit_url from your variables."
         )
         yield finding("SG316", Subject("host", old), evidence, remedy)
     for name in names_of(new):

@@ -416,8 +416,9 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
         if found and view not in found:
             known = {"cluster and pool": list(view), "the disks are in": sorted(map(list, found))}
             remedy = (
-                "Give this host the same Ceph configuration as the other hosts, and access to the pool with the "
-                "disks. The run does not use this host as a destination before the host has access to the pool."
+                "Give this host the same Ceph configuration as the other hosts. Also give this host access to the "
+                "pool with the disks. The run does not use this host as a destination before the host has access to "
+                "the pool."
             )
             yield finding("SG505", Subject("host", name), known, remedy, WARNING if others else BLOCKER)
 

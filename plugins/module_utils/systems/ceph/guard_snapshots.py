@@ -195,7 +195,7 @@ def _made(
                 "the image was replaced after the run had read it, so other software must have deleted the old image",
             )
         elif not _has(seen, snapshot):
-            problems.setdefault(image.name, "the run made the snapshot, but the snapshot does not exist")
+            problems.setdefault(image.name, "the run requested the snapshot, but the snapshot does not exist")
     if problems:
         raise CephError(f"no guard snapshot was made on {_told(problems)}")
     _refuse_unexpected(list(after.values()), named)
@@ -337,7 +337,7 @@ def entry_of(address: str) -> str:
     refused = parsed.is_loopback or parsed.is_unspecified or parsed.is_multicast or parsed.is_link_local
     if refused or parsed.is_reserved:
         raise CephError(
-            f"{address} does not belong to exactly one host, so the run does not put this address on the blocklist"
+            f"{address} belongs to no host or to several hosts, so the run does not put this address on the blocklist"
         )
     return ceph_addresses.entry_of(host)
 
