@@ -297,7 +297,7 @@ def _not_covered(
         if entry.fsid is None:
             return "the id of the disk's cluster was not read"
         if not own.get(entry.fsid):
-            lacking = f"the run found no address under which this host is a client of Ceph cluster {entry.fsid}"
+            lacking = f"the run found no address that this host uses as a client of Ceph cluster {entry.fsid}"
             seen = candidates(known, entry.fsid)
             return (
                 f"{lacking}; addresses seen: {', '.join(seen)}; set the address that belongs to the host"
