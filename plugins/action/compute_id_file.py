@@ -40,8 +40,7 @@ class ActionModule(ActionBase):
                 "failed": True,
                 "changed": False,
                 "msg": (
-                    "evidence_dir is required: the module takes the uuid from the facts of the databases in this "
-                    "directory"
+                    "evidence_dir is required: the module takes the uuid from the database facts in this directory"
                 ),
             }
         asked = {

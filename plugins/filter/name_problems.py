@@ -12,8 +12,9 @@ author: stackguard.nova contributors
 version_added: 0.1.0
 short_description: Report each invalid name that a variable contains, and what is wrong with the name
 description:
-  - "Returns a sentence for each invalid name. The sentence gives the variable, what is wrong with the name, and what is
-    accepted. The sentence shows the value as JSON, so that a terminal or a page displays it as plain text."
+  - "Returns a sentence for each invalid name. The sentence names the variable. It also shows what is wrong with the
+    name, and which names are accepted. The sentence shows the value as JSON, so that a terminal or a page displays it
+    as plain text."
 options:
   _input:
     description:

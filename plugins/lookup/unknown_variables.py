@@ -16,9 +16,9 @@ description:
   - Ansible ignores a variable that no task reads, such as a misspelt variable.
   - Returns a sentence for each variable that no role reads. Each sentence contains the known names that are most
     similar to the unknown name. The known names are the names in the argument specifications of all roles of this
-    collection. One file of variables can serve all playbooks, because the lookup knows the variables of every role.
-  - The lookup returns each of Ansible's extra variables whose name begins with the prefix of a role's variables, such
-    as C(rename_) or C(stackguard_), but is not a known variable name. The lookup also returns each extra variable
+    collection. The lookup knows the variables of every role, so you can use one file of variables for all playbooks.
+  - The lookup returns each of Ansible's extra variables that begins with the prefix of a role's variables, such as
+    C(rename_) or C(stackguard_), if no role has a variable of this name. The lookup also returns each extra variable
     (C(--extra-vars)) whose name is misspelt. Other playbooks also use the inventory. Therefore the lookup returns an
     unknown variable of the inventory only if the variable's name is similar to a known name.
 options: {}

@@ -13,8 +13,7 @@ author:
 version_added: 0.1.0
 short_description: Fail if a run would skip the first tasks of a playbook
 description:
-  - Use this lookup for C(hosts) in the first play of a playbook that must run as a whole. The lookup returns
-    V(localhost).
+  - If a playbook must run as a whole, use this lookup for C(hosts) in its first play. The lookup returns V(localhost).
   - The lookup fails with C(--start-at-task), C(--step), C(--skip-tags always) and C(--skip-tags tagged), because these
     options can skip the tasks that detect a partial run. If Ansible does not find the task that C(--start-at-task)
     names, Ansible runs no task and exits with 0.
@@ -27,8 +26,7 @@ options:
   limit:
     description:
       - Whether the playbook accepts C(--limit). With O(limit=false) the lookup fails if the run has a C(--limit).
-      - Set O(limit=true) if another play of the playbook checks C(--limit) and reports a value that the playbook cannot
-        accept.
+      - Set O(limit=true) if another play of the playbook reports values of C(--limit) that the playbook cannot accept.
     type: bool
     default: true
 """

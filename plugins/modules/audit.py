@@ -109,8 +109,8 @@ options:
   links_listed:
     type: int
     default: 1000
-    description: Maximum number of wrong links that the report lists for each code. If the number of wrong links exceeds
-      O(links_listed), the module counts the wrong links beyond O(links_listed), and reports these links as undecided.
+    description: Maximum number of wrong links that the report lists for each code. If there are more wrong links than
+      O(links_listed), the module counts the additional wrong links, and reports the additional links as undecided.
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -154,8 +154,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the task succeeds with this verdict, according to O(fail_on).
-    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
-      summary as its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded). The later task can then fail
+      with only the summary as its message.
   returned: always
   type: bool
   sample: true
@@ -227,7 +227,7 @@ changes:
         audits are not comparable, a finding can be missing because this audit did not read the object of the finding.
       type: int
     known:
-      description: Number of findings that are in this audit and in the previous audit.
+      description: Number of findings that are in both this audit and the previous audit.
       type: int
     new_blockers:
       description: Number of blockers that the previous audit did not report; V(null) if there is no audit to compare

@@ -42,8 +42,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether to also read the instances of the domains and of the disk images on the hosts from Nova. The module
-        finds these domains and disk images in O(evidence_dir).
+      - Whether to also read, from Nova, the instances to which the domains and disk images on the hosts belong. The
+        module finds these domains and disk images in O(evidence_dir).
   probe_rename:
     type: bool
     default: false
@@ -247,8 +247,8 @@ databases:
         server of the database cluster. The keys are C(scope) and C(reason).
       type: dict
     ovn:
-      description: With O(ovn_nb_connection), the facts from OVN's databases about O(hosts), or about the whole cloud,
-        with the keys C(read_at), C(scope), C(chassis), C(port_bindings), C(switch_ports), C(gateways), C(connections),
+      description: With O(ovn_nb_connection), the facts from OVN's databases about O(hosts), or about the whole cloud.
+        The keys are C(read_at), C(scope), C(chassis), C(port_bindings), C(switch_ports), C(gateways), C(connections),
         C(northd_ms), C(southbound) and C(unread).
       type: dict
   sample: {read_at: "2026-11-21T07:29:47+00:00", api: {}, cells: [], neutron: null, grants: null, unread: []}

@@ -47,7 +47,7 @@ EXAMPLES = r"""
 RETURN = r"""
 readers:
   description: The chosen hosts, one for each Ceph cluster and pool. The module never chooses a host that could not list
-    the images in its pool.
+    the images in the host's own pool.
   returned: success
   type: list
   elements: dict

@@ -176,11 +176,11 @@ options:
     type: bool
     default: false
     description:
-      - Whether to search for places that contain the host's name and that a rename does not change. A rename does not
-        change the host's name in other services (such as Ceph, RabbitMQ, Galera, Pacemaker and Cinder), and in options
-        of nova-compute. A rename also does not change the name in cloud-init, and in the certificates of libvirt, QEMU
-        and nova-compute. The module returns the names of options but not their values, and only the first certificate
-        of each certificate file.
+      - Whether to search for places that contain the host's name and that a rename does not change. A rename changes
+        the host's name neither in other services (such as Ceph, RabbitMQ, Galera, Pacemaker and Cinder), nor in options
+        of nova-compute. A rename also leaves the name unchanged in cloud-init, and in the certificates of libvirt, QEMU
+        and nova-compute. The module returns the names of options, but not their values. From each certificate file, the
+        module returns only the first certificate.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.compute_host_rename

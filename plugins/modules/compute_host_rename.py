@@ -16,7 +16,7 @@ description:
   - Nova does not support a rename in place. Nova's administrator guide says that "the compute node's hostname may not
     be changed after the initial registration". The guide of the role P(stackguard.nova.rename_host#role) describes the
     changes and the checks. Use this module through the role P(stackguard.nova.rename_host#role).
-  - If a finding blocks the rename, the module reports all blocking findings at once and changes nothing. The module
+  - If a finding blocks the rename, the module reports all blocking findings together, and changes nothing. The module
     makes the plan from the evidence in O(evidence_dir). The module writes the plan to a journal on the compute host
     before the first step, and executes exactly this plan.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run.
@@ -267,8 +267,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed what you requested with O(action).
-    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
-      summary as its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded). The later task can then fail
+      with only the summary as its message.
   returned: always
   type: bool
   sample: true

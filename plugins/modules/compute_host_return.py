@@ -11,7 +11,7 @@ short_description: Check and clean up a compute host that returns after its evac
 version_added: 0.2.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
-  - Determines from the evidence what a start of nova-compute would do to each domain of the host. Also determines which
+  - Determines from the evidence what a start of nova-compute would do to each domain of the host. Also finds out which
     leftovers of an evacuation remain on the host. The module makes a plan, or returns all reasons for a refusal. The
     plan removes the leftovers that are safe to remove.
   - Each call continues the operation as far as the evidence allows. After each call, RV(needs) lists the facts that
@@ -121,8 +121,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run has ended without a failure.
-    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
-      summary as its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded). The later task can then fail
+      with only the summary as its message.
   returned: always
   type: bool
   sample: true
@@ -188,8 +188,8 @@ state:
     - In check mode, the value is C(resumed) if a run would resume an open operation. Otherwise, the value in check mode
       is C(planned).
     - C(clear) if the host has no leftovers of an evacuation. C(disks-not-open) if the host has no leftovers, but some
-      running domains have disks that are not open on the host (SG517) or that no host could read (SG709). The run fails
-      if the state is C(disks-not-open).
+      running domains have disks that are not open on the host (SG517), or have disks that no host could read (SG709).
+      The run fails if the state is C(disks-not-open).
     - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
       if the run refused to start, or C(failed) if the run ended before it made a decision.
   returned: always

@@ -43,7 +43,7 @@ options:
         C(op).
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
         C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module replaces
-        the journal of an open operation only if the run in the new journal still owns the operation. For
+        the journal of an open operation only if the run that the new journal records still owns the operation. For
         C(journal_mark), the parameter C(run) names the run that must own the operation.
       - C(journal_claim) makes a run the owner of an open operation, unless another run has become the owner first.
         C(journal_release) ends the ownership.

@@ -21,8 +21,8 @@ description:
     on this machine, the task fails. In this case, another machine can have the same host name. The task also fails if
     the databases were read more than 60 minutes ago. If O(evidence_dir) contains the results of
     M(stackguard.nova.cloud_info), the task also fails while the API shows the service as up.
-  - The module never overwrites an existing file. The module leaves a file with the correct uuid unchanged. If a file
-    has another uuid, the task fails, and reports the uuid in the file and the correct uuid.
+  - The module never overwrites an existing file. The module does not change a file that contains the correct uuid. If a
+    file has another uuid, the task fails, and reports the uuid in the file and the correct uuid.
   - If the host has neither a C(compute_id) file nor records in the databases, let nova-compute create the file.
 author:
   - stackguard.nova contributors (@stackguard)

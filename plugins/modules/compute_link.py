@@ -137,8 +137,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
-      summary as its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded). The later task can then fail
+      with only the summary as its message.
   returned: always
   type: bool
   sample: true
@@ -190,7 +190,7 @@ counts:
   sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
 not_guaranteed:
   description:
-    - One message for each database that cannot keep the linked service or compute node locked until the commit. In a
+    - One message for each database that cannot lock the service or the compute node of a link until the commit. In a
       Galera cluster, a lock is valid on only one database node. A client of another database node can therefore change
       the service or the compute node before the commit.
   returned: with O(action=apply), when it was not refused

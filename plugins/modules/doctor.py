@@ -17,8 +17,8 @@ description:
     permissions. To test the database privileges, the module sends the statements that the operations use. The
     statements for the test match no row, and the module rolls them back. To test OVN's databases, the module sends a
     transaction that contains a change and an abort. OVN's database server aborts this transaction on purpose.
-  - If the module could not make a check, the result is V(not checked), never V(ok). The task fails if a check failed,
-    or if a check could not be made and O(accept_unchecked) does not contain the check.
+  - If the module could not make a check, the result is V(not checked), never V(ok). The task fails if a check failed.
+    It also fails if a check could not be made, unless O(accept_unchecked) contains this check.
   - The playbook C(stackguard.nova.doctor) uses this module. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -52,8 +52,8 @@ options:
       database_clock, ovn_database, ovn_rights, reached, python, root, nova_conf, libvirt, rbd, ceph_caps,
       host_journals, host_clock, journals]
     default: []
-    description: Checks whose result can be V(not checked) without a failure of the task. A failed check always makes
-      the task fail.
+    description: Checks that may have the result V(not checked). For these checks, this result does not make the task
+      fail. A failed check always makes the task fail.
   clock_tolerance:
     type: float
     default: 10

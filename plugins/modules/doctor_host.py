@@ -77,7 +77,7 @@ options:
     type: list
     elements: str
     default: []
-    description: The words before the command C(ceph), if C(ceph) runs in a container. For example C(docker), C(exec),
+    description: The command prefix for C(ceph), if C(ceph) runs in a container. For example C(docker), C(exec),
       C(nova_compute).
 seealso:
   - module: stackguard.nova.doctor

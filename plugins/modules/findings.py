@@ -72,7 +72,7 @@ options:
         even if O(codes) does not contain these codes. SG114, SG311, SG709 and SG710 report facts that could not be
         read, and your query might need one of these facts.
       - With O(fail_if=found) the task fails if the report is not from an audit. With O(fail_if=found), the task also
-        fails if you set O(codes) or O(hosts) and the report contains no compute hosts.
+        fails if the report contains no compute hosts although you set O(codes) or O(hosts).
   max_age_minutes:
     type: int
     default: 0

@@ -56,8 +56,8 @@ options:
     type: dict
     default: {}
     description:
-      - Options of the operation. Each option has the name of a variable of the operation's role, without the prefix of
-        the role. The module refuses unknown options.
+      - Options of the operation. Each option is a variable of the operation's role. The name of the option is the name
+        of the variable without the role's prefix. The module refuses unknown options.
   nova_api_db_url:
     type: str
     description: URL of Nova's API database, for an operation that reads or changes the database.
@@ -82,8 +82,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
-      summary as its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded). The later task can then fail
+      with only the summary as its message.
   returned: always
   type: bool
   sample: true

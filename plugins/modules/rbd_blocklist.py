@@ -112,8 +112,7 @@ options:
     elements: str
     default: []
     description:
-      - The words before the command C(ceph), if C(ceph) runs in a container. For example C(docker), C(exec),
-        C(nova_compute).
+      - The command prefix for C(ceph), if C(ceph) runs in a container. For example C(docker), C(exec), C(nova_compute).
   nova_conf_files:
     type: list
     elements: str
@@ -209,8 +208,7 @@ pool:
   type: str
   sample: vms
 read_at:
-  description: Time immediately before the module changed and read the blocklist, from the clock of the host that runs
-    the task.
+  description: When the module began to change and read the blocklist, by the clock of the host that runs the task.
   returned: success
   type: str
   sample: "2026-11-22T14:37:15+00:00"

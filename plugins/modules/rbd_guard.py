@@ -54,7 +54,7 @@ options:
     description:
       - Uuids of the servers. The module creates guard snapshots of all images that the servers have in the pool, or
         removes the guard snapshots of these images. O(state=present) requires O(servers) or O(images). If you set
-        O(state=absent), but neither O(servers) nor O(images), the module removes all snapshots of the operation in the
+        O(state=absent) and omit both O(servers) and O(images), the module removes all snapshots of the operation in the
         pool.
   images:
     type: dict

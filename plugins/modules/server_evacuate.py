@@ -22,7 +22,7 @@ description:
     evacuation request contains the destination, and never uses C(force), so the scheduler checks the destination. The
     module uses microversion 2.68 to keep the power state of the server, or microversion 2.95 to leave the server
     stopped.
-  - A call that ends the operation writes the report and publishes the outcome for workflows.
+  - If a call ends the operation, the call writes the report and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -158,8 +158,8 @@ options:
     description:
       - Addresses of Ceph's managers and MDS daemons. Set O(ceph_infrastructure) if the Ceph user has no permission to
         read the addresses of managers and MDS daemons. The run never puts the addresses of managers and MDS daemons on
-        the blocklist. The run needs O(ceph_infrastructure) only if it must blocklist an address that is neither in
-        Nova's record of the host nor in the collected facts of the host.
+        the blocklist. The run needs O(ceph_infrastructure) only to blocklist an address that is neither in Nova's
+        record of the host nor in the collected facts of the host.
   never_blocklist:
     type: list
     elements: str
@@ -169,9 +169,9 @@ options:
         always excludes the addresses of Ceph's daemons, of other compute hosts and of the Ansible controller.
   ceph_host:
     type: str
-    description: Inventory host on which the run executes C(rbd) and C(ceph) commands, if this host uses the Ceph
-      cluster and pool of the servers' disks. If the host in O(ceph_host) does not use the Ceph cluster and pool of the
-      servers' disks, the run chooses a different host.
+    description: Inventory host on which the run executes C(rbd) and C(ceph) commands. The run uses this host only if it
+      uses the Ceph cluster and pool of the servers' disks. If the host in O(ceph_host) does not use the Ceph cluster
+      and pool of the servers' disks, the run chooses a different host.
   servers:
     type: raw
     description:
@@ -217,7 +217,7 @@ options:
   max_hosts:
     type: int
     default: 1
-    description: Maximum number of hosts in the dead host's availability zone that may be down.
+    description: Maximum number of hosts that may be down in the dead host's availability zone.
   max_share:
     type: float
     default: 0.1
@@ -306,8 +306,8 @@ succeeded:
   sample: true
 state:
   description:
-    - C(open) during the run, or if the operation is not finished. Otherwise C(evacuated), C(aborted), C(planned),
-      C(clear), C(refused), C(failed) or C(none).
+    - C(open) until the operation is finished. Otherwise C(evacuated), C(aborted), C(planned), C(clear), C(refused),
+      C(failed) or C(none).
   returned: always
   type: str
   sample: evacuated

@@ -154,9 +154,9 @@ options:
     type: list
     elements: dict
     default: []
-    description: Results of the connection tests. Each result contains the keys of an entry of RV(probe), and the
-      outcome of the test in C(error). If the connection was not tested, the entry contains C(untried) with the reason,
-      instead of C(error).
+    description: Results of the connection tests. Each result contains the keys of an entry of RV(probe). C(error) of
+      the result contains the outcome of the test. If the connection was not tested, the entry contains C(untried) with
+      the reason, instead of C(error).
   prefix:
     type: str
     default: ""
@@ -213,8 +213,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded), and fail with only the
-      summary as its message.
+    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded). The later task can then fail
+      with only the summary as its message.
   returned: always
   type: bool
   sample: true

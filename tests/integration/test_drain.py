@@ -116,7 +116,7 @@ def test_check_mode_prints_the_plan_and_changes_nothing(lab, playbooks, story):
     assert "after this step, a rollback is no longer possible" in result.stdout
 
 
-@pytest.mark.matrix("moves")
+@pytest.mark.matrix("rename-drain")
 def test_killed_in_the_middle_of_the_moves_and_rolled_back(lab, playbooks, story):
     def one_moved_one_moving():
         rows = [lab.server(row["id"]) for row in story["guests"].values()]
@@ -158,7 +158,7 @@ def test_there_is_no_way_back_then_and_it_is_said(lab, playbooks, story):
     assert journal(lab) == before
 
 
-@pytest.mark.matrix("moves")
+@pytest.mark.matrix("rename-drain")
 def test_a_guest_that_is_off_on_its_other_host_does_not_come_home_live(lab, playbooks, story):
     """That host lost its power, and Nova shows its guests as ACTIVE. The run reads no libvirt but its own host's.
 

@@ -156,6 +156,8 @@ PARTS = {
         "evacuations under strangers, fences that fail and hosts that come back in the middle"
     ),
     "evacuation-left": MatrixPart("evacuations tried again, left, two at once, begun by the first version; returns"),
+    # Of its own: it leaves the host with its new name.
+    "rename-drain": MatrixPart("a rename by drain, killed among its moves; a guest that is off on its other host"),
     "moves": MatrixPart("drains, migrations, resizes and zone pins, broken off and attacked in every way"),
     "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
     "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
@@ -268,7 +270,7 @@ OF_FILES = {
     "tests/integration/test_evacuate_attacked": "evacuation-attacked",
     "tests/integration/test_evac": "evacuation",
     "tests/integration/test_return": "evacuation",
-    "tests/integration/test_drain": "moves",
+    "tests/integration/test_drain": "rename-drain",
     "tests/integration/test_moves": "moves",
     "tests/integration/test_zone": "moves",
 }

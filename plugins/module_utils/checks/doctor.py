@@ -131,8 +131,8 @@ def _clock(
         return result(part, OK, about)
     if clock.most < -limit or clock.least > limit:
         fix = (
-            f"on {where} (or on the Ansible controller if the clocks of all hosts differ from the controller's "
-            "clock), run chronyc makestep or timedatectl set-ntp true"
+            f"run chronyc makestep or timedatectl set-ntp true on {where} (if the clocks of all hosts differ from "
+            "the controller's clock, run the command on the Ansible controller)"
         )
         return result(part, FAILED, f"{about}, and the limit is {limit:g} s", fix)
     return result(
@@ -159,7 +159,7 @@ def _databases(asked: Asked, read: DatabasesState, cloud: t.Optional[CloudState]
         found += _unreached("cells", "the cells are not known")
     elif "api" in names and not any(name.startswith("cell:") for name in names):
         # The database of another cloud, or an empty one, answers as well.
-        fix = "correct nova_api_db_url, or map the cell: nova-manage cell_v2 list_cells"
+        fix = "set nova_api_db_url to the correct URL, or map the cell: nova-manage cell_v2 list_cells"
         found.append(
             Result("databases", "cells", "database", FAILED, "cell_mappings has no cell other than cell0", fix)
         )
@@ -272,7 +272,7 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
     return result(
         FAILED,
         seen,
-        "before you repair links, run this statement, and restore the old value after the repair: SET GLOBAL "
+        "run this statement before you repair links, and restore the old value after the repair: SET GLOBAL "
         "pxc_strict_mode = 'PERMISSIVE';",
     )
 

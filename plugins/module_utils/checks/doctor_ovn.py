@@ -123,6 +123,6 @@ def _rights(result: t.Callable[..., Result], database: OvnDatabaseState, option:
     if database.writable is None:
         return result(RIGHTS, NOT_CHECKED, database.reason or "it was not tried")
     if database.writable:
-        return result(RIGHTS, OK, "the database permits changes (the doctor aborted its test change)")
-    fix = f"set {option} to a port that has no role and is not read-only, or to the unix socket. To list them: "
+        return result(RIGHTS, OK, "the database permits changes (the doctor made a test change and rolled it back)")
+    fix = f"set {option} to the unix socket, or to a writable port without a role. To list them: "
     return result(RIGHTS, FAILED, database.reason, fix + _LIST[database.name])

@@ -56,7 +56,7 @@ class FenceProof:
             if not getattr(self, name):
                 raise ProofError(f"a proof without {name} is invalid")
         if self.kind not in PROVABLE:
-            raise ProofError(f"a fence of kind {self.kind!r} cannot be read back")
+            raise ProofError(f"the run cannot read back the state of a fence of kind {self.kind!r}")
         if of_addresses(self.kind) != bool(self.clusters):
             raise ProofError(
                 f"a proof for a fence of kind {self.kind} must not have this list of Ceph clusters: "
@@ -111,7 +111,7 @@ def prove(kind: str, target: FenceTarget, answers: Answers, at: str) -> FencePro
     """
     fence = FENCES.get(kind)
     if fence is None or not fence.readings:
-        raise ProofError(f"a fence of kind {kind!r} cannot be read back")
+        raise ProofError(f"the run cannot read back the state of a fence of kind {kind!r}")
     reading = fence.read_back(target, answers)
     if len(answers) < fence.readings:
         raise ProofError(f"the fence was read back {len(answers)} times, but {fence.readings} readings are needed")

@@ -185,7 +185,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG124",
         "rehearsal-failed",
         BLOCKER,
-        "libvirt would use a host name other than the planned one after the rename, or the run could not predict "
+        "After the rename, libvirt would use a host name other than the planned one, or the run could not predict "
         "libvirt's host name.",
     ),
     Code(

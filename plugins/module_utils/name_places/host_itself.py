@@ -31,8 +31,8 @@ class HostItself(NamePlace):
     """What each host that was read calls itself."""
 
     text = Text(
-        "the host name in the operating system and lines of `/etc/hosts` (libvirt derives its host name from these "
-        "two), `host` in the files of nova and neutron, and `external_ids:hostname` of Open vSwitch",
+        "the host name in the operating system, and lines of `/etc/hosts` (libvirt derives its host name from these "
+        "two); `host` in the files of nova and neutron; `external_ids:hostname` of Open vSwitch",
         "facts of the host; before a rename, a test in private namespaces shows the name that libvirt will use (SG124)",
         "after the run has changed the databases, it changes the host in one step, and verifies that libvirt returns "
         "the new name",

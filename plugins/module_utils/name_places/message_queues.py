@@ -13,7 +13,7 @@ class MessageQueues(NamePlace):
     """Queues and what waits in them, read by steps of their own (checks/hazards/queues.py)."""
 
     text = Text(
-        "RabbitMQ, the queues `compute.NAME`, and since Nova release 33 `compute-alt.NAME`",
+        "RabbitMQ: the queues `compute.NAME` and, since Nova release 33, `compute-alt.NAME`",
         "RabbitMQ at `rename_rabbit_url`; if this URL is not set, the report lists the queues as `unchecked`, with "
         "the commands to run",
         "if `rename_rabbit_url` is set, the run removes the queues that have the old name, after nova-compute has "

@@ -38,8 +38,8 @@ class NeutronAgents(NamePlace):
         "if `neutron_db_url` is set, the run writes the new name and a fresh heartbeat into each agent row of the "
         "host, then changes the ports. If `neutron_db_url` is not set, the agent registers under the new name, and "
         "the run deletes the agent's old record",
-        "if `neutron_db_url` is set, the run restores the old name in the agent rows, with a fresh heartbeat. If "
-        "`neutron_db_url` is not set, the agent registers under the old name again",
+        "if `neutron_db_url` is set, the run restores the old name in the agent rows, and writes a fresh heartbeat "
+        "into these rows. If `neutron_db_url` is not set, the agent registers under the old name again",
     )
     codes = ("SG305", "SG310")
     steps = ("neutron", "new_agents", "delete_agents")

@@ -531,8 +531,9 @@ def _nothing_runs_on_under_the_old_name(context: PlanContext) -> None:
         return
     if _l2_agents(context) and not agent_units_of(context):
         raise PlanError(
-            "set rename_agent_units to the systemd unit of the L2 agent, which the run does not know. An L2 agent with "
-            "the old name would put all ports of the guests on the dead VLAN. An override of SG709 does not help"
+            "the run does not know the systemd unit of the L2 agent: set rename_agent_units to this unit. An L2 "
+            "agent with the old name would put all ports of the guests on the dead VLAN. An override of SG709 does "
+            "not help"
         )
     # neutron-lib placement/utils.py: uuid5 of the host's name; ml2/drivers/mech_agent.py compares them.
     derived = [

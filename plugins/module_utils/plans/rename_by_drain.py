@@ -379,8 +379,8 @@ def _notes(drain: _Drain) -> t.List[str]:
         *in_place.deployment_notes(drain.base),
         "Running guests migrate live. The run cold-migrates stopped guests, and confirms each cold migration at once.",
         (
-            "If software outside Nova uses the old uuids, update the uuids in this software: the host gets a new "
-            "compute service, compute node and resource provider."
+            "The host gets a new compute service, compute node and resource provider. If software outside Nova uses "
+            "the old uuids, update the uuids in this software."
         ),
     ]
     base = drain.base

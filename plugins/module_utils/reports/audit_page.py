@@ -389,8 +389,8 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
     (
         r"OSD blocklist|Ceph was not read|watchers|snapshots",
         (
-            "Set audit_ceph: true. In each Ceph cluster, one host must be able to read with a Ceph user that is "
-            "allowed to list images and the blocklist."
+            "Set audit_ceph: true. For each Ceph cluster, at least one host must have a Ceph user that is allowed "
+            "to list images and the blocklist."
         ),
     ),
     (

@@ -391,7 +391,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "no_evacuation": ("no evacuation", "No guest of the host was evacuated during the operation."),
     "lost_requests": (
         "no request lost",
-        "Each request that is newer than the plan has ended, or is listed below as a finding.",
+        "All requests that are newer than the plan either have ended, or are listed below as findings.",
     ),
     "audit": ("old name gone", "Each place that stores a host name was read again."),
     "fence": ("fence", "The host was fenced, and the fence was read back."),

@@ -91,7 +91,7 @@ def _forecast(metrics: _Metrics, found: AuditResult) -> None:
     lost = sum(len(start.destroys) for start in found.starts)
     metrics.gauge(
         "forecast_guests_destroyed",
-        "Total number of guests on all hosts that nova-compute would destroy at its next start.",
+        "Number of guests that nova-compute would destroy at its next start, for all hosts together.",
         [({}, lost)],
     )
     metrics.gauge(

@@ -149,7 +149,7 @@ def _text(stamp: t.Any) -> t.Optional[str]:
 def _refuse_strange(batch: t.Sequence[Repair]) -> None:
     homes = {(made.change.database, made.change.table) for made in batch}
     if len(homes) != 1:
-        raise ValueError("a batch must contain the rows of one table in one database")
+        raise ValueError("all rows of a batch must belong to one table in one database")
     # Rows of one shape are judged once.
     shapes = {(tuple(made.change.before), tuple(made.change.after)): made.change for made in batch}
     for change in shapes.values():

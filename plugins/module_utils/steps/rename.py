@@ -742,7 +742,7 @@ class ComputeUp:
                 )
             self._quiet_from, self._quiet_since = now["mark"], self.systems.monotonic()
             self.systems.remark(
-                f"nova-compute logged: {self._transient}. The run waits until nova-compute updates its resources "
+                f"nova-compute logged: {self._transient}. The run waits until nova-compute has updated its resources "
                 "without this error"
             )
         for needle in self.REFUSALS:

@@ -43,7 +43,7 @@ def power(*states, **options):
 def test_what_nothing_is_read_back_of_is_neither_asked_for_nor_proven(kind):
     with pytest.raises(ProofError):
         fences.needs_of(kind, target([ONE]), True)
-    with pytest.raises(ProofError, match="cannot be read back"):
+    with pytest.raises(ProofError, match="cannot read back the state"):
         fence_proof.prove(kind, target([ONE]), [{"read": {"PowerState": "Off"}, "confirmed": ENDED}] * 2, AT)
 
 
@@ -65,7 +65,7 @@ def test_a_fence_that_is_read_back_less_often_than_it_says_is_not_proven(monkeyp
     monkeypatch.setitem(FENCES, "watchdog", Watchdog())
     with pytest.raises(ProofError, match="read back 1 times, but 2 readings are needed"):
         fence_proof.prove("watchdog", target(), [{}], AT)
-    with pytest.raises(ProofError, match="cannot be read back"):
+    with pytest.raises(ProofError, match="cannot read back the state"):
         fence_proof.prove("watchdog", target(), [{}, {}], AT)
 
 

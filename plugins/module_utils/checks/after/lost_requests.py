@@ -102,9 +102,9 @@ def _evacuation(row: MigrationRow) -> Finding:
         "destination": row.dest_compute,
     }
     remedy = (
-        "Do not start nova-compute, because nova-compute destroys this domain when it starts. Find out where the "
-        "guest runs and which client writes to the disks of the guest; then override SG509 for the migration and run "
-        "the same command again."
+        "Do not start nova-compute: its start would destroy this domain. Find out where the guest runs and which "
+        "client writes to the disks of the guest; then override SG509 for the migration and run the same command "
+        "again."
     )
     subject = Subject("migration", row.uuid or str(row.id), row.instance_uuid, row.source_compute)
     return finding("SG509", subject, evidence, remedy)

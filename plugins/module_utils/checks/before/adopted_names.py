@@ -350,9 +350,9 @@ class _Looking:
         own = {node.host_ip, *(self.host.addresses or [])}
         if second.host not in self.names or (second.host_ip is not None and second.host_ip not in own):
             remedy = (
-                "Check rename_from and rename_to: the compute node under the other name has the address of another "
-                "machine. If no machine still has the name of the second compute node, delete the compute service "
-                "of that name (openstack compute service delete)."
+                "Check rename_from and rename_to: one of these names belongs to a compute node with the address of "
+                "another machine. If no machine still has the name of the second compute node, delete the compute "
+                "service of that name (openstack compute service delete)."
             )
             shown = {**evidence, "its address": second.host_ip, "addresses of this host": self.host.addresses}
             self._refuse("SG205", self.subject, shown, remedy)

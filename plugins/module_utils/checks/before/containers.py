@@ -26,8 +26,9 @@ def refusal(
     if host is None or after is None or not containers.is_kolla(host):
         return (
             "Keep the host's name, or let the service use the host's UTS namespace (docs/guides/deployments.md). "
-            "This service keeps the old host name until you create its container again, or start its systemd unit "
-            "without ProtectHostname=. This collection cannot yet rename a host that has this service."
+            "This service keeps the old host name until you create its container again, or until you remove "
+            "ProtectHostname= from its systemd unit and restart the unit. This collection cannot yet rename a host "
+            "that has this service."
         )
     if after.os in (None, host.static_hostname or host.kernel_hostname):
         return None  # the host's own name stays, and the copy of it is right

@@ -307,8 +307,9 @@ def _rbac(about: OvnHost, ovn: OvnFacts) -> Items:
         evidence = {"ovn_sb_connection": ovn.southbound, "role": roles[shared[0]], "port": shared[0]}
         remedy = (
             "Set ovn_sb_connection to a southbound database port that has no role, or to the database's unix "
-            "socket. On a database port with a role such as ovn-controller, neither ovn-controller nor the run has "
-            "permission to write the hostname of the chassis. Every transaction of ovn-controller fails."
+            "socket. If the database port has a role, such as ovn-controller, its clients have no permission to "
+            "write the hostname of the chassis. These clients include the run. Every transaction of ovn-controller "
+            "fails."
         )
         yield finding("SG325", about.subject, evidence, remedy)
 

@@ -33,7 +33,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 WATCHER, LOCK = "watcher", "lock"
 #: How the evidence of an address begins that nothing but locks shows.
 _BY_WORD = "named by the operator"
-_BY_LOCKS = "the only client that has locks on all "
+_BY_LOCKS = "from the locks alone: "
 #: Servers that write from the dead host, as far as Nova knows.
 _ACTIVE = "ACTIVE"
 
@@ -346,7 +346,7 @@ def _agreed(guests: t.Sequence[Guest], known: KnownAddresses, fsid: str, there: 
         return {}
     if len(locked) < 2 or not all(client.managed for client in locks):
         return {}
-    return {address: f"{_BY_LOCKS}{len(locked)} running servers in this cluster"}
+    return {address: f"{_BY_LOCKS}the locks of all {len(locked)} running servers have this address"}
 
 
 def by_word_only(why: str) -> bool:

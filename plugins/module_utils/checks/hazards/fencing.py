@@ -108,8 +108,7 @@ def addresses(
         if like is not None and like not in known.others:
             why.setdefault(
                 like,
-                "the host_ip of this host in Nova, because every other host connects to this Ceph cluster from its own "
-                "host_ip",
+                "Nova's host_ip for this host (every other host connects to this Ceph cluster from its own host_ip)",
             )
         listed[fsid] = why
     # A daemon of a cluster is not shut out of any cluster: the same machine would lose both.
@@ -222,8 +221,8 @@ def _unread(
             evidence = {"not read": unread or ["infrastructure"], "cluster": fsid, "addresses": strange}
             remedy = (
                 "List the addresses of managers and MDS in evacuate_ceph_infrastructure=[...], or let the Ceph user "
-                "read them. Repeat all caps that ceph auth get client.NAME shows, because the next command replaces "
-                'all caps: ceph auth caps client.NAME mon \'AS IT IS, allow command "mgr dump", allow command '
+                "read them. The next command replaces all caps, so repeat those that ceph auth get client.NAME "
+                'shows: ceph auth caps client.NAME mon \'AS IT IS, allow command "mgr dump", allow command '
                 "\"fs dump\"' osd 'AS IT IS'"
             )
             yield finding("SG709", Subject("host", request.host), evidence, remedy)

@@ -523,8 +523,8 @@ class Links:
             after = {"host": linked.host, "node": linked.hypervisor_hostname}
             return Verdict(after, why, _node_premise(linked))
         return uncertain(
-            f"the instance's domain runs on {place.inventory_name}, but the instance's compute_id does not lead to "
-            "this host, and the instance's host and node names do not lead to this host"
+            f"the instance's domain runs on {place.inventory_name}, but neither the instance's compute_id nor the "
+            "instance's host and node names point to this host"
         )
 
     def _no_host(self, wrong: Wrong) -> Verdict:

@@ -64,13 +64,13 @@ HEALS: t.Mapping[str, str] = {
     "SG204": "nova-compute repairs the link when it starts on this host. Nova has no other way to repair the link",
     "SG205": "never",
     "SG206": "nova-compute creates a missing resource provider at its next periodic pass, but repairs nothing else",
-    "SG207": "the problem ends once no live instance links to this node any more (see SG213)",
+    "SG207": "the problem ends when no live instance links to this node any more (see SG213)",
     "SG211": _ID_HEALS,
     "SG212": _ID_HEALS,
     "SG213": f"{_ID_HEALS}. The repair needs a live node that has the same host name and node name as the instance",
     "SG214": (
-        "nova-compute overwrites the id in its periodic task, and logs 'Correcting compute_id'. This nova-compute "
-        "runs on the host that instances.host names, even if instances.host is wrong"
+        "nova-compute overwrites the id in its periodic task, and logs 'Correcting compute_id'. nova-compute does "
+        "this on the host that instances.host names, even if instances.host is wrong"
     ),
     "SG215": "never",
     "SG216": "never",
@@ -80,10 +80,12 @@ HEALS: t.Mapping[str, str] = {
 }
 REMEDIES: t.Mapping[str, str] = {
     "SG201": (
-        "Start nova-compute on the node's host and wait for two periodic passes, or repair service_id of the node."
+        "Either start nova-compute on the node's host and wait for two periodic passes, or repair service_id of the "
+        "node."
     ),
     "SG202": (
-        "Start nova-compute on the node's host and wait for two periodic passes, or repair service_id of the node."
+        "Either start nova-compute on the node's host and wait for two periodic passes, or repair service_id of the "
+        "node."
     ),
     "SG203": (
         "Do not delete the compute service of either host. Repair service_id of the node: the host's compute_id file "

@@ -118,9 +118,9 @@ def _remedy(entry: Unassigned, guest: Guest, hosts: t.Sequence[Destination]) -> 
     if entry.code == "SG512" and alone:
         return (
             f"Add a host to zone {guest.zone}, or unpin the server. The zone has no other host, so Nova "
-            "would accept the evacuation request and set the server to ERROR. To unpin the server, use the API in "
-            'Nova 34 and later (microversion 2.104, PUT /servers/ID {"server": {"pinned_availability_zone": null}}), '
-            "or the server's request spec in earlier releases."
+            "would accept the evacuation request and set the server to ERROR. To unpin the server in Nova 34 and "
+            'later, call PUT /servers/ID with {"server": {"pinned_availability_zone": null}} (microversion 2.104). In '
+            "earlier releases, change the server's request spec."
         )
     return _REMEDIES.get(entry.code, _REMEDIES["SG512"])
 

@@ -195,8 +195,8 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
         yield finding("SG402", subject_of(server), evidence, remedy)
     elif server.host is not None and pin not in places.by_host.get(server.host, []):
         remedy = (
-            "Move the server back into its zone, or change its availability zone pin: otherwise the next move takes "
-            "the server to the zone of its pin."
+            "Move the server back into the zone of its availability zone pin, or change the pin. Otherwise the next "
+            "move takes the server to that zone."
         )
         yield finding("SG404", subject_of(server), evidence, remedy)
 

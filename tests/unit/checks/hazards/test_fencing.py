@@ -194,10 +194,7 @@ def test_host_ip_may_be_on_the_list_and_covers_no_disk():
     """A management address proves nothing about Ceph, even where all other hosts use theirs."""
     answer = decided(scene())
     assert answer.why == {
-        OWN: (
-            "the host_ip of this host in Nova, because every other host connects to this Ceph cluster from its own "
-            "host_ip"
-        )
+        OWN: ("Nova's host_ip for this host (every other host connects to this Ceph cluster from its own host_ip)")
     }
     assert answer.proven == {}
     assert set(answer.uncovered) == {ONE, TWO}
