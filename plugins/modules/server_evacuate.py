@@ -129,8 +129,9 @@ options:
     type: bool
     default: false
     description:
-      - Whether to remove the OVN chassis of the host after all servers have left the host. Requires O(fence=power),
-        O(ovn_nb_connection) and O(ovn_sb_connection).
+      - Whether to remove the OVN chassis of the host after all servers have left the host. Requires a
+        fence that proves that the machine is off, such as O(fence=power). Also requires O(ovn_nb_connection) and
+        O(ovn_sb_connection).
       - The module removes the chassis only if the power state, OVN's databases, neutron and Nova all show that the
         chassis is unused. If the module cannot prove that the chassis is unused, it keeps the chassis, and the report
         shows the reason (SG328).

@@ -14,6 +14,7 @@ import dataclasses
 import random
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import declared
 from ansible_collections.stackguard.nova.tests.unit import builders
 
 INVENTORY = "compute1"
@@ -36,6 +37,8 @@ class World:
     services: dict
     nodes: dict
     instances: dict
+    #: Of the tables that a place declares: database, table and row to the name.
+    declared: dict
     mappings: dict
     members: dict
     providers: dict
@@ -72,6 +75,11 @@ def begun(style, release=34, guests=2):
         services={101: name.host},
         nodes={201: (name.host, name.libvirt)},
         instances={1000 + number: (name.host, name.libvirt, name.host) for number in range(1, guests + 1)},
+        declared={
+            (kind, table, 1): name.host
+            for kind in ("cell", "api")
+            for table in builders.name_rows(kind, {1: name.host})
+        },
         mappings={1: name.host},
         members={1: (name.host, 1)},
         providers={builders.node(1): name.libvirt, children[0].uuid: children[0].name},
@@ -96,6 +104,7 @@ def completed(world, style):
     result.services = dict.fromkeys(result.services, host)
     result.nodes = dict.fromkeys(result.nodes, (host, node))
     result.instances = dict.fromkeys(result.instances, (host, node, host))
+    result.declared = dict.fromkeys(result.declared, host)
     result.mappings = dict.fromkeys(result.mappings, host)
     result.members = {key: (host, aggregate) for key, (_host, aggregate) in result.members.items()}
     result.providers = {key: node + name[len(old.libvirt) :] for key, name in result.providers.items()}
@@ -123,7 +132,7 @@ def spoiled(world, goal, rng, style):
     def some():
         return rng.random() < share
 
-    for name in ("services", "nodes", "instances", "mappings", "members", "providers", "ports"):
+    for name in ("services", "nodes", "instances", "declared", "mappings", "members", "providers", "ports"):
         rows, target = getattr(found, name), getattr(goal, name)
         # All of a table, or some of its rows: a script that was interrupted.
         whole = rng.random() < 0.7
@@ -200,8 +209,14 @@ def bundle_of(cloud, world, states=()):
         else row
         for row in cell.instances
     ]
-    cloud = cloud.cell(1, services=services, compute_nodes=nodes, instances=instances)
     api = bundle.databases.api
+    cloud = cloud.cell(
+        1,
+        services=services,
+        compute_nodes=nodes,
+        instances=instances,
+        name_rows=_declared("cell", cell, world),
+    )
     template, member = api.host_mappings[0], api.aggregate_hosts[0]
     others = [row for row in api.host_mappings if row.id != 1]
     cloud = cloud.api_db(
@@ -216,8 +231,29 @@ def bundle_of(cloud, world, states=()):
             ),
             *(row for row in api.aggregate_hosts if row.id != 1),
         ],
+        name_rows=_declared("api", api, world),
     )
     return _shown(cloud, world, states, node_uuid).bundle
+
+
+def _declared(kind, owner, world):
+    """The tables that a place declares, with the names of the world."""
+    return {
+        table: [
+            dataclasses.replace(
+                row,
+                values={
+                    **row.values,
+                    **dict.fromkeys(
+                        [column for column in declared(kind)[table].columns if (kind, table, row.id) in world.declared],
+                        world.declared.get((kind, table, row.id)),
+                    ),
+                },
+            )
+            for row in rows
+        ]
+        for table, rows in owner.name_rows.items()
+    }
 
 
 def _shown(cloud, world, states, node_uuid):
@@ -439,6 +475,9 @@ class Executor:
             host, node, launched = world.instances[key]
             assert (host, node) in ((guard["host"], guard["node"]), (values["host"], values["node"])), key
             world.instances[key] = (values["host"], values["node"], values.get("launched_on", launched))
+        else:
+            (place,) = [found for found in world.declared if found[1:] == (table, key)]
+            self._guard(world.declared, place, *({*found.values()}.pop() for found in (guard, values)))
         if table == "services":
             _unique(world.services.values())
 

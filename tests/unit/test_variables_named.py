@@ -21,12 +21,9 @@ from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 #: What begins like a variable and is something else.
 NO_VARIABLES = {
-    # Kinds of steps, as journals keep them, and rights of a rename.
-    "drain_audit": "a step of a drain",
-    "drain_queues": "a step of a rename",
+    # Kinds of plans, as journals keep them, and rights of a rename.
     "rename_by_drain": "a plan",
     "rename_containers": "a plan",
-    "return_guests": "a step of a drain",
     "rename_agents": "a statement on neutron's database",
     "rename_rights": "what a rename may do in a database",
     # Options of the module compute_host_rename, which the role fills from rename_drain_*.
@@ -68,6 +65,17 @@ def roles_and_modules():
 
 
 @functools.cache
+def steps():
+    """Names of steps and of what carries them out: the first word of a role begins some of them, too."""
+    found = set()
+    for path in sorted((ROOT / "plugins" / "module_utils" / "plans").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Step":
+                found |= {text.value for text in (node.args[0], node.args[3]) if isinstance(text, ast.Constant)}
+    return found
+
+
+@functools.cache
 def pattern():
     prefixes = {"stackguard", *(path.name.partition("_")[0] for path in (ROOT / "roles").iterdir())}
     words = "|".join(sorted(prefixes))
@@ -93,7 +101,7 @@ def strings(path):
 
 
 def unknown(names):
-    return names - valid() - roles_and_modules() - set(NO_VARIABLES)
+    return names - valid() - roles_and_modules() - steps() - set(NO_VARIABLES)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -130,6 +138,11 @@ def test_a_variable_whose_beginning_a_message_fills_in_exists_for_drains_and_mig
     found = {ending for path in SOURCES for ending in endings(path)}
     assert {"action", "partial", "live"} <= found, "nothing is looked at"
     assert {f"{role}_{ending}" for ending in found for role in ("drain", "migrate")} <= valid()
+
+
+def test_no_step_is_called_as_a_variable_is():
+    assert "unlock_guests" in steps(), "nothing is looked at"
+    assert not steps() & valid()
 
 
 def test_what_is_listed_as_no_variable_is_still_somewhere_and_is_none():

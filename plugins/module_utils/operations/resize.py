@@ -11,14 +11,13 @@ by Nova, and a server that its owner deleted or reverted meanwhile are taken bac
 from __future__ import annotations
 
 import typing as t
-import uuid as uuids
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import resize as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ServerFlavor, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import STRATEGIES, ResizeRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, server_run
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.planned import Planned, Prepared
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import ServerRun
@@ -77,7 +76,7 @@ class Resize(Planned):
     def identity(self) -> str:
         """The uuid of the server that is meant, also of one that is gone and whose journal is open."""
         if self._uuid is None:
-            self._uuid = _identity(self.run)
+            self._uuid = server_run.identity(self.run, plans.KIND)
         return self._uuid
 
     def what(self) -> str:
@@ -245,19 +244,3 @@ def _is_so(server: ApiServer, flavor: ServerFlavor) -> bool:
         flavor.disk,
     )
     return same and server.status in checks.STATUSES and server.task_state is None
-
-
-def _identity(run: ServerRun) -> str:
-    word = str(run.options["server"])
-    try:
-        return str(uuids.UUID(word))
-    except ValueError:
-        pass
-    named = server_records.named_servers(run.systems.cloud, word)
-    if not named:
-        found = [entry for entry in lifecycle.open_journals(run) if str(entry["kind"]).startswith(plans.KIND)]
-        named = sorted({str(entry["about"]["server"]) for entry in found if entry["subject"] == word})
-    if len(named) != 1:
-        what = "no server is" if not named else f"{len(named)} servers are"
-        raise Refused(f"{what} called {word}. Use the uuid of the server")
-    return named[0]

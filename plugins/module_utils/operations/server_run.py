@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import dataclasses
+import uuid as uuids
 
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_records
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,3 +22,23 @@ class ServerRun(lifecycle.Run):
     operation_id: str
     #: Whether a diff shows the values, so that the plan need not.
     diff: bool = False
+
+
+def identity(run: ServerRun, kind: str) -> str:
+    """Return the uuid of the option C(server), a name or a uuid; also of a server that only an open journal knows.
+
+    ``kind``: what the kinds of the operation's journals begin with. Raises :class:`lifecycle.Refused`.
+    """
+    word = str(run.options["server"])
+    try:
+        return str(uuids.UUID(word))
+    except ValueError:
+        pass
+    named = server_records.named_servers(run.systems.cloud, word)
+    if not named:
+        found = [entry for entry in lifecycle.open_journals(run) if str(entry["kind"]).startswith(kind)]
+        named = sorted({str(entry["about"]["server"]) for entry in found if entry["subject"] == word})
+    if len(named) != 1:
+        what = "no server is" if not named else f"{len(named)} servers are"
+        raise lifecycle.Refused(f"{what} called {word}. Use the uuid of the server")
+    return named[0]

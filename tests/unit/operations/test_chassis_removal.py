@@ -200,9 +200,11 @@ def test_without_both_databases_it_is_refused_before_anything(life, ovn, lacking
     assert "evacuate_remove_chassis" in done["msg"] and lacking in done["msg"]
 
 
-def test_only_power_proves_that_the_machine_is_off():
-    """A new kind of fence that powers off may remove a chassis; the others never."""
-    assert catalogue.POWERING_OFF == ("power",)
+def test_a_fence_that_leaves_the_machine_on_never_removes_a_chassis():
+    """A new kind of fence may, if it says of itself that it powers off, and is read back more than once."""
+    assert "power" in catalogue.POWERING_OFF
+    assert not {"command", "blocklist", "attested"} & set(catalogue.POWERING_OFF)
+    assert all(catalogue.FENCES[name].readings > 1 for name in catalogue.POWERING_OFF)
 
 
 def test_a_machine_that_was_switched_on_after_the_last_server_left_keeps_its_chassis(life, ovn):
