@@ -14,7 +14,7 @@ description:
     from the C(compute_id) file. Use the module after you have reinstalled a host, or before an upgrade from Nova
     release 26.
   - The module takes the uuid of the host's compute node from the databases, and writes this uuid into the file. The
-    module never generates or guesses a uuid. In all cells together, exactly one live row of C(compute_nodes) must
+    module never generates or guesses a uuid. In all cells together, exactly one existing row of C(compute_nodes) must
     contain the host name of nova-compute and the host name of libvirt. Otherwise, the task fails. The task also fails
     if another host has the uuid of the compute node.
   - If the host's nova-compute service has reported to Nova in the last five minutes, but none of the host's guests runs

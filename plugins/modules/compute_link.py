@@ -13,10 +13,10 @@ description:
   - Checks C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
     repairs wrong links whose correct value is certain. If the correct value of a wrong link is not certain, the module
     only reports the link.
-  - If the host name and the node name match exactly one live row of C(services) or C(compute_nodes), the correct value
-    of the link is certain. The correct value is the id of the matching row. nova-compute itself would write the same
-    value. If the stored id belongs to a live row with a different name, only the facts of hosts in O(evidence_dir) can
-    prove the correct value.
+  - The correct value of a link is certain if the host name and the node name match exactly one existing row of
+    C(services) or C(compute_nodes). The correct value is the id of the matching row. nova-compute itself would write
+    the same value. If the stored id belongs to an existing row with a different name, only the facts of hosts in
+    O(evidence_dir) prove the correct value.
   - The module changes rows in batches, each in one transaction. The module does not change a row that has changed since
     the module read it, or a row of an instance with a task in progress. Before the module commits a batch, it writes
     the old values to a journal. The journal is on the host that the task runs on (or is delegated to).
@@ -209,7 +209,7 @@ remaining:
       description: Number of wrong links selected by O(codes).
       type: int
     other:
-      description: Number of wrong links whose codes are not in O(codes).
+      description: Number of wrong links with a finding code that is not in O(codes).
       type: int
     accepted:
       description: Number of wrong links that you override in O(overrides), regardless of their code.
@@ -270,7 +270,7 @@ repairs:
       row: "cell:cell1 instances id=17"
       before: {compute_id: null}
       after: {compute_id: 1}
-      why: node 1 is the one live node of host compute1 and node compute1.example
+      why: node 1 is the one existing node of host compute1 and node compute1.example
       outcome: repaired
 report:
   description: The findings, as in C(report.json). After a repair the report contains only the remaining findings.

@@ -43,7 +43,7 @@ def where(lab, servers):
 
 
 def node(lab, name):
-    """The live compute node of a host: its uuid."""
+    """The existing compute node of a host: its uuid."""
     (row,) = lab.sql("cell1", "SELECT uuid FROM compute_nodes WHERE host = %s AND deleted = 0", name)
     return row["uuid"]
 
@@ -55,7 +55,7 @@ def identities(lab):
 
 
 def left(lab, name):
-    """Live rows of a name: the node, the service, the mapping, servers, ports, providers, agents."""
+    """Existing rows of a name: the node, the service, the mapping, servers, ports, providers, agents."""
     queries = {
         "cell1": (
             "SELECT uuid FROM compute_nodes WHERE host = %s AND deleted = 0",

@@ -138,7 +138,7 @@ class Cloud:
         return row, node
 
     def another(self, cell: CellRows, node: Row) -> Row | None:
-        """A live node of the same cell with other names, of a host that nothing touched, or will."""
+        """An existing node of the same cell with other names, of a host that nothing touched, or will."""
         hosts = [host for host in cell.untouched if host != node["host"]]
         if not hosts:
             return None

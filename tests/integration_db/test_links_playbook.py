@@ -141,7 +141,7 @@ def test_check_then_repair_then_nothing_then_back(playbook: Playbook) -> None:
     assert seen.rc == 0, seen.output
     assert seen.codes == {NULL, OTHER, DANGLING}
     assert "compute_id = NULL" in seen.output
-    assert "certain: node 1 is the only live node with host compute1" in seen.output
+    assert "certain: node 1 is the only existing node with host compute1" in seen.output
     assert world.rows("cell", "instances", "host", "node", "compute_id") == before
     assert not (playbook.directory / "state").exists()
     assert (seen.stats["state"], seen.stats["changed"]) == ("planned", True)

@@ -77,7 +77,9 @@ def test_check_mode_shows_it_and_changes_nothing(mixed: World, tmp_path: pathlib
     text = str(result["diff"])
     assert "compute_id = NULL" in text
     assert "compute_id = 4711" in text
-    assert "certain: node 1 is the only live node with host compute1 and hypervisor_hostname compute1.example" in text
+    assert (
+        "certain: node 1 is the only existing node with host compute1 and hypervisor_hostname compute1.example" in text
+    )
 
 
 def test_only_the_codes_and_hosts_asked_for(mixed: World, state: State) -> None:

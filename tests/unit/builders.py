@@ -572,7 +572,7 @@ COLLATIONS = dict.fromkeys(
 
 
 def service_row(number, host, release=34):
-    """The live row of a nova-compute service."""
+    """The existing row of a nova-compute service."""
     return facts.ServiceRow(
         id=100 + number,
         uuid=service(number),
@@ -589,7 +589,7 @@ def service_row(number, host, release=34):
 
 
 def node_row(number, host, hypervisor_hostname, release=34):
-    """The live row of a compute node."""
+    """The existing row of a compute node."""
     return facts.ComputeNodeRow(
         id=200 + number,
         uuid=node(number),
@@ -604,7 +604,7 @@ def node_row(number, host, hypervisor_hostname, release=34):
 
 
 def instance_row(number, index, host, node_name, release=34):
-    """The live row of an instance."""
+    """The existing row of an instance."""
     return facts.InstanceRow(
         id=number * 1000 + index,
         uuid=guest(number, index),

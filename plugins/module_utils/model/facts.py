@@ -253,7 +253,7 @@ class MigrationRow:
 
 @dataclasses.dataclass(frozen=True)
 class NameRow:
-    """A live row of a table that its place declares (name_places/), by no reader of its own: what its columns say."""
+    """An existing row of a table that its place declares (name_places/), by no reader of its own: its columns."""
 
     id: int
     values: t.Dict[str, t.Optional[str]]
@@ -398,7 +398,7 @@ class DatabaseFacts:
 
 @dataclasses.dataclass(frozen=True)
 class LinkInstance:
-    """A live instance whose link looks wrong. Many of these may be held at once: no dictionary behind each."""
+    """An existing instance whose link looks wrong. Many of these may be held at once: no dictionary behind each."""
 
     __slots__ = ("compute_id", "display_name", "host", "id", "moving", "node", "task_state", "uuid", "vm_state")
 
@@ -432,7 +432,7 @@ class LinkMigration:
 
 @dataclasses.dataclass(frozen=True)
 class DeletedNode:
-    """A soft-deleted compute node that live instances still link; ``instances``: how many."""
+    """A soft-deleted compute node that existing instances still link; ``instances``: how many."""
 
     id: int
     uuid: t.Optional[str]
@@ -456,7 +456,7 @@ class LinkPciDevice:
 
 @dataclasses.dataclass(frozen=True)
 class CellLinks:
-    """The links of one cell: every live service and node, and of the rest what looks wrong.
+    """The links of one cell: every existing service and node, and of the rest what looks wrong.
 
     ``totals``: by finding code, how many rows were found; the lists may hold fewer (the reader's C(keep)).
     """
@@ -475,7 +475,7 @@ class CellLinks:
     pci_devices: t.Optional[t.List[LinkPciDevice]]
     totals: t.Dict[str, int]
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
-    #: Live instances in scope, right or wrong.
+    #: Existing instances in scope, right or wrong.
     servers: int = 0
 
 

@@ -232,7 +232,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG202",
         "service-id-dangling",
         WARNING,
-        "compute_nodes.service_id is not the id of a live compute service.",
+        "compute_nodes.service_id is not the id of an existing compute service.",
         repairable=True,
     ),
     Code(
@@ -247,7 +247,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG205",
         "duplicate-nodes",
         BLOCKER,
-        "Several live compute nodes have the same host or the same hypervisor host name.",
+        "Several existing rows of compute_nodes have the same host or the same hypervisor_hostname.",
     ),
     Code(
         "SG206",
@@ -259,7 +259,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG207",
         "deleted-node-in-use",
         BLOCKER,
-        "Live instances still link to a soft-deleted compute node.",
+        "Existing instances still link to a soft-deleted compute node.",
         since_28=True,
     ),
     Code("SG211", "compute-id-null", WARNING, "instances.compute_id is NULL.", repairable=True, since_28=True),

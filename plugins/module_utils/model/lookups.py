@@ -49,7 +49,7 @@ _Row = t.TypeVar("_Row")
 
 @dataclasses.dataclass(frozen=True)
 class ComputeNode:
-    """A live compute node, from a cell database or, without one, from the API."""
+    """An existing compute node, from a cell database or, without one, from the API."""
 
     uuid: t.Optional[str]
     host: t.Optional[str]
@@ -224,7 +224,7 @@ class InstanceRows(t.Mapping[t.Any, t.List[t.Tuple[CellFacts, InstanceRow]]]):
 
 
 class _Live(t.Collection[t.Tuple[CellFacts, InstanceRow]]):
-    """Live instances, each with its cell."""
+    """Existing instances, each with its cell."""
 
     def __init__(self, cells: t.Sequence[CellFacts]) -> None:
         self._all = cells
@@ -285,7 +285,7 @@ class Index:
 
     @functools.cached_property
     def services(self) -> t.List[t.Tuple[CellFacts, ServiceRow]]:
-        """Live nova-compute services of all cells."""
+        """Existing nova-compute services of all cells."""
         return [
             (cell, row)
             for cell in self.cells or []
@@ -295,37 +295,37 @@ class Index:
 
     @functools.cached_property
     def services_by_host(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, ServiceRow]]]:
-        """Live nova-compute services by host."""
+        """Existing nova-compute services by host."""
         return _by(self.services, lambda item: item[1].host)
 
     @functools.cached_property
     def services_by_id(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, ServiceRow]]]:
-        """Live nova-compute services by their cell's uuid and their id, which another cell may use too."""
+        """Existing nova-compute services by their cell's uuid and their id, which another cell may use too."""
         return _by(self.services, lambda item: (item[0].uuid, item[1].id))
 
     @functools.cached_property
     def node_rows(self) -> t.List[t.Tuple[CellFacts, ComputeNodeRow]]:
-        """Live compute nodes of all cells."""
+        """Existing compute nodes of all cells."""
         return [(cell, row) for cell in self.cells or [] for row in cell.compute_nodes or [] if not row.deleted]
 
     @functools.cached_property
     def node_rows_by_host(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, ComputeNodeRow]]]:
-        """Live compute nodes by host."""
+        """Existing compute nodes by host."""
         return _by(self.node_rows, lambda item: item[1].host)
 
     @functools.cached_property
     def services_by_name(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, ServiceRow]]]:
-        """Live nova-compute services by :func:`name_key` of their host."""
+        """Existing nova-compute services by :func:`name_key` of their host."""
         return _by((item for item in self.services if item[1].host), lambda item: name_key(str(item[1].host)))
 
     @functools.cached_property
     def node_rows_by_name(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, ComputeNodeRow]]]:
-        """Live compute nodes by :func:`name_key` of their host."""
+        """Existing compute nodes by :func:`name_key` of their host."""
         return _by((item for item in self.node_rows if item[1].host), lambda item: name_key(str(item[1].host)))
 
     @functools.cached_property
     def node_rows_by_uuid(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, ComputeNodeRow]]]:
-        """Live compute nodes of the databases by uuid key."""
+        """Existing compute nodes of the databases by uuid key."""
         return _by((item for item in self.node_rows if item[1].uuid), lambda item: uuid_key(str(item[1].uuid)))
 
     @functools.cached_property
@@ -336,7 +336,7 @@ class Index:
 
     @functools.cached_property
     def nodes(self) -> t.Optional[t.List[ComputeNode]]:
-        """Live compute nodes: of the databases where all were read, else of the API; None: of neither.
+        """Existing compute nodes: of the databases where all were read, else of the API; None: of neither.
 
         The API hides nodes without a service or a mapping (facts of nova, 0.6): absence there proves nothing.
         """
@@ -355,12 +355,12 @@ class Index:
 
     @functools.cached_property
     def nodes_by_host(self) -> t.Dict[t.Any, t.List[ComputeNode]]:
-        """Live compute nodes by host."""
+        """Existing compute nodes by host."""
         return _by(self.nodes or [], lambda node: node.host)
 
     @functools.cached_property
     def nodes_by_uuid(self) -> t.Dict[t.Any, t.List[ComputeNode]]:
-        """Live compute nodes by uuid key."""
+        """Existing compute nodes by uuid key."""
         return _by(self.nodes or [], lambda node: uuid_key(node.uuid) if node.uuid else None)
 
     def node_of(self, facts: HostFacts) -> t.Optional[ComputeNode]:
@@ -383,7 +383,7 @@ class Index:
 
     @functools.cached_property
     def compute_hosts(self) -> t.Set[str]:
-        """Names of hosts with a live compute service, of the databases and the API."""
+        """Names of hosts with an existing compute service, of the databases and the API."""
         names = {row.host for _cell, row in self.services}
         names |= {row.host for row in self.api_services or [] if row.binary == COMPUTE}
         return {name for name in names if name is not None}
@@ -392,17 +392,17 @@ class Index:
 
     @functools.cached_property
     def instances(self) -> t.Collection[t.Tuple[CellFacts, InstanceRow]]:
-        """Live instances of all cells."""
+        """Existing instances of all cells."""
         return _Live(self.cells or [])
 
     @functools.cached_property
     def instances_by_host(self) -> InstanceRows:
-        """Live instances by host."""
+        """Existing instances by host."""
         return InstanceRows(self.cells or [], lambda row: row.host, with_deleted=False)
 
     @functools.cached_property
     def instances_by_compute_id(self) -> InstanceRows:
-        """Live instances by the id of their node, which another cell may use too."""
+        """Existing instances by the id of their node, which another cell may use too."""
         return InstanceRows(self.cells or [], lambda row: row.compute_id, with_deleted=False)
 
     @functools.cached_property

@@ -24,7 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place 
 
 
 class CellComputeNodes(NamePlace):
-    """Live compute nodes."""
+    """Existing compute nodes."""
 
     text = Text(
         "cell database, `compute_nodes.host` and `.hypervisor_hostname`",

@@ -32,7 +32,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place 
 
 
 class CellInstances(NamePlace):
-    """Live instances."""
+    """Existing instances."""
 
     text = Text(
         "cell database, `instances.host`, `.node`, and `.launched_on` if it contains the old name",
@@ -59,13 +59,13 @@ class CellInstances(NamePlace):
         return entry.subject.host == wanted.old
 
     def stale(self, index: Index) -> Items:
-        """SG301: what the API shows on another host, and a host and node that are no one live compute node's."""
+        """SG301: what the API shows on another host, and a host and node that are no one existing compute node's."""
         yield from _shown_elsewhere(index)
         for cell, row in index.instances:
             yield from instance_names(index, cell, row)
 
     def rows(self, renaming: Renaming) -> t.List[RowChange]:
-        """Every live instance of the host. Raises PlanError for one that is on another node."""
+        """Every existing instance of the host. Raises PlanError for one that is on another node."""
         old, new, cell = renaming.before, renaming.after, renaming.cell
         rows = []
         for instance in needed(cell.instances, f"instances of cell {cell.name}"):
@@ -96,7 +96,7 @@ def _shown_elsewhere(index: Index) -> Items:
 
 
 def instance_names(index: Index, cell: CellFacts, row: InstanceRow) -> Items:
-    """SG301: an host and node must be one live compute node's (facts of nova, 2.2, I6; SG216 is the link)."""
+    """SG301: an host and node must be one existing compute node's (facts of nova, 2.2, I6; SG216 is the link)."""
     if row.host is None or not index.cells_read("compute_nodes"):
         return
     nodes = index.node_rows_by_host.get(row.host, [])

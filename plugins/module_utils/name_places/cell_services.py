@@ -24,7 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place 
 
 
 class CellServices(NamePlace):
-    """Live services. A rename covers nova-compute; others of the name stand against it."""
+    """Existing services. A rename covers nova-compute; others of the name stand against it."""
 
     text = Text(
         "cell database, `services.host` of nova-compute",
@@ -39,7 +39,7 @@ class CellServices(NamePlace):
     noun = "service"
 
     def stored(self, index: Index) -> StoredNames:
-        """The host of each live service, of any binary."""
+        """The host of each existing service, of any binary."""
         for cell in index.cells or []:
             for row in cell.services or []:
                 if not row.deleted:

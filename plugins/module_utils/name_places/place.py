@@ -181,7 +181,7 @@ class DeclaredTable(NamePlace):
     unread_code: t.ClassVar[str]
 
     def read(self, index: Index) -> t.Iterator[t.Tuple[str, t.Optional[t.List[NameRow]]]]:
-        """Each database that has the table, and its live rows; None: not read."""
+        """Each database that has the table, and its existing rows; None: not read."""
         databases = index.bundle.databases
         owners: t.List[t.Tuple[str, t.Union[CellFacts, ApiDbFacts]]] = []
         if self.table.database == "cell":

@@ -80,17 +80,17 @@ def _needed(value: t.Optional[_T], facts: HostFacts, part: str) -> _T:
 
 
 def _row(bundle: Bundle, host: str, node: str) -> t.Tuple[CellFacts, ComputeNodeRow]:
-    """Return the one live row of the host. A row that shares only one of the two names makes it doubtful."""
+    """Return the one existing row of the host. A row that shares only one of the two names makes it doubtful."""
     rows = [(cell, row) for cell in _cells(bundle, host) for row in _nodes(cell) if not row.deleted]
     own = [(cell, row) for cell, row in rows if row.host == host]
     related = [(cell, row) for cell, row in rows if _alike(row.host, host) or _alike(row.hypervisor_hostname, node)]
     if not own:
         hint = f"; rows with similar names: {_list(related)}" if related else ""
-        raise IdentityError(f"no cell has a live compute node of host {host}{hint}")
+        raise IdentityError(f"no cell has an existing compute node of host {host}{hint}")
     if any(row.hypervisor_type == "ironic" for _cell, row in own):
         raise IdentityError(f"host {host} has ironic nodes: a compute_id file cannot hold the uuids of ironic nodes")
     if len(related) > 1:
-        raise IdentityError(f"{len(related)} live compute nodes have the name {host} or {node}: {_list(related)}")
+        raise IdentityError(f"{len(related)} existing compute nodes have the name {host} or {node}: {_list(related)}")
     cell, row = own[0]
     if row.hypervisor_hostname != node:
         raise IdentityError(

@@ -787,7 +787,7 @@ def _home(databases: DatabaseFacts, host: str) -> t.Tuple[CellFacts, ComputeNode
         if not node.deleted and node.host == host
     ]
     if len(found) != 1:
-        raise PlanError(f"host {host} has {len(found)} live compute nodes; exactly 1 is expected")
+        raise PlanError(f"host {host} has {len(found)} existing compute nodes; exactly 1 is expected")
     return found[0]
 
 
@@ -799,7 +799,7 @@ def _service_row(cell: CellFacts, host: str) -> ServiceRow:
     ]
     if len(found) != 1:
         raise PlanError(
-            f"host {host} has {len(found)} live nova-compute services in cell {cell.name}; exactly 1 is expected"
+            f"host {host} has {len(found)} existing nova-compute services in cell {cell.name}; exactly 1 is expected"
         )
     return found[0]
 

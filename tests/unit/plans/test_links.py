@@ -206,4 +206,4 @@ def test_the_diff_shows_each_row_and_why():
     (entry,) = plans.Diff(repairs(healthy().wrong("SG211", compute_id=None))).entries()
     assert "SG211" in entry["before_header"]
     assert "compute_id = NULL" in entry["before"]
-    assert "compute_id = 201  # certain: node 201 is the only live node with host compute1" in entry["after"]
+    assert "compute_id = 201  # certain: node 201 is the only existing node with host compute1" in entry["after"]

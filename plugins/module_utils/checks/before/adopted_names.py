@@ -109,7 +109,7 @@ def look(bundle: Bundle, request: RenameRequest) -> Adoption:
 
 
 def is_compute(row: ServiceRow) -> bool:
-    """Whether a row is a live nova-compute service."""
+    """Whether a row is an existing nova-compute service."""
     return not row.deleted and row.binary == COMPUTE
 
 

@@ -124,12 +124,12 @@ class Case:
 
     @functools.cached_property
     def nodes(self) -> t.List[t.Tuple[CellFacts, ComputeNodeRow]]:
-        """Live compute nodes of the old name, in all cells."""
+        """Existing compute nodes of the old name, in all cells."""
         return self.index.node_rows_by_host.get(self.old, [])
 
     @functools.cached_property
     def services(self) -> t.List[t.Tuple[CellFacts, ServiceRow]]:
-        """Live nova-compute services of the old name, in all cells."""
+        """Existing nova-compute services of the old name, in all cells."""
         return self.index.services_by_host.get(self.old, [])
 
     @property
@@ -527,7 +527,7 @@ def _duplicate_node_name(case: Case) -> Items:
 
 
 def _home(case: Case) -> Items:
-    """Exactly one live compute node and one live service, over all cells, in the same one (facts of nova, 3.2)."""
+    """Exactly one existing compute node and service, over all cells, in the same one (facts of nova, 3.2)."""
     index = case.index
     if not index.cells_read("services") or not index.cells_read("compute_nodes") or not index.in_scope(case.old):
         return  # SG709

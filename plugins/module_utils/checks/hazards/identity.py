@@ -523,9 +523,9 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
             "(_cleanup_running_deleted_instances)"
         )
     elif index.narrowed:
-        why = "no live row was found, but the search of the databases covered only this uuid and some hosts"
+        why = "no existing row was found, but the search of the databases covered only this uuid and some hosts"
     else:
-        why = "no live row in any cell"
+        why = "no existing row in any cell"
     made = (
         "by Nova"
         if domain.nova_name or domain.nova_flavor
@@ -621,7 +621,7 @@ def _orphaned_node(index: Index, facts: HostFacts, host: str) -> Items:
     uuid = file_uuid(facts)
     stranger = uuid is None or uuid_key(uuid) not in index.nodes_by_uuid
     for node in index.nodes_by_host.get(host, []):
-        # 27 and 28 refuse to start while the file's uuid is that of a live node (manager.py, _get_nodes).
+        # 27 and 28 refuse to start while the file's uuid is that of an existing node (manager.py, _get_nodes).
         if node.hypervisor_hostname != facts.libvirt.hostname and (max(known) < 27 or stranger):
             yield finding(
                 "SG113",

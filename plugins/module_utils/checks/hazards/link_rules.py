@@ -7,7 +7,7 @@
 The rows N1-N7, I1-I7, M1 and P1 of the facts of nova, 2.2, are the codes SG201-SG207, SG211-SG217, SG221 and SG231.
 The checks make findings of this, the plans make changes of it: both by the same word.
 
-What is certain follows from names that lead to exactly one live row (what nova-compute itself would write at its next
+What is certain follows from names that lead to exactly one existing row (what nova-compute would write at its next
 pass), or, where id and names contradict one another, from the host: the domain seen running there, the compute_id file
 found there. Whatever is in flight, held by an operation, ambiguous, or contradicted by a host is left alone.
 """
@@ -126,12 +126,12 @@ class Links:
 
     @functools.cached_property
     def services(self) -> t.Dict[t.Tuple[int, int], ServiceRow]:
-        """Live services of any binary, by cell and id."""
+        """Existing services of any binary, by cell and id."""
         return {(id(cell), row.id): row for cell in self.cells for row in cell.services or []}
 
     @functools.cached_property
     def compute_services(self) -> t.Dict[t.Tuple[int, t.Optional[str]], t.List[ServiceRow]]:
-        """Live nova-compute services, by cell and host."""
+        """Existing nova-compute services, by cell and host."""
         found: t.Dict[t.Tuple[int, t.Optional[str]], t.List[ServiceRow]] = collections.defaultdict(list)
         for cell in self.cells:
             for row in cell.services or []:
@@ -141,12 +141,12 @@ class Links:
 
     @functools.cached_property
     def nodes(self) -> t.Dict[t.Tuple[int, int], ComputeNodeRow]:
-        """Live compute nodes, by cell and id."""
+        """Existing compute nodes, by cell and id."""
         return {(id(cell), row.id): row for cell in self.cells for row in cell.compute_nodes or []}
 
     @functools.cached_property
     def nodes_by_names(self) -> t.Dict[t.Tuple[int, t.Optional[str], t.Optional[str]], t.List[ComputeNodeRow]]:
-        """Live compute nodes, by cell, host and hypervisor host name."""
+        """Existing compute nodes, by cell, host and hypervisor host name."""
         found: t.Dict[t.Tuple[int, t.Optional[str], t.Optional[str]], t.List[ComputeNodeRow]] = collections.defaultdict(
             list
         )
@@ -156,7 +156,7 @@ class Links:
         return found
 
     def node_of(self, cell: CellLinks, host: t.Optional[str], node: t.Optional[str]) -> t.Optional[ComputeNodeRow]:
-        """Return the one live node of these names in a cell."""
+        """Return the one existing node of these names in a cell."""
         found = self.nodes_by_names.get((id(cell), host, node), [])
         return found[0] if len(found) == 1 else None
 
@@ -419,11 +419,11 @@ class Links:
         cell, row = wrong.cell, wrong.row
         found = self.compute_services.get((id(cell), row.host), [])
         if len(found) != 1:
-            return uncertain(f"{row.host} has {len(found)} live nova-compute services")
+            return uncertain(f"{row.host} has {len(found)} existing nova-compute services")
         refused = self._held(cell, row.host) or self._shared(cell, row)
         if refused:
             return refused
-        why = f"service {found[0].id} is the only live nova-compute of {row.host}"
+        why = f"service {found[0].id} is the only existing nova-compute of {row.host}"
         return Verdict({"service_id": found[0].id}, why, _service_premise(found[0]))
 
     def _service_by_file(self, wrong: Wrong) -> Verdict:
@@ -471,11 +471,11 @@ class Links:
     def _names_alone(self, cell: CellLinks, row: LinkInstance) -> Verdict:
         node = self.node_of(cell, row.host, row.node)
         if node is None:
-            return uncertain("no live compute node has the instance's host and node names (SG216)")
+            return uncertain("no existing compute node has the instance's host and node names (SG216)")
         refused = self._held(cell, row.host) or self._shared(cell, node)
         if refused:
             return refused
-        why = f"node {node.id} is the only live node with host {row.host} and hypervisor_hostname {row.node}"
+        why = f"node {node.id} is the only existing node with host {row.host} and hypervisor_hostname {row.node}"
         return Verdict({"compute_id": node.id}, why, _node_premise(node))
 
     def _runs_elsewhere(self, cell: CellLinks, row: LinkInstance) -> t.Optional[Verdict]:
@@ -490,12 +490,12 @@ class Links:
         return None
 
     def _node_by_domain(self, wrong: Wrong) -> Verdict:
-        """Id and names name two live nodes: the one where the domain runs is right, if both hosts were looked at."""
+        """Id and names name two existing nodes: the one where the domain runs is right, if both hosts were read."""
         cell, row = wrong.cell, wrong.row
         linked = self.nodes.get((id(cell), row.compute_id))
         named = self.node_of(cell, row.host, row.node)
         if linked is None or named is None:
-            return uncertain("no live compute node has the instance's host and node names (SG216)")
+            return uncertain("no existing compute node has the instance's host and node names (SG216)")
         for node in (linked, named):
             refused = self._held(cell, node.host) or self._shared(cell, node)
             if refused:
@@ -547,12 +547,13 @@ class Links:
             return uncertain(f"task {row.task_state} of the migration's instance is in progress")
         node = self.node_of(cell, row.dest_compute, row.dest_node)
         if node is None:
-            return uncertain("the migration's destination is not a live compute node of this cell")
+            return uncertain("the migration's destination is not an existing compute node of this cell")
         refused = self._held(cell, row.dest_compute) or self._shared(cell, node)
         if refused:
             return refused
         why = (
-            f"node {node.id} is the only live node with host {row.dest_compute} and hypervisor_hostname {row.dest_node}"
+            f"node {node.id} is the only existing node with host {row.dest_compute} and hypervisor_hostname "
+            f"{row.dest_node}"
         )
         return Verdict({"dest_compute_id": node.id}, why, _node_premise(node))
 

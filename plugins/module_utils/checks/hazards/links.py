@@ -64,10 +64,10 @@ HEALS: t.Mapping[str, str] = {
     "SG204": "nova-compute repairs the link when it starts on this host. Nova has no other way to repair the link",
     "SG205": "never",
     "SG206": "nova-compute creates a missing resource provider at its next periodic pass, but repairs nothing else",
-    "SG207": "the problem ends when no live instance links to this node any more (see SG213)",
+    "SG207": "the problem ends when no existing instance links to this node any more (see SG213)",
     "SG211": _ID_HEALS,
     "SG212": _ID_HEALS,
-    "SG213": f"{_ID_HEALS}. The repair needs a live node that has the same host name and node name as the instance",
+    "SG213": f"{_ID_HEALS}. The repair needs an existing node with the same host name and node name as the instance",
     "SG214": (
         "nova-compute overwrites the id in its periodic task, and logs 'Correcting compute_id'. nova-compute does "
         "this on the host that instances.host names, even if instances.host is wrong"
@@ -129,7 +129,7 @@ REMEDIES: t.Mapping[str, str] = {
         "Wait until the migration ends, or confirm it, or revert it. Then repair dest_compute_id of the migration."
     ),
     "SG231": (
-        "Find the same PCI device on the host's live compute node, and free the device on that compute node before "
+        "Find the same PCI device on the host's existing compute node, and free the device on that compute node before "
         "you archive the deleted compute node."
     ),
 }

@@ -239,7 +239,7 @@ class _LinkReader:
     def _scan(self, moving: t.Set[str]) -> t.Dict[str, t.List[facts.LinkInstance]]:
         """SG214, SG216 and SG217: each would read every instance, so all three are found in one reading.
 
-        An instance whose link leads to a live node of its own names has such a node: only the others are looked up by
+        An instance whose link leads to an existing node of its own names has such a node: only others are looked up by
         name.
         """
         instances = schema.table(schema.CELL, "instances")

@@ -17,7 +17,7 @@ except ImportError:
 
 
 def other_nodes_of_service(url: str, service_id: int, host: str) -> t.List[str]:
-    """Return live compute nodes of other hosts that name this service.
+    """Return existing compute nodes of other hosts that name this service.
 
     Deleting a service soft-deletes C(compute_nodes) by host *or* by service_id (C(db/main/api.py), service_destroy).
     Raises :class:`DatabaseError`.

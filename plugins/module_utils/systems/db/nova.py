@@ -435,7 +435,7 @@ def _compute_nodes(connection: sa.Connection, hosts: t.Sequence[str]) -> t.List[
 def _instances(
     has_compute_id: bool, uuids: t.Sequence[str]
 ) -> t.Callable[[sa.Connection, t.Sequence[str]], t.List[facts.InstanceRow]]:
-    """Live instances in scope, and those of the given uuids wherever they are, deleted or not."""
+    """Existing instances in scope, and those of the given uuids wherever they are, deleted or not."""
 
     def read(connection: sa.Connection, hosts: t.Sequence[str]) -> t.List[facts.InstanceRow]:
         source = schema.table(schema.CELL, "instances")

@@ -103,7 +103,7 @@ def still_there(url: str, changes: t.Sequence[RowChange]) -> t.List[RowChange]:
 
 
 def nodes_of_service(url: str, service_id: int, host: str) -> t.List[t.Tuple[int, str]]:
-    """Return id and uuid of the live nodes that Nova deletes with a service: by its id, and by its name."""
+    """Return id and uuid of the existing nodes that Nova deletes with a service: by its id, and by its name."""
     nodes = schema.table(schema.CELL, "compute_nodes")
     with engine.snapshot(url) as connection:
         where = sa.or_(nodes.c.service_id == service_id, schema.named(connection, [host], nodes.c.host))
@@ -112,7 +112,7 @@ def nodes_of_service(url: str, service_id: int, host: str) -> t.List[t.Tuple[int
 
 
 def instances_of_node(url: str, node_id: t.Optional[int], host: str) -> int:
-    """Return how many live instances are on a node: by its id (None: before release 28), and by a host's name."""
+    """Return how many existing instances are on a node: by its id (None: before release 28), and by a host's name."""
     instances = schema.table(schema.CELL, "instances")
     with engine.snapshot(url) as connection:
         count = sa.select(sa.func.count()).select_from(instances)

@@ -293,7 +293,7 @@ def live_instances(
     nodes: t.Sequence[str],
     uuids: t.Sequence[str] = (),
 ) -> sa.CompoundSelect[t.Any]:
-    """Select the ids of live instances of any of these hosts or nodes, and of instances of these uuids, live or not.
+    """Select the ids of existing instances of these hosts or nodes, and of instances of these uuids, deleted or not.
 
     A union, not an OR: the first and the last part follow an index. No index begins with the node; the second part
     reads the one on (host, node, deleted) from end to end, if it is kept from taking the one on C(deleted), which
