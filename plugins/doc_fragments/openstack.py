@@ -57,8 +57,8 @@ options:
     type: int
     default: 180
     description:
-      - The option O(timeout) has no effect. The module accepts O(timeout) so that you can share one set of defaults
-        with C(openstack.cloud).
+      - The option O(timeout) has no effect. The module accepts O(timeout), so you can use one set of defaults for this
+        module and for C(openstack.cloud).
       - The module prints a warning if a task sets O(timeout).
   api_timeout:
     type: int

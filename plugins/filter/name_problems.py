@@ -13,8 +13,8 @@ version_added: 0.1.0
 short_description: Report each invalid name that a variable contains, and what is wrong with the name
 description:
   - "Returns a sentence for each invalid name. The sentence names the variable. It also shows what is wrong with the
-    name, and which names are accepted. The sentence shows the value as JSON, so that a terminal or a page displays it
-    as plain text."
+    name, and which names are accepted. The sentence shows the value as JSON, so that a terminal or a page displays the
+    value as plain text."
 options:
   _input:
     description:

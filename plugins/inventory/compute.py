@@ -19,7 +19,7 @@ description:
   - The name of the inventory file must be C(SOMETHING.nova_compute.yml) or C(nova_compute.yml) (or C(.yaml)).
   - If the plugin cannot read the whole list, it reports an error and never returns an empty or incomplete inventory.
     Ansible turns every error of an inventory plugin into a warning, and continues with the remaining hosts. After an
-    error the plugin itself ends C(ansible-playbook), so that Ansible does not continue without hosts. See O(end_run).
+    error, the plugin itself ends C(ansible-playbook), so that Ansible does not continue without hosts. See O(end_run).
   - Nova does not know how Ansible connects to a host. Set the connection variables in C(group_vars/compute.yml), or use
     O(compose).
 extends_documentation_fragment:

@@ -17,8 +17,8 @@ description:
   - Returns a sentence for each variable that no role reads. Each sentence contains the known names that are most
     similar to the unknown name. The known names are the names in the argument specifications of all roles of this
     collection. The lookup knows the variables of every role, so you can use one file of variables for all playbooks.
-  - The lookup returns each of Ansible's extra variables that begins with the prefix of a role's variables, such as
-    C(rename_) or C(stackguard_), if no role has a variable of this name. The lookup also returns each extra variable
+  - The lookup returns an extra variable of Ansible if its name begins with the prefix of a role's variables, such as
+    C(rename_) or C(stackguard_), and no role has a variable of this name. The lookup also returns each extra variable
     (C(--extra-vars)) whose name is misspelt. Other playbooks also use the inventory. Therefore the lookup returns an
     unknown variable of the inventory only if the variable's name is similar to a known name.
 options: {}

@@ -216,8 +216,7 @@ changes:
       description: Time at which the evidence of the previous audit was collected; V(null) if there is no earlier audit.
       type: str
     comparable:
-      description: Whether this audit and the previous audit have the same scope, and whether both audits could read
-        everything.
+      description: Whether this audit and the previous audit have the same scope, and both audits could read everything.
       type: bool
     new:
       description: Number of findings of this audit that the previous audit did not report.

@@ -53,7 +53,7 @@ options:
         databases. To test the privileges, the module runs the statements of a rename. The statements for the test match
         no row, and the module rolls them back.
       - During the test of the privileges, the module also takes and releases a lock in the API database. C(lock) in
-        RV(databases) shows whether the lock also blocks runs that use another server of the database cluster.
+        RV(databases) shows whether the lock also blocks runs that connect to another server of the database cluster.
   links:
     type: bool
     default: false
@@ -175,7 +175,7 @@ refused:
   sample: [{database: "cell:cell1", table: services, columns: [host], action: update, allowed: false,
     error: "UPDATE command denied to user 'reader'@'10.0.0.1' for table `nova`.`services` (1142)"}]
 digest:
-  description: SHA-256 of the result without the time at which the module read the facts.
+  description: SHA-256 of the result. The checksum does not cover the time at which the module read the facts.
   returned: always
   type: str
   sample: 9f2c1d6a7c4b8b6f4c2f8c0fbe1c3b8f6f0c7f0a9f5f6f3f0c5d5b7f9f2c1d6a

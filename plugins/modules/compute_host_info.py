@@ -16,7 +16,7 @@ description:
   - The module reads every part of the facts separately. A part that could not be read is V(null), never an empty list.
     C(unread) contains the reason why the module could not read a part of the facts.
   - With O(evidence_dir) the module writes the facts into a file on the Ansible controller and returns only a digest.
-    With O(evidence_dir), the facts do not pass through Ansible variables, even if there are many hosts.
+    With O(evidence_dir), the facts do not pass through Ansible variables, however many hosts there are.
   - If a host does not answer, or the module fails on a host, the module also records the failure in O(evidence_dir).
     Ansible still reports the task as unreachable or failed.
   - Configuration files contain passwords. From configuration files, the module returns only the options and lines that

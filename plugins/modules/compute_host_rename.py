@@ -67,8 +67,8 @@ options:
       - V(resume) resumes an open rename, and fails if no rename is open. V(rollback) undoes every step that has begun.
         V(status) reports the state of an open rename.
       - V(adopt) is for a host that someone has already renamed, partly or completely. The module writes the same host
-        name in all places. O(adopt) selects the old name or the new name. A rollback of V(adopt) restores the names
-        that the host had before the run.
+        name in all places. O(adopt) decides whether the host keeps the old name or the new name. A rollback of V(adopt)
+        restores the names that the host had before the run.
   adopt:
     type: str
     choices: [forward, back]
@@ -123,7 +123,7 @@ options:
   discover_timeout:
     type: int
     default: 120
-    description: Number of seconds to wait until the new host is mapped to its cell.
+    description: Maximum number of seconds that the module waits until the new host is mapped to its cell.
   state_dir:
     type: path
     default: /var/lib/stackguard

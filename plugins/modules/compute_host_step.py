@@ -15,7 +15,7 @@ description:
     on the same host.
   - The module does not check whether a step makes sense. Do not call this module from a playbook.
   - You can safely send the same request again. A request fails if a host name, a systemd unit, or a line of a file
-    differs from the plan. After a failed request the module does not begin further requests.
+    differs from the plan. After a failed request, the module does not begin further requests.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -43,7 +43,7 @@ options:
         C(op).
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
         C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module replaces
-        the journal of an open operation only if the run that the new journal records still owns the operation. For
+        the journal of an open operation only if the run that is named in the new journal still owns the operation. For
         C(journal_mark), the parameter C(run) names the run that must own the operation.
       - C(journal_claim) makes a run the owner of an open operation, unless another run has become the owner first.
         C(journal_release) ends the ownership.
@@ -61,7 +61,7 @@ options:
         host after the rename. C(rehearse) runs in private UTS and mount namespaces, and changes nothing.
       - C(guests_inside) takes the three C(params) called C(engine), C(containers) and C(known). C(guests_inside)
         returns the guests that run in the control groups of the containers. C(containers) lists these containers. The
-        result does not contain the guests in C(known).
+        result leaves out the guests in C(known).
       - C(probe_tcp) takes C(timeout) and C(targets). Each target has C(address) and C(port). C(probe_tcp) opens each
         connection and sends no data.
   state_dir:
@@ -97,8 +97,8 @@ results:
       elements: dict
   sample: [{ok: true, journals: []}]
 changed_meanwhile:
-  description: Whether the request failed because values on the host differ from the plan. The failed request then
-    changed nothing.
+  description: Whether the request failed because values on the host differ from the plan. In this case, the failed
+    request changed nothing.
   returned: failure
   type: bool
   sample: false

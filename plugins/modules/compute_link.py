@@ -68,8 +68,8 @@ options:
   batch_size:
     type: int
     default: 1000
-    description: Number of rows in one transaction, 1 to 10000. A transaction that locks rows of C(services) has at most
-      10 rows, because the heartbeats of compute services wait for the locks.
+    description: Number of rows in one transaction, 1 to 10000. The heartbeats of compute services wait for locks on
+      rows of C(services). A transaction that locks such rows therefore has at most 10 rows.
   max_rows:
     type: int
     aliases: [limit]
@@ -190,9 +190,9 @@ counts:
   sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
 not_guaranteed:
   description:
-    - One message for each database that cannot lock the service or the compute node of a link until the commit. In a
-      Galera cluster, a lock is valid on only one database node. A client of another database node can therefore change
-      the service or the compute node before the commit.
+    - One message for each database that cannot keep the service or the compute node of a link locked until the commit.
+      In a Galera cluster, a lock is valid on only one database node. A client of another database node can therefore
+      change the service or the compute node before the commit.
   returned: with O(action=apply), when it was not refused
   type: list
   elements: str
@@ -201,7 +201,8 @@ remaining:
   description:
     - Number of links that are still wrong at the end of the run. In check mode, the module counts the links that would
       still be wrong after the planned repair.
-    - C(not_looked_at) lists sources that could not be read, and that might contain links selected by O(codes).
+    - C(not_looked_at) lists sources that the module could not read. These sources might contain links that O(codes)
+      selects.
   returned: with O(action=apply), when it was not refused
   type: dict
   contains:
@@ -212,7 +213,7 @@ remaining:
       description: Number of wrong links with a finding code that is not in O(codes).
       type: int
     accepted:
-      description: Number of wrong links that you override in O(overrides), regardless of their code.
+      description: Number of wrong links that the entries of O(overrides) accept, whatever the finding code.
       type: int
     in_flight:
       description: Number of links that the module could not check, because a task or a migration of the instance is in
@@ -273,7 +274,7 @@ repairs:
       why: node 1 is the one existing node of host compute1 and node compute1.example
       outcome: repaired
 report:
-  description: The findings, as in C(report.json). After a repair the report contains only the remaining findings.
+  description: The findings, as in C(report.json). After a repair, the report contains only the remaining findings.
   returned: with O(action=apply)
   type: dict
   contains:

@@ -251,7 +251,8 @@ options:
   death_timeout:
     type: int
     default: 120
-    description: Number of seconds to wait, after the host is fenced, until the host shows no more signs of life.
+    description: Maximum number of seconds that the module waits, after the fencing, until the host shows no more signs
+      of life.
 seealso:
   - module: stackguard.nova.rbd_guard
   - module: stackguard.nova.rbd_blocklist

@@ -94,8 +94,8 @@ options:
   enable_after:
     type: bool
     default: false
-    description: Whether to enable the compute service of the drained host again after the last server has left the
-      host. A host that was disabled before the drain stays disabled.
+    description: Whether to re-enable the compute service of the drained host after the last server has left the host. A
+      host that was disabled before the drain stays disabled.
   max_parallel:
     type: int
     default: 8

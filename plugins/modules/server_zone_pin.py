@@ -80,7 +80,7 @@ options:
     elements: dict
     description:
       - Changes that the module undoes. Set O(restore) to RV(changes) of an earlier run. The module undoes the changes
-        of the earlier run, except pins that another process has changed since the earlier run.
+        of the earlier run. The module leaves out each pin that another process has changed since the earlier run.
   partial:
     type: bool
     default: false

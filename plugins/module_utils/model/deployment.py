@@ -102,7 +102,9 @@ PRESETS: t.Dict[str, Preset] = {
         refusal="The charm rewrites nova.conf at each hook, and uses the host name that Juju has.",
     ),
     SNAP: Preset(
-        refusal="The snap writes nova.conf itself, and uses the host name in its option node.fqdn (snap set).",
+        refusal=(
+            "The snap writes nova.conf itself, and takes the host name from the snap's option node.fqdn (snap set)."
+        ),
     ),
     PODS: Preset(
         refusal="The name of a Kubernetes node cannot change: the node must join the cluster again under the new name.",

@@ -367,7 +367,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG320",
         "ovn-hostname-rewritten",
         BLOCKER,
-        "At the next boot Open vSwitch would overwrite the hostname of the chassis.",
+        "At the next boot, Open vSwitch would overwrite the hostname of the chassis.",
     ),
     Code("SG321", "ovn-hostname", BLOCKER, "The hostname of the chassis differs from the host's name in Nova."),
     Code(
@@ -381,7 +381,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG324",
         "ovn-port-unsettled",
         BLOCKER,
-        "A port of the host is migrating, not bound, or different in neutron and OVN.",
+        "A port of the host is migrating, is not bound, or differs between neutron and OVN.",
     ),
     Code("SG325", "ovn-rbac", BLOCKER, "OVN does not allow the run to write the hostname of a chassis."),
     Code(
@@ -536,7 +536,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         WARNING,
         "High-availability automation could evacuate the host while its compute service is down.",
     ),
-    Code("SG709", "evidence-missing", BLOCKER, "Evidence that the operation needs is missing."),
+    Code("SG709", "evidence-missing", BLOCKER, "The operation lacks evidence that it needs."),
     Code("SG710", "server-not-movable", BLOCKER, "The server's state does not allow a move.", of_server=True),
     Code("SG711", "error-after-move", BLOCKER, "Nova shows ERROR for a server whose QEMU still runs."),
     Code(

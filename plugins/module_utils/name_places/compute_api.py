@@ -25,8 +25,8 @@ class ComputeApi(NamePlace):
     text = Text(
         "compute API: services, hypervisors, servers",
         "compute API",
-        "no call is needed, because the compute API shows the rows of the cell database that the run changes",
-        "no call is needed, because the compute API shows the rows of the cell database that the run changes",
+        "no call is needed: the run changes rows of the cell database, and the compute API shows these rows",
+        "no call is needed: the run changes rows of the cell database, and the compute API shows these rows",
     )
     codes = ("SG310",)
     steps = ("cell_database",)

@@ -495,7 +495,7 @@ class Evacuation(GuardedEvacuation):
         against_all, _some = rounds.split(findings.standing(checked.findings, honoured), staying)
         if not against_all:
             self.run.say(
-                f"{self.host} is fenced and down, and no Ceph client on {self.host} has a disk of a server open"
+                f"{self.host} is fenced and down, and no Ceph client on {self.host} keeps a server's disk open"
             )
             return self._to_guard()
         waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)

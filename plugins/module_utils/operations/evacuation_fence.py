@@ -272,5 +272,5 @@ def _read_at(answers: Answers) -> str:
     """Return when the fence was read back last, as the role noted it before the reading. Raises ProofError."""
     at = str(answers[-1].get("at") or "")
     if fence_proof.moment(at) is None:
-        raise ProofError("the run did not record the time at which it read back the fence")
+        raise ProofError("the run did not record the time at which it read back the state of the fence")
     return at

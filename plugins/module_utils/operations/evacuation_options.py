@@ -159,7 +159,7 @@ def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer], where: str = "t
             raise OptionError(f"servers: {given!r} matches no server of {where}")
         return found
     if not isinstance(given, (list, tuple)):
-        raise OptionError(f"servers: {given!r} is neither a list of names or uuids nor a JMESPath filter")
+        raise OptionError(f"servers: {given!r} is not a list of names or uuids, and is not a JMESPath filter")
     return [_uuid_of(str(word), servers, where) for word in given]
 
 

@@ -404,8 +404,8 @@ class HostReturn:
         if more or again:
             if any(step.name == plans.DOMAINS for step in judged.plan.steps):
                 raise Stopped(
-                    "during the run, more libvirt domains appeared on this host although their servers are on other "
-                    "hosts"
+                    "during the run, additional libvirt domains appeared on this host, but their servers are on "
+                    "other hosts"
                 )
             raise Stopped(f"these steps are not done, or became necessary during the run: {'; '.join([*more, *again])}")
         if not judged.plan.steps:
@@ -493,8 +493,8 @@ class HostReturn:
                 continue
             if step.name == plans.RELEASE and judged.decision.clearing.held_until_start is not None:
                 raise Stopped(
-                    "the run cannot release the compute service: another evacuation has left records that only a "
-                    "start of nova-compute completes. End this operation with "
+                    "the run cannot release the compute service: another evacuation has left records, and only a "
+                    "start of nova-compute completes these records. End this operation with "
                     f"{self.run.variable('action')}={lifecycle.ABORT}"
                 )
             self.book.mark(step.name, journals.DONE, "nothing was left to do in this step")

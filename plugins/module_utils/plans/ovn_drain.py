@@ -24,8 +24,9 @@ NOT_VERIFIED = (
     "host take servers, verify that ovn-sbctl list Chassis shows the new name as the hostname of the chassis."
 )
 NOT_KNOWN = (
-    "OVN: the run does not know whether the host has OVN (SG317), so the run verifies no chassis. Before you let the "
-    "host take servers, verify that ovn-sbctl list Chassis shows the new name as the hostname of the chassis."
+    "OVN: the run does not know whether the host has OVN (SG317), so the run does not verify the chassis. Before "
+    "you let the host take servers, verify that ovn-sbctl list Chassis shows the new name as the hostname of the "
+    "chassis."
 )
 ROUTED = (
     "OVN with routed provider networks: restart neutron's API after the run. Neutron maps the network segments to the "

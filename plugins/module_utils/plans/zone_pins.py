@@ -141,8 +141,8 @@ def _method(
         )
     elif after is not None and (before is not None or after != zones.zone_of(facts, server.host)):
         api = (
-            "the API can pin a server only if the server has no pin, and only to the current zone of the server; this "
-            f"server is pinned to {before}"
+            "the API can pin a server only to the current zone of the server, and only if the server has no pin; "
+            f"this server is pinned to {before}"
         )
     problems = {"pin_api": api, "pin_db": None if request.has_database else "nova_api_db_url is not set"}
     for method in ("pin_api", "pin_db") if request.strategy == "auto" else (request.strategy,):

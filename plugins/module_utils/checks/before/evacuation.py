@@ -350,7 +350,7 @@ def _only_moving(problems: t.Sequence[Reason]) -> bool:
 def _way_out(row: MigrationRow) -> str:
     """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
     leave = "Leave the server out (evacuate_partial=true): the server then stays on the dead host and can be recovered."
-    by_name = f"Then add an override of this finding for the object {row.uuid or row.id} to stackguard_overrides."
+    by_name = f"Then override this finding for the object {row.uuid or row.id} in stackguard_overrides."
     if row.status == "finished":
         return (
             f"Confirm the resize while {row.dest_compute} is up (openstack server resize confirm "

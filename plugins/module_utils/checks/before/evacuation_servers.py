@@ -34,8 +34,8 @@ NEEDED = {
         "other operations may have sent servers to the same hosts, so the run could assign the same memory twice"
     ),
     "transit": (
-        "other operations have moved servers whose name or size is unknown, so the run could assign the same memory "
-        "twice"
+        "the run does not know the name or size of servers that other operations have moved, so the run could "
+        "assign the same memory twice"
     ),
     "unlisted": "the server list may be incomplete",
 }

@@ -104,8 +104,8 @@ def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
                 f"Free memory on a host of the server's zone, add a host, or leave the server where it is ({partial})."
             ),
             "SG503": (
-                "Make more huge pages of the server's page size available on a host in the server's zone. All the "
-                "huge pages that the server needs must be free on one NUMA node."
+                "Increase the number of available huge pages of the server's page size on a host in the server's "
+                "zone. All the huge pages that the server needs must be free on one NUMA node."
             ),
             "SG709": _MAKE_READABLE,
             "SG710": "Bring the server into a state in which Nova can move the server.",

@@ -69,8 +69,8 @@ def _evacuations(index: Index, request: WantedName) -> Items:
     for place, row in index.migrations:
         if open_evacuation(row) and request.wants(row.source_compute):
             remedy = (
-                "Choose another name, because nova-compute under this name would destroy the domains of these "
-                "instances on this host."
+                "Choose another name, because under this name nova-compute would destroy the domains that these "
+                "instances have on this host."
             )
             evidence = {"rule": "_destroy_evacuated_instances", **migration_evidence(row, place)}
             yield finding("SG113", migration_subject(row), evidence, remedy)

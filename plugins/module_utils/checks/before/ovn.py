@@ -308,8 +308,8 @@ def _rbac(about: OvnHost, ovn: OvnFacts) -> Items:
         remedy = (
             "Set ovn_sb_connection to a southbound database port that has no role, or to the database's unix "
             "socket. If the database port has a role, such as ovn-controller, its clients have no permission to "
-            "write the hostname of the chassis. These clients include the run. Every transaction of ovn-controller "
-            "fails."
+            "write the hostname of the chassis. The run is one of these clients. Every transaction of "
+            "ovn-controller fails."
         )
         yield finding("SG325", about.subject, evidence, remedy)
 

@@ -641,8 +641,8 @@ def _links(case: Case) -> Items:
         subject = Subject("compute_node", str(node.uuid), node.hypervisor_hostname, node.host)
         evidence = {"service_id": node.service_id, "its own service": service.id, "service of that id": other}
         remedy = (
-            "Repair the link first (repair_links). If Nova deletes the service in this node's service_id, Nova also "
-            "deletes this node."
+            "Repair the link first (repair_links). If Nova deletes the service to which this node's service_id "
+            "refers, Nova also deletes this node."
         )
         # Narrowed, another host's service was not read: what may be another's is taken for it.
         yield finding("SG203" if other or case.index.narrowed else "SG202", subject, evidence, remedy)
@@ -985,8 +985,8 @@ def _lock(case: Case) -> Items:
         evidence = {"scope": databases.lock.scope, "reason": databases.lock.reason}
         remedy = (
             "If every run uses this version of the collection, no action is needed: the journal on the host "
-            "prevents two runs from working on the host at the same time. The journal on the host does not stop a "
-            "run of version 0.1 of the collection."
+            "prevents two runs from working on the host at the same time. The journal on the host does not prevent "
+            "a run of version 0.1 of the collection."
         )
         yield finding("SG712", Subject("service", "nova_api", "API database", case.old), evidence, remedy)
 

@@ -229,10 +229,7 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
         )
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.action in (DESTROYED, DESTROYED_WITH_DISKS):
-        remedy = (
-            "Save the data you need from the server's disks before nova-compute starts, because the server is deleted "
-            "in Nova."
-        )
+        remedy = "The server is deleted in Nova. Save the data you need from its disks before nova-compute starts."
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.rule is None:
         yield Unchecked(

@@ -550,8 +550,8 @@ def _missing_domain(index: Index, cell: CellFacts, row: InstanceRow, host: str) 
         instance_subject(row),
         {"read from": f"cell {cell.name}", "vm_state": row.vm_state, "host": row.host, "node": row.node},
         (
-            "Look for the instance's domain on the other hosts first, because a hard reboot creates a new domain on "
-            "this host."
+            "A hard reboot creates a new domain on this host, so first look for the instance's domain on the other "
+            "hosts."
         ),
         # A build that failed leaves an instance in error and no domain.
         WARNING if row.vm_state == "error" else None,

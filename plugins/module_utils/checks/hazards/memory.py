@@ -39,8 +39,9 @@ _REMEDIES = {
         "stays on the dead host and can be recovered."
     ),
     "SG503": (
-        "Make more huge pages of the server's page size available on a host in the server's zone. All the huge "
-        "pages that the server needs must be free on one NUMA node. Or leave the server out (evacuate_partial=true)."
+        "Increase the number of available huge pages of the server's page size on a host in the server's zone. All "
+        "the huge pages that the server needs must be free on one NUMA node. Or leave the server out "
+        "(evacuate_partial=true)."
     ),
     "SG504": (
         "First find the missing image: look in the other pools and in the trash (rbd trash ls). While this image is "

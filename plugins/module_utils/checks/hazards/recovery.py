@@ -190,7 +190,7 @@ def _resumed(row: InstanceRow, task: t.Optional[str], around: RecoveryContext) -
     off = around.state is None or around.state in _OFF
     if wanted is False or row.power_state != _POWER_RUNNING or not off:
         return None
-    note = None if wanted else "unless resume_guests_state_on_host_boot is off (the option was not read)"
+    note = None if wanted else "unless resume_guests_state_on_host_boot is off (the run did not read this option)"
     # It is as stopped in Nova as before, and runs now.
     again = row.vm_state == "stopped" and _compared(task, around)
     return Recovery(STARTED_AND_OFF if again else STARTED, RESUMED, note)
@@ -203,7 +203,7 @@ def _synced(row: InstanceRow, task: t.Optional[str], around: RecoveryContext) ->
     if not (stopped or suspended) or not _compared(task, around):
         return None
     unread = around.conf.sync_power_state_interval is None
-    note = "unless sync_power_state_interval is negative (the option was not read)" if unread else None
+    note = "unless sync_power_state_interval is negative (the run did not read this option)" if unread else None
     return Recovery(POWERED_OFF, SYNCED, note)
 
 

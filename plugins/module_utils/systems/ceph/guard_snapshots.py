@@ -456,8 +456,8 @@ def _refuse_infrastructure(
         raise CephError(
             "the run puts nothing on the blocklist, because the run cannot read all addresses of the Ceph cluster "
             f"({told}). Set the addresses of the managers and MDS daemons, or allow the Ceph user to read them: ceph "
-            f"auth caps client.USER mon '{CAPS}' osd 'AS IT IS'. Repeat all other caps that ceph auth get "
-            "client.USER shows, because ceph auth caps replaces all caps"
+            f"auth caps client.USER mon '{CAPS}' osd 'AS IT IS'. The command ceph auth caps replaces all caps, so "
+            "repeat all other caps that ceph auth get client.USER shows"
         )
 
 
