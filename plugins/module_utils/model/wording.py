@@ -8,7 +8,7 @@ from __future__ import annotations
 
 #: What people read of findings that were only counted. Programs go by findings.CountedOnly.
 NOT_LISTED = "more findings of this kind exist, but are not listed"
-NOT_LOOKED_AT = "the run counted further rows, but did not compare them"
+NOT_LOOKED_AT = "further rows were counted, but not compared"
 
 
 def count(number: int, what: str) -> str:
