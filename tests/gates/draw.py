@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Draw sentences that users meet, at random: for a reader who has not seen the code.
 
-    tests/gates/draw.py [HOW_MANY] [SEED]    40 of them; the seed is the commit's id
+    tests/gates/draw.py [HOW_MANY] [SEED]              40 of them; the seed is the commit's id
+    tests/gates/draw.py --context [HOW_MANY] [SEED]    with the paragraph, table row or message that each is in
 
 Half of them are of the documentation, a quarter are of roles and playbooks, a quarter are of messages.
 """
@@ -33,16 +34,29 @@ def split(text: str) -> Iterator[str]:
             yield part
 
 
+#: Where each sentence was found first: the heading of the page, and the whole text around it.
+AROUND: dict[tuple[str, str], str] = {}
+
+
+def around(place: str, sentence: str, text: str) -> tuple[str, str]:
+    """Note what is around a sentence, as a reader meets it."""
+    AROUND.setdefault((place, sentence), re.sub(r"\s+", " ", text).strip())
+    return place, sentence
+
+
 def pages(root: pathlib.Path) -> Iterator[tuple[str, str]]:
     """Of Markdown: paragraphs, bullets and cells; code, fenced or indented, is not."""
     paths = [root / "README.md", *sorted(root.glob("docs/**/*.md")), *sorted(root.glob("roles/*/README.md"))]
     for path in paths:
         text = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
         text = re.sub(r"(?<=\n\n)(?: {4}.*\n)+", "\n", text)
+        heading = ""
         for block in re.split(r"\n\s*\n|\n(?=\s*(?:[*-]|\d+\.) )|\n(?=#)", text):
-            for cell in block.split("|"):
-                for sentence in split(cell):
-                    yield str(path.relative_to(root)), sentence
+            heading = block.strip("# \n") if block.startswith("#") else heading
+            for row in block.split("\n|") if "|" in block else [block]:
+                for cell in row.split("|"):
+                    for sentence in split(cell):
+                        yield around(str(path.relative_to(root)), sentence, f"({heading}) {row}")
 
 
 def tasks(root: pathlib.Path) -> Iterator[tuple[str, str]]:
@@ -51,7 +65,7 @@ def tasks(root: pathlib.Path) -> Iterator[tuple[str, str]]:
         for path in sorted(root.glob(pattern)):
             for text in said(yaml.load(path.read_text(), Loader=Loose)):
                 for sentence in split(text):
-                    yield str(path.relative_to(root)), sentence
+                    yield around(str(path.relative_to(root)), sentence, text)
 
 
 class Loose(yaml.SafeLoader):
@@ -106,18 +120,21 @@ def messages(root: pathlib.Path) -> Iterator[tuple[str, str]]:
                 continue
             for text in found:
                 for sentence in split(text):
-                    yield f"{path.relative_to(root)}", sentence
+                    yield around(f"{path.relative_to(root)}", sentence, text)
 
 
 def main() -> int:
-    many = int(sys.argv[1]) if len(sys.argv) > 1 else 40
+    given = [word for word in sys.argv[1:] if word != "--context"]
+    many = int(given[0]) if given else 40
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
-    dice = random.Random(sys.argv[2] if len(sys.argv) > 2 else head.stdout.strip())
+    dice = random.Random(given[1] if len(given) > 1 else head.stdout.strip())
     drawn = []
     for source, share in ((pages, many - many // 4 * 2), (tasks, many // 4), (messages, many // 4)):
         drawn += dice.sample(sorted(set(source(ROOT))), share)
     for number, (place, sentence) in enumerate(drawn, 1):
         print(f"{number}. [{place}] {sentence}")
+        if "--context" in sys.argv and AROUND[place, sentence] != sentence:
+            print(f"    in: {AROUND[place, sentence]}")
     return 0
 
 
