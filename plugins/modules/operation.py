@@ -49,7 +49,7 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) begins the operation, or resumes an unfinished run.
-      - V(resume) resumes an unfinished run, and fails if no run is unfinished.
+      - V(resume) resumes an unfinished run, and fails if there is none.
       - V(status) reports the open operation and changes nothing.
       - V(rollback) undoes an unfinished run.
   options:

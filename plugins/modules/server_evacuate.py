@@ -70,7 +70,7 @@ options:
     type: list
     elements: dict
     default: []
-    description: The results for the entries that the previous call returned in RV(needs), in the same order.
+    description: One result for each entry of RV(needs) from the previous call, in the same order.
   failure:
     type: str
     description: With O(phase=end), the reason why the run was interrupted.
