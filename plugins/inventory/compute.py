@@ -191,7 +191,9 @@ class Wanted(t.NamedTuple):
 def hosts(services: t.Sequence[Item], wanted: Wanted) -> t.Dict[str, Item]:
     """Return inventory name to service. Raises :class:`StackguardError` where the list is not whole, or not clear."""
     if not services:
-        raise StackguardError("Nova has no nova-compute service, or does not show nova-compute services to this user")
+        raise StackguardError(
+            "no nova-compute service is registered in Nova, or Nova does not show nova-compute services to this user"
+        )
     unread = sorted(str(item.get("host")) for item in services if "id" not in item)
     if unread and not (wanted.unread and wanted.disabled and wanted.down):
         raise StackguardError(

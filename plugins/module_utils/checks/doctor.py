@@ -109,7 +109,7 @@ def _rights(part: str, probes: t.Sequence[RightsProbe], cloud: CloudState) -> Re
         return Result("api", "cloud", part, NOT_CHECKED, seen, "openstack network agent list")
     if part == "compute_api" and not probes[0].found:
         fix = "start nova-compute on a host, then map the host: nova-manage cell_v2 discover_hosts"
-        return Result("api", "cloud", part, FAILED, "Nova has no nova-compute service", fix)
+        return Result("api", "cloud", part, FAILED, "no nova-compute service is registered in Nova", fix)
     return Result("api", "cloud", part, OK, "an administrator: " + ", ".join(probe.request for probe in probes))
 
 

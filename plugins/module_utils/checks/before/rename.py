@@ -866,8 +866,8 @@ def _routed(case: Case, port: ApiPort) -> Items:
     if found:
         evidence = {"subnets of a segment": found, "device": port.device_id}
         remedy = (
-            "Use rename_strategy=drain, because the port is on a routed provider network, and the segments of that "
-            "network store host names."
+            "Use rename_strategy=drain: the port is on a routed provider network, and neutron maps the segments of "
+            "that network to hosts by host name."
         )
         yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 

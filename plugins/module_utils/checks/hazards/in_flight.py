@@ -259,8 +259,8 @@ def host_release(index: Index, facts: HostFacts, severity: str) -> Items:
             yield _unknown(facts, seen)
         elif package is not None and package not in running:
             remedy = (
-                "Restart nova-compute first, so that nova-compute runs the installed release. Or install the "
-                "release that nova-compute runs now."
+                "Restart nova-compute first, so that nova-compute runs the installed release. Instead of the "
+                "restart, you can also install the release that nova-compute still runs."
             )
             yield finding("SG705", host_subject(facts), seen, remedy, severity)
         if schema is not None and package is not None and package > max(schema):
