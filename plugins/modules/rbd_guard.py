@@ -160,7 +160,7 @@ gone:
   elements: str
   sample: []
 replaced:
-  description: With O(state=absent), the images in O(images) whose id in Ceph differs from the given id.
+  description: Images of O(images) that now have a different id in Ceph. Filled only with O(state=absent).
   returned: success
   type: list
   elements: str

@@ -167,9 +167,10 @@ def test_a_cloud_that_is_not_known_ends_the_run(play):
 
 def test_a_cloud_without_a_compute_service_ends_the_run(play, nova):
     nova.services = []
-    unread(play(), (
-        "no nova-compute service is registered in Nova, or Nova does not show nova-compute services to this user"
-    ))
+    unread(
+        play(),
+        ("no nova-compute service is registered in Nova, or Nova does not show nova-compute services to this user"),
+    )
 
 
 def test_an_option_that_does_not_exist_ends_the_run(play):
