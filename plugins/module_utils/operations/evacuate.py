@@ -962,8 +962,9 @@ class Evacuation(GuardedEvacuation):
         else:
             self._release()
             said = (
-                f"the operation requested no evacuation, so the run released the compute service of {self.host}. If "
-                "the fence switched off the machine or its network ports, switch the machine or the ports on again"
+                "the operation has not asked Nova to evacuate any server, so the run restored the status and "
+                f"forced_down of the compute service of {self.host}. If the fence switched off the machine or its "
+                "network ports, switch the machine or the ports on again"
             )
             if kept:
                 said += (

@@ -456,7 +456,7 @@ class HostReturn:
         if opened:
             shown = terminal.findings_text(Checked(opened), ())
             raise Stopped(
-                (f"the run does not release the compute service, which stays disabled and forced down\n{shown}"),
+                (f"the run leaves the compute service disabled and forced down\n{shown}"),
                 Checked(opened),
             )
         connection, reason = self.connect(), params["reason"]
@@ -493,8 +493,8 @@ class HostReturn:
                 continue
             if step.name == plans.RELEASE and judged.decision.clearing.held_until_start is not None:
                 raise Stopped(
-                    "the run cannot release the compute service: another evacuation has left records, and only a "
-                    "start of nova-compute completes these records. End this operation with "
+                    "the compute service must stay disabled and forced down: another evacuation has left records "
+                    "that nova-compute completes when it starts. End this operation with "
                     f"{self.run.variable('action')}={lifecycle.ABORT}"
                 )
             self.book.mark(step.name, journals.DONE, "nothing was left to do in this step")

@@ -519,7 +519,7 @@ def _duplicate_node_name(case: Case) -> Items:
             Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host),
             {"read from": f"cell {cell.name}", "host": row.host, "also": str(case.node.uuid) if case.node else None},
             "Keep the compute node whose uuid is in the host's compute_id file. Before the rename, remove the "
-            "allocations that this finding reports for the compute node.",
+            "allocations of the other compute node, which this finding names.",
         )
     scopes = [name for cell in case.index.cells or [] for name in cell.scope]
     if name is not None and scopes and not any(same_name(name, entry) for entry in scopes):
