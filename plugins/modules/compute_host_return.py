@@ -53,8 +53,8 @@ options:
     default: apply
     choices: [apply, resume, status, abort]
     description:
-      - V(apply) begins the return of the host, or resumes an open return of the host. V(resume) fails if there is no
-        open operation that returns the host to service.
+      - V(apply) begins the return of the host, or resumes an unfinished return. V(resume) fails if there is no open
+        operation that returns the host to service.
       - V(status) reports the open operation and changes nothing.
       - V(abort) closes the open return of the host, and skips the remaining steps. V(abort) does not undo the executed
         steps, and leaves the compute service disabled and forced down.
