@@ -68,8 +68,7 @@ options:
     default: false
     description:
       - Whether to include hosts whose cell does not answer. For the hosts of a cell that does not answer, Nova returns
-        only the names. For some hosts, Nova returns only the name. Such a host is not in a group for a zone, and
-        C(status) of its C(nova_service) is V(UNKNOWN).
+        only the names. Such a host is not in a group for a zone, and C(status) of its C(nova_service) is V(UNKNOWN).
       - With O(include_unread=false) the plugin reports an error if Nova returns only the name of a host. If a host's
         cell does not answer, Nova does not show if the host's service is disabled or down. With
         O(include_disabled=false) or O(include_down=false) the plugin therefore also reports an error for such a host.

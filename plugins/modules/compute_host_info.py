@@ -333,8 +333,8 @@ host:
       type: list
       elements: dict
     name_users:
-      description: With O(name_users=true), the module returns the places that still contain the host's old name after a
-        rename. The keys are C(residents), C(options), C(cloud_init), C(certificates) and C(unread).
+      description: With O(name_users=true), the places that contain the host's current name, and that a rename does not
+        change. The keys are C(residents), C(options), C(cloud_init), C(certificates) and C(unread).
       type: dict
     ovs_version:
       description: Version of Open vSwitch, if it is installed.

@@ -46,7 +46,7 @@ options:
     description:
       - Directory on the Ansible controller with the results of M(stackguard.nova.cell_info) for all cells. To find
         copies of the uuid on other hosts, the module also needs the results of M(stackguard.nova.compute_host_info) for
-        these hosts. O(evidence_dir) must contain these results.
+        all other hosts in O(evidence_dir).
       - The module itself reads the facts of the host that the task runs on.
   path:
     type: path

@@ -15,8 +15,8 @@ description:
     only reports the link.
   - The correct value of a link is certain if the host name and the node name match exactly one existing row of
     C(services) or C(compute_nodes). The correct value is the id of the matching row. nova-compute itself would write
-    the same value. If the stored id belongs to an existing row with a different name, only the facts of hosts in
-    O(evidence_dir) prove the correct value.
+    the same value. If the stored id belongs to an existing row with a different name, the correct value is certain only
+    if the facts of hosts in O(evidence_dir) also prove this value.
   - The module changes rows in batches, each in one transaction. The module does not change a row that has changed since
     the module read it, or a row of an instance with a task in progress. Before the module commits a batch, it writes
     the old values to a journal. The journal is on the host that the task runs on (or is delegated to).
@@ -90,9 +90,8 @@ options:
     type: bool
     default: true
     description:
-      - Whether the task fails if wrong links remain. Wrong links remain if the task could not repair or read links that
-        O(codes) selects, or if a rollback did not restore all rows. In check mode, the task fails only if it could not
-        read some of these links.
+      - Whether the task fails at the end if links that O(codes) selects are still wrong or could not be read, or if a
+        rollback did not restore all rows. In check mode, the task fails only if it could not read some of these links.
   state_dir:
     type: path
     default: /var/lib/stackguard

@@ -110,8 +110,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verdict:
-  description: V(pass) if every requested check is V(ok). If O(accept_unchecked) contains a check, the result of this
-    check may also be V(not checked). Otherwise V(block).
+  description: V(pass) if the result of every requested check is V(ok), or is V(not checked) for a check in
+    O(accept_unchecked). In all other cases V(block).
   returned: always
   type: str
   sample: block

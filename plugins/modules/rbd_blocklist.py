@@ -171,8 +171,8 @@ listed:
   sample: [192.0.2.11]
 covered:
   description:
-    - With O(state=absent), the blocklist entries that still cover one of O(addresses). Only ranges of more than one
-      address remain on the blocklist. The module does not remove ranges, because the operation did not add them. A
+    - With O(state=absent), the blocklist entries that still cover one of O(addresses). The entries in this list are
+      ranges of more than one address. The module does not remove ranges, because the operation did not add them. A
       warning lists the entries that remain on the blocklist.
   returned: success
   type: list

@@ -308,8 +308,8 @@ succeeded:
   sample: true
 state:
   description:
-    - C(open) until the operation is finished. Otherwise C(evacuated), C(aborted), C(planned), C(clear), C(refused),
-      C(failed) or C(none).
+    - C(open) during the run, and at the end of the run if the operation is not finished. Otherwise C(evacuated),
+      C(aborted), C(planned), C(clear), C(refused), C(failed) or C(none).
   returned: always
   type: str
   sample: evacuated

@@ -12,12 +12,13 @@ version_added: 0.1.0
 description:
   - Nova schedules a resized server like a new server. A server without an availability zone pin can move to a zone that
     differs from the zone of its volumes. This module keeps the server in the availability zone of its current host.
-  - O(strategy=auto) does not change the availability zone pin of a server that is already pinned to its zone. For any
-    other server, O(strategy=auto) pins the server through the API if Nova offers microversion 2.104 (release 34). If
-    Nova does not offer it, but O(nova_api_db_url) is set, O(strategy=auto) pins the server in the API database. After
-    the resize the module restores the earlier availability zone pin. If the module cannot pin the server, it resizes
-    the server without a pin, and verifies the zone after the resize. RV(strategy) shows the method that keeps the
-    server in its zone, and RV(why) shows the reason for the method.
+  - O(strategy=auto) does not change the availability zone pin of a server that is already pinned to its zone. For a
+    server without a pin, O(strategy=auto) pins the server through the API if Nova offers microversion 2.104 (release
+    34). If the run cannot use the API, for example because the server has a pin that has no effect, O(strategy=auto)
+    pins the server in the API database, if O(nova_api_db_url) is set. After the resize the module restores the earlier
+    availability zone pin. If the module cannot pin the server, it resizes the server without changing the pin, and
+    verifies the zone after the resize. RV(strategy) shows the method that keeps the server in its zone, and RV(why)
+    shows the reason for the method.
   - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
     the module reverts the resize.
   - The module fails and changes nothing if no host of the zone has enough free resources (SG406), or if the module

@@ -25,7 +25,7 @@ class OvnPorts(NamePlace):
         "labels",
         "OVN's northbound and southbound database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
         "the run makes three changes in this order: the ports request the chassis by system-id; the chassis gets "
-        "the new hostname; the ports and their labels request the new hostname",
+        "the new hostname; the ports request the new hostname, and their labels get the new hostname",
         "the run undoes the three changes of the rename in reverse order",
         "the name of the chassis (its system-id), which no rename changes",
     )
