@@ -247,7 +247,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG205",
         "duplicate-nodes",
         BLOCKER,
-        "Several existing rows of compute_nodes have the same host or the same hypervisor_hostname.",
+        "Several rows of compute_nodes that are not soft-deleted have the same host or the same hypervisor_hostname.",
     ),
     Code(
         "SG206",
@@ -360,8 +360,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG319",
         "ovn-system-id",
         BLOCKER,
-        "The system-id of the chassis is the host's name. A deployment tool would therefore change the system-id "
-        "after a rename.",
+        "The system-id of the chassis is the host's name, and a deployment tool may derive a new system-id from the "
+        "new name after a rename.",
     ),
     Code(
         "SG320",

@@ -962,9 +962,9 @@ class Evacuation(GuardedEvacuation):
         else:
             self._release()
             said = (
-                "the operation has not asked Nova to evacuate any server, so the run restored the status and "
-                f"forced_down of the compute service of {self.host}. If the fence switched off the machine or its "
-                "network ports, switch the machine or the ports on again"
+                f"the operation has not asked Nova to evacuate any server, so the compute service of {self.host} has "
+                "its earlier status and forced_down again, unless another user has changed the service. If the "
+                "fence switched off the machine or its network ports, switch the machine or the ports on again"
             )
             if kept:
                 said += (

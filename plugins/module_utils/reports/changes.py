@@ -252,8 +252,8 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
     ]
     if COUNTED not in then.scope:
         reasons.append(
-            "another version of this collection wrote the earlier report. The earlier report counts some findings, "
-            "but does not show which findings these are"
+            "another version of this collection wrote the earlier report. The earlier report does not show whether "
+            "some findings were only counted"
         )
     if now.scope["cloud"] is None and not now.scope["stores"]:
         reasons.append("the cloud is not known: the evidence has neither the cloud's name nor the cloud's databases")

@@ -375,7 +375,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "ovn_ports_by_host": ("OVN ports", "No port of the host has the old name."),
     "ovn_verified": (
         "OVN",
-        "The chassis and the bindings of the ports are unchanged, and ovn-controller is active.",
+        "The chassis and the bindings of the ports are the same as before, and ovn-controller processes changes.",
     ),
     "ovn_chassis": (
         "OVN chassis",

@@ -20,8 +20,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import N
 
 _BACK = "Do not restart anything on the host. Check the evidence, then run rename_host with rename_action=rollback."
 _UNUSED = (
-    "No action is needed: The evidence shows the type of the port. OVN does not use the host name to bind a port of "
-    "this type. When neutron next updates the port, neutron writes the new name."
+    "No action is needed: OVN does not use the host name to bind a port of this type (see the evidence). When neutron "
+    "next updates the port, neutron writes the new name."
 )
 Params = t.Mapping[str, t.Any]
 

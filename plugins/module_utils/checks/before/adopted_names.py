@@ -190,7 +190,7 @@ class _Looking:
             if strangers:
                 remedy = (
                     "Check rename_from, rename_to and the inventory host. The name of this machine's compute node "
-                    "is not the machine's own name, but the name of another compute service."
+                    "is neither rename_from nor rename_to, but a compute service has this name."
                 )
                 shown = {"searched for": list(self.names), "compute node": strangers[0].uuid, "host": strangers[0].host}
                 self._refuse("SG119", self.subject, shown, remedy)
@@ -198,8 +198,8 @@ class _Looking:
         used = [entry for entry in found if self._is_used(*entry)]
         evidence = {"compute nodes": [[cell.name, row.uuid, row.host, row.hypervisor_hostname] for cell, row in found]}
         remedy = (
-            "Keep the compute node whose uuid is in the allocations of the host's guests. Move or remove the listed "
-            "allocations of the other compute nodes, then run the same command again."
+            "Keep the compute node whose uuid is in the allocations of the host's guests. Move or remove the "
+            "allocations of the other listed compute nodes, then run the same command again."
         )
         if len(found) > 2 or len(used) > 1 or len({cell.name for cell, _row in found}) > 1:
             self._refuse("SG205", self.subject, evidence, remedy)
@@ -350,9 +350,9 @@ class _Looking:
         own = {node.host_ip, *(self.host.addresses or [])}
         if second.host not in self.names or (second.host_ip is not None and second.host_ip not in own):
             remedy = (
-                "Check rename_from and rename_to: one of these names belongs to a compute node with the address of "
-                "another machine. If no machine still has the name of the second compute node, delete the compute "
-                "service of that name (openstack compute service delete)."
+                "Check rename_from and rename_to: the second compute node either has neither of these names, or has "
+                "the address of another machine. If no machine still has the name of the second compute node, "
+                "delete the compute service of that name (openstack compute service delete)."
             )
             shown = {**evidence, "its address": second.host_ip, "addresses of this host": self.host.addresses}
             self._refuse("SG205", self.subject, shown, remedy)

@@ -34,7 +34,7 @@ NEEDED = {
         "other operations may have sent servers to the same hosts, so the run could assign the same memory twice"
     ),
     "transit": (
-        "the run does not know the name or size of servers that other operations have moved, so the run could "
+        "the run does not know the name or size of servers that other operations are moving, so the run could "
         "assign the same memory twice"
     ),
     "unlisted": "the server list may be incomplete",

@@ -307,9 +307,9 @@ def _rbac(about: OvnHost, ovn: OvnFacts) -> Items:
         evidence = {"ovn_sb_connection": ovn.southbound, "role": roles[shared[0]], "port": shared[0]}
         remedy = (
             "Set ovn_sb_connection to a southbound database port that has no role, or to the database's unix "
-            "socket. If the database port has a role, such as ovn-controller, its clients have no permission to "
-            "write the hostname of the chassis. The run is one of these clients. Every transaction of "
-            "ovn-controller fails."
+            "socket. If the database port has a role, such as ovn-controller, neither the run nor ovn-controller "
+            "has permission to write the hostname of the chassis, and every transaction of ovn-controller then "
+            "fails."
         )
         yield finding("SG325", about.subject, evidence, remedy)
 

@@ -31,9 +31,16 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.names import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 
 WATCHER, LOCK = "watcher", "lock"
-#: How the evidence of an address begins that nothing but locks shows.
 _BY_WORD = "named by the operator"
+#: How the evidence of an address begins that nothing but locks shows. Journals keep it, so what earlier versions said
+#: stays known.
 _BY_LOCKS = "from the locks alone: "
+_BY_LOCKS_BEFORE = (
+    "it alone has the locks of all ",
+    "the only client that holds the locks of all ",
+    "the only client that has the locks of all ",
+    "the only client that has locks on all ",
+)
 #: Servers that write from the dead host, as far as Nova knows.
 _ACTIVE = "ACTIVE"
 
@@ -346,7 +353,9 @@ def _agreed(guests: t.Sequence[Guest], known: KnownAddresses, fsid: str, there: 
         return {}
     if len(locked) < 2 or not all(client.managed for client in locks):
         return {}
-    return {address: f"{_BY_LOCKS}the locks of all {len(locked)} running servers have this address"}
+    return {
+        address: f"{_BY_LOCKS}the locks of all {len(locked)} running servers in this Ceph cluster have this address"
+    }
 
 
 def by_word_only(why: str) -> bool:
@@ -356,7 +365,7 @@ def by_word_only(why: str) -> bool:
 
 def by_locks_only(why: str) -> bool:
     """Whether an address is taken for the dead host's by :func:`_agreed` alone: it may be a daemon's of the cluster."""
-    return why.startswith(_BY_LOCKS)
+    return why.startswith((_BY_LOCKS, *_BY_LOCKS_BEFORE))
 
 
 def like_peers(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, fsid: str) -> t.Optional[str]:

@@ -201,7 +201,8 @@ def _hyperconverged(
             "would stop": "the Ceph daemons and every Ceph client on this machine, such as radosgw",
         }
         remedy = (
-            f"Remove the address from your options: the run never puts this address on the blocklist. {_OTHER_FENCE}"
+            "If this address is in evacuate_blocklist_addresses, remove it there: the run never puts this address "
+            f"on the blocklist. {_OTHER_FENCE}"
         )
         yield finding("SG506", Subject("host", request.host), evidence, remedy)
 

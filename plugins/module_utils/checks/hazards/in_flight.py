@@ -143,10 +143,7 @@ def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
 
 
 def _resized(subject: Subject, evidence: t.Mapping[str, t.Any], severity: str) -> Item:
-    remedy = (
-        "Ask the owner to confirm or revert the resize before the operation. Both actions use the host names in the "
-        "migration record."
-    )
+    remedy = "Ask the owner to confirm or revert the resize: both actions use the host names in the migration record."
     return finding("SG703", subject, evidence, remedy, severity)
 
 

@@ -92,7 +92,8 @@ REMEDIES: t.Mapping[str, str] = {
         "proves which host the node belongs to."
     ),
     "SG204": (
-        "Start nova-compute on this host. If nova-compute on this host now uses another host name, use rename_host."
+        "Find out which host name nova-compute on this host uses now. If this is the host name of the compute node, "
+        "start nova-compute. If not, use rename_host."
     ),
     "SG205": (
         "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI "

@@ -141,11 +141,12 @@ def is_deleted(connection: t.Any, uuid: str) -> bool:
 
 
 def is_gone(connection: t.Any, uuid: str) -> bool:
-    """Whether a server that Nova does not show is deleted for sure. Raises :class:`ApiError`: not an administrator.
+    """Whether a server that Nova does not show is deleted. Raises :class:`ApiError`: not an administrator.
 
-    Either Nova still has the record of the deleted server. Or that row is archived, and placement has no allocations
-    of the server: a server that is on a host has some (compute/manager.py, delete_allocation_for_instance after the
-    last row is written; read in 34). Both answers are for administrators only.
+    The caller knows that this is the server's own cloud (lifecycle.refuse_other_cloud): another one has no trace of the
+    server either. Either Nova still has the record of the deleted server. Or that row is archived, and placement has no
+    allocations of the server: one that is on a host has some until it is deleted (compute/manager.py,
+    _complete_deletion). Both answers are for administrators only.
     """
     if is_deleted(connection, uuid):
         return True
@@ -164,7 +165,7 @@ def existing_server(connection: t.Any, uuid: str) -> t.Optional[facts.ApiServer]
     except ApiError as error:
         if error.data.get("status") != 403:
             raise
-        why = f"does not let this user list deleted servers ({error})"
+        why = f"this user may not see whether it was deleted ({error})"
     raise NotShownError(
         f"Nova does not show server {uuid}, and {why}. Verify that the credentials belong to an administrator of the "
         "same cloud"

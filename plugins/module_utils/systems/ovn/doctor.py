@@ -49,9 +49,7 @@ def read_ovn_state(options: t.Mapping[str, t.Any]) -> OvnState:
         return OvnState(problem="the Python library ovsdbapp is missing", fix="pip install 'ovsdbapp>=2.0'")
     missing = [name for name in _CONNECTIONS if not options.get(name)]
     if missing:
-        fix = (
-            f"set this variable to the connection in neutron's [ovn] section ({missing[0]}), in the form tcp:HOST:PORT"
-        )
+        fix = f"set this variable to the connection in neutron's [ovn] section, for example {missing[0]}: tcp:HOST:PORT"
         return OvnState(problem=f"{missing[0]} is not set", fix=fix)
     unusable = _unusable_file(options)
     if unusable is not None:

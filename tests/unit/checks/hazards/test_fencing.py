@@ -543,3 +543,19 @@ def test_a_user_that_may_not_remove_entries_is_a_warning():
 
 def test_a_cluster_that_no_host_reaches():
     assert [item.code for item in fencing.rights(scene().bundle, ["other"], "blocklist")] == ["SG518"]
+
+
+@pytest.mark.parametrize(
+    ("why", "only"),
+    [
+        ("from the locks alone: the locks of all 3 running servers in this Ceph cluster have this address", True),
+        # Of open journals of earlier versions.
+        ("it alone has the locks of all 3 running servers in this cluster", True),
+        ("the only client that holds the locks of all 3 running servers in this cluster", True),
+        ("the only client that has the locks of all 3 running servers in this cluster", True),
+        ("a watcher of web1 and Nova's host_ip", False),
+        ("named by the operator", False),
+    ],
+)
+def test_an_address_that_only_locks_show_is_known_by_what_a_journal_of_any_version_says(why, only):
+    assert clients.by_locks_only(why) is only
