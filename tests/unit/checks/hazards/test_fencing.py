@@ -13,7 +13,10 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import guests
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import fencing
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import EvidenceElsewhere
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import (
+    EvidenceElsewhere,
+    by_locks_only,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import (
@@ -558,4 +561,4 @@ def test_a_cluster_that_no_host_reaches():
     ],
 )
 def test_an_address_that_only_locks_show_is_known_by_what_a_journal_of_any_version_says(why, only):
-    assert clients.by_locks_only(why) is only
+    assert by_locks_only(why) is only
