@@ -25,7 +25,7 @@ class GuestElsewhere:
 
 
 def instances(url: str, changes: t.Sequence[RowChange]) -> t.List[GuestElsewhere]:
-    """Return the existing instances among these whose row bears none of the names that the change is about.
+    """Return those of these instances whose row has neither the old nor the new name.
 
     An instance without a host is none of them, and so is one of which only the host or only the node is another's:
     what that means is not known. Raises :class:`DatabaseError`.

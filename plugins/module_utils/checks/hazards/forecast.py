@@ -421,7 +421,7 @@ class _Case:
         self.service: t.Optional[ServiceRow] = services[0][1] if services else None
         nodes = [item for item in index.node_rows_by_name.get(name_key(host), []) if self._mine(item[0])]
         found = self._found("compute_nodes.host", nodes)
-        #: Existing nodes that bear this host's name, in its cell (in any, where that is not known).
+        #: Compute nodes with this host's name: in the host's cell, or in all cells if the cell is not known.
         self._named = [row for _cell, row in found]
         #: Those of them that bear libvirt's name too.
         self._alike = [row for cell, row in found if self._is_node(cell, row)]

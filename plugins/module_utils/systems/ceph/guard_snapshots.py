@@ -455,9 +455,9 @@ def _refuse_infrastructure(
         told = "; ".join(f"{entry.part}: {entry.reason}" for entry in unread)
         raise CephError(
             "the run puts nothing on the blocklist, because the run cannot read all addresses of the Ceph cluster "
-            f"({told}). Set the addresses of the managers and MDS daemons, or allow the Ceph user to read them: ceph "
-            f"auth caps client.USER mon '{CAPS}' osd 'AS IT IS'. The command ceph auth caps replaces all caps, so "
-            "repeat all other caps that ceph auth get client.USER shows"
+            f"({told}). Set the addresses of the managers and MDS daemons. Or allow the Ceph user to read these "
+            f"addresses: run ceph auth caps client.USER mon '{CAPS}' osd 'AS IT IS'. This command replaces all caps, "
+            "so repeat all other caps that ceph auth get client.USER shows"
         )
 
 
