@@ -16,6 +16,7 @@ from ansible.utils.display import Display
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import coverage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, CloudName, FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
 from ansible_collections.stackguard.nova.plugins.module_utils.records import (
     evidence,
     history,
@@ -23,7 +24,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import (
     stored,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, audit_page, changes, tables
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import moment
 from ansible_collections.stackguard.nova.plugins.plugin_utils import pages
 
 Result = t.Dict[str, t.Any]

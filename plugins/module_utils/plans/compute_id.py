@@ -11,7 +11,6 @@ comes from the database row and only where nothing speaks against it; nothing is
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import typing as t
 import uuid as uuids
 
@@ -23,6 +22,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     HostFacts,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
 
 _T = t.TypeVar("_T")
 
@@ -157,8 +157,8 @@ def _target(facts: HostFacts, path: t.Optional[str]) -> str:
 
 def _too_old(bundle: Bundle, now: str) -> t.Iterator[str]:
     """Why the databases must be read again. A time that is not known, or that is to come, is no recent one."""
-    read = _moment(bundle.databases.read_at if bundle.databases else None)
-    today = _moment(now)
+    read = moment(bundle.databases.read_at if bundle.databases else None)
+    today = moment(now)
     age = None if read is None or today is None else (today - read).total_seconds()
     if age is None or not -CLOCKS <= age <= EVIDENCE_MAX_AGE:
         when = bundle.databases.read_at if bundle.databases else None
@@ -182,13 +182,13 @@ def _alive_elsewhere(bundle: Bundle, cell: CellFacts, facts: HostFacts, host: st
         # Nova can keep these reports elsewhere than in the database (servicegroup_driver): the API knows them all.
         if shown.binary == "nova-compute" and _alike(shown.host, host) and shown.state == "up":
             yield f"Nova shows the nova-compute service of {host} as up, {_not_proven(host)}"
-    read = _moment(bundle.databases.read_at if bundle.databases else None)
+    read = moment(bundle.databases.read_at if bundle.databases else None)
     if cell.services is None:
         yield f"the services of cell {cell.name} were not read, so another machine may run nova-compute as {host}"
     for service in cell.services or []:
-        seen = _moment(service.last_seen_up)
+        seen = moment(service.last_seen_up)
         same = service.binary == "nova-compute" and not service.deleted and _alike(service.host, host)
-        if same and seen is not None and (read is None or (read - seen).total_seconds() < SILENCE):
+        if same and service.last_seen_up and (not read or not seen or (read - seen).total_seconds() < SILENCE):
             yield f"the nova-compute service of {host} reported to Nova at {service.last_seen_up}, {_not_proven(host)}"
 
 
@@ -197,15 +197,6 @@ def _not_proven(host: str) -> str:
         f"but this machine runs no guest of {host}. Verify that no other machine has the host name {host}. Then stop "
         f"nova-compute on this machine, wait {SILENCE // 60} minutes, and read the databases again"
     )
-
-
-def _moment(text: t.Optional[str]) -> t.Optional[datetime.datetime]:
-    """Return a time of Nova's databases or of ours. Nova writes UTC, and no zone."""
-    try:
-        parsed = datetime.datetime.fromisoformat((text or "").replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=datetime.timezone.utc)
 
 
 def _same_uuid_elsewhere(bundle: Bundle, own: CellFacts, row: ComputeNodeRow, identity: str) -> t.Iterator[str]:

@@ -16,9 +16,10 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, REPORT_SCHEMA
+from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
 from ansible_collections.stackguard.nova.plugins.module_utils.records.history import Kept
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import remedies
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import Scope, moment
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import Scope
 
 SCHEMA = 1
 #: What of a finding makes it the same one on another day. Evidence is not: it has times and amounts.

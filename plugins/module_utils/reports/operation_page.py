@@ -16,12 +16,13 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import OF_MACHINE
+from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, page_parts
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import in_words, natural
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.page_parts import FIRST
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import duration, moment
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import duration
 
 Json = t.Mapping[str, t.Any]
 

@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.for
     UNKNOWN,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE, SEVERITIES
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import moment
+from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
 
 if t.TYPE_CHECKING:
     from ansible_collections.stackguard.nova.plugins.module_utils.reports.audit import AuditResult

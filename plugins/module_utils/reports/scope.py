@@ -10,11 +10,11 @@ Two audits can be compared only where this is the same, and nothing of it is mis
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import coverage
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, CloudName
+from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 
 #: Evidence that does not say what was requested is complete only where all of these are in it.
@@ -132,15 +132,6 @@ def _seconds(bundle: Bundle) -> t.Optional[int]:
     times = [moment(str(part.read_at)) for part in parts if part is not None]
     known = [one for one in times if one is not None]
     return int((max(known) - min(known)).total_seconds()) if known and len(known) == len(times) else None
-
-
-def moment(text: str) -> t.Optional[datetime.datetime]:
-    """Return an ISO 8601 moment, which is UTC where it does not say; None: it is none."""
-    try:
-        parsed = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=datetime.timezone.utc)
 
 
 def duration(seconds: int) -> str:
