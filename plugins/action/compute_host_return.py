@@ -126,8 +126,8 @@ class ActionModule(ActionBase):
                 return from_plain(return_host.ReturnScratch, json.load(stream), "scratch")
         except (OSError, ValueError) as error:
             raise StackguardError(
-                f"{path}: no call with phase=begin came before this call, or the evidence directory no longer exists: "
-                f"{error}"
+                f"{path}: the file cannot be read ({error}). Run the module with phase=begin first, and keep the "
+                "evidence directory until the operation has ended"
             ) from error
 
     def _answer(self, args: Result, outcome: return_host.ReturnCall) -> Result:

@@ -87,11 +87,11 @@ def _refuse_old(report: t.Mapping[str, t.Any], minutes: int) -> None:
         age = now - (written if written.tzinfo else written.replace(tzinfo=datetime.timezone.utc))
     except ValueError:
         raise queries.QueryError(
-            f"generated_at of the report is {report['generated_at']!r}, which is not a time, so the age of the report "
-            "is not known"
+            f"generated_at of the report ({report['generated_at']!r}) is not a valid time, so the age of the report is "
+            "unknown"
         ) from None
     if not datetime.timedelta(minutes=-1) <= age <= datetime.timedelta(minutes=minutes):
         raise queries.QueryError(
-            f"the evidence of the report was collected at {report['generated_at']}, which is not within the last "
+            f"the evidence of the report was collected at {report['generated_at']}. This time is not within the last "
             f"{minutes} minutes (findings_max_age_minutes). Run the audit again"
         )

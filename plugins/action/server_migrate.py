@@ -67,7 +67,7 @@ class ActionModule(JournaledRun):
         if both or (none and args["action"] == "apply"):
             return "set exactly one of these options: servers, drain_host"
         if args["action"] in ("apply", "resume") and not args["evidence_dir"]:
-            return "evidence_dir is required: the directory into which compute_host_info wrote its results"
+            return "evidence_dir is required. Set it to the directory into which compute_host_info wrote its results"
         if not args["live"] and args["cold"] == COLD_NEVER:
             return "live, cold: with live=false and cold=never the module cannot move any server"
         try:

@@ -19,7 +19,7 @@ options:
       - The C(plan_sha256) changes if a decision in the plan changes (request, names, rows, the set of servers, the
         fence). The C(plan_sha256) does not depend on operation ids, times, measurements, or the destination of each
         server.
-      - If C(plan.json) of the approved plan is not in O(report_dir), append C(@) and the path of this C(plan.json) to
-        the C(plan_sha256).
+      - If C(plan.json) of the approved plan is not in O(report_dir), set O(expect_plan) to the C(plan_sha256), followed
+        by C(@) and the path of this C(plan.json).
       - The run resumes an open operation only if the operation began with the approved plan.
 """

@@ -20,8 +20,7 @@ attributes:
       - In diff mode, shows the state before and after the change. In check mode, shows the change that the module would
         make.
   idempotent:
-    description: If you run the task a second time with the same arguments (and outside check mode), the second run
-      changes nothing.
+    description: Outside check mode, a second run of the task with the same arguments changes nothing.
 """
 
     # A module that only reads.

@@ -21,5 +21,5 @@ options:
   state_dir:
     type: path
     default: /var/lib/stackguard
-    description: Directory for the journal, on the host that the task runs on.
+    description: Directory for the journal, on the play's host or on the host in C(delegate_to).
 """

@@ -12,9 +12,9 @@ author: stackguard.nova contributors
 version_added: 0.2.0
 short_description: Return the results of a looped task, item by item
 description:
-  - Returns one dictionary for each item of a loop. The dictionary contains the keys of the item. The key C(result)
-    contains the result of the task for this item, even if the task failed. The roles of this collection pass the
-    returned list to their operations.
+  - Returns one dictionary for each item of a loop. The dictionary contains all keys of the item, and the key C(result).
+    The key C(result) contains the result of the task for this item, even if the task failed. The roles of this
+    collection pass the returned list to their operations.
 options:
   _input:
     description: The registered result of a task with a loop.

@@ -13,13 +13,14 @@ author:
 version_added: 0.1.0
 short_description: Build the inventory group compute from Nova's list of compute services
 description:
-  - The plugin adds a host to the inventory for each nova-compute service of a cloud. Each host is in the group
-    C(compute) (O(group)), and in a group for its availability zone. The variable C(stackguard_nova_host) contains the
-    host's name in Nova, and C(nova_service) contains Nova's record of the service.
-  - The name of the inventory file must be C(SOMETHING.nova_compute.yml) or C(nova_compute.yml) (or C(.yaml)).
-  - If the plugin cannot read the whole list, it reports an error and never returns an empty or incomplete inventory.
-    Ansible turns every error of an inventory plugin into a warning, and continues with the remaining hosts. After an
-    error, the plugin itself ends C(ansible-playbook), so that Ansible does not continue without hosts. See O(end_run).
+  - For each nova-compute service of a cloud, the plugin adds a host to the inventory. Each host is in the group
+    C(compute) (O(group)), and in a group for its availability zone. The host variable C(stackguard_nova_host) contains
+    the host's name in Nova. The host variable C(nova_service) contains Nova's record of the service.
+  - The name of the inventory file must end with C(nova_compute.yml) or C(nova_compute.yaml), such as
+    C(rack7.nova_compute.yml).
+  - If the plugin cannot read the whole list, it reports an error and never returns an empty or incomplete inventory. By
+    default, Ansible only prints a warning if an inventory plugin fails, and continues with the remaining hosts. To
+    prevent a run without the compute hosts, this plugin ends C(ansible-playbook) after an error. See O(end_run).
   - Nova does not know how Ansible connects to a host. Set the connection variables in C(group_vars/compute.yml), or use
     O(compose).
 extends_documentation_fragment:
@@ -53,8 +54,8 @@ options:
     default: zone_
     description:
       - Prefix for the names of the inventory groups of availability zones. If a zone's name contains characters that
-        Ansible does not accept in a group's name, the plugin replaces them with underscores. The plugin reports an
-        error if the groups of two zones would have the same name.
+        are not valid in the name of an Ansible group, the plugin replaces these characters with underscores. The plugin
+        reports an error if the groups of two zones would have the same name.
   include_disabled:
     type: bool
     default: true
@@ -68,17 +69,17 @@ options:
     default: false
     description:
       - Whether to include hosts whose cell does not answer. For the hosts of a cell that does not answer, Nova returns
-        only the names. Such a host is not in a group for a zone, and C(status) of its C(nova_service) is V(UNKNOWN).
-      - With O(include_unread=false) the plugin reports an error if Nova returns only the name of a host. If a host's
-        cell does not answer, Nova does not show if the host's service is disabled or down. With
-        O(include_disabled=false) or O(include_down=false) the plugin therefore also reports an error for such a host.
+        only the names. Such a host is in no zone group, and C(nova_service.status) of the host is V(UNKNOWN).
+      - With O(include_unread=false) the plugin reports an error if Nova returns only the name of a host. For such a
+        host, Nova does not show whether the service is disabled or down. Therefore the plugin also reports an error for
+        such a host with O(include_disabled=false) or O(include_down=false).
   end_run:
     type: bool
     default: true
     description:
       - Whether an error ends Ansible with exit status 1. With O(end_run=false) Ansible reports an error of this plugin
-        as a warning, like the errors of other inventory plugins. Ansible ends with an error if
-        C(any_unparsed_is_failed) is set in the section C(inventory) of C(ansible.cfg).
+        as a warning, like the errors of other inventory plugins. If you set C(any_unparsed_is_failed) in the section
+        C(inventory) of C(ansible.cfg), Ansible ends with an error.
 """
 
 EXAMPLES = r"""
@@ -196,8 +197,8 @@ def hosts(services: t.Sequence[Item], wanted: Wanted) -> t.Dict[str, Item]:
     unread = sorted(str(item.get("host")) for item in services if "id" not in item)
     if unread and not (wanted.unread and wanted.disabled and wanted.down):
         raise StackguardError(
-            f"Nova returns only the names of {', '.join(unread)}: their cell does not answer. To include these hosts, "
-            "set include_unread=true, and remove include_disabled=false and include_down=false."
+            f"Nova returns only the names of {', '.join(unread)}, because the cell of these hosts does not answer. To "
+            "include these hosts, set include_unread=true, and remove include_disabled=false and include_down=false."
         )
     found: t.Dict[str, Item] = {}
     for item in sorted(services, key=lambda entry: str(entry.get("host"))):
@@ -225,7 +226,8 @@ def zone_groups(services: t.Iterable[Item], prefix: str) -> t.Dict[str, str]:
         same = [other for other, known in found.items() if known == group]
         if same:
             raise StackguardError(
-                f"the zones {same[0]} and {zone} would both get the group {group}: set zone_groups: false"
+                f"the zones {same[0]} and {zone} would both get the group {group}. To create no zone groups, "
+                "set zone_groups: false"
             )
         found[zone] = group
     return found

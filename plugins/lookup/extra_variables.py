@@ -13,14 +13,14 @@ author:
 version_added: 0.1.0
 short_description: Return the names of this run's extra variables
 description:
-  - An extra variable replaces every other variable of the same name, including a variable that a task has registered.
-    Returns the names of all extra variables. A playbook uses these names to find out whether you have set a variable
-    that only the playbook may set. If you have, the playbook fails. The lookup does not return the values of the
-    variables.
+  - Returns the names of all extra variables. An extra variable replaces every other variable of the same name, even a
+    variable that a task has registered. A playbook uses these names to find out whether you have set a variable that
+    only the playbook may set. If you have set such a variable, the playbook fails. The lookup does not return the
+    values of the variables.
 options:
   _terms:
-    description: Regular expressions. The lookup returns a name if a regular expression in the terms matches the
-      beginning of the name. Without terms, the lookup returns all names.
+    description: Regular expressions. The lookup returns a name if one of the regular expressions matches the beginning
+      of the name. Without terms, the lookup returns all names.
     type: list
     elements: str
   internal:

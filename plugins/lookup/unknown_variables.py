@@ -14,13 +14,14 @@ version_added: 0.1.0
 short_description: Find variables of this collection that no role reads
 description:
   - Ansible ignores a variable that no task reads, such as a misspelt variable.
-  - Returns a sentence for each variable that no role reads. Each sentence contains the known names that are most
-    similar to the unknown name. The known names are the names in the argument specifications of all roles of this
-    collection. The lookup knows the variables of every role, so you can use one file of variables for all playbooks.
-  - The lookup returns an extra variable of Ansible if its name begins with the prefix of a role's variables, such as
-    C(rename_) or C(stackguard_), and no role has a variable of this name. The lookup also returns each extra variable
-    (C(--extra-vars)) whose name is misspelt. Other playbooks also use the inventory. Therefore the lookup returns an
-    unknown variable of the inventory only if the variable's name is similar to a known name.
+  - Returns a sentence for each variable that no role reads. Each sentence lists the known names that are most similar
+    to the unknown name. The known names are the names in the argument specifications of all roles of this collection.
+    The lookup knows the variables of every role, so you can use one file of variables for all playbooks.
+  - If the name of an unknown extra variable (C(--extra-vars)) begins with the prefix of a role, such as C(rename_) or
+    C(stackguard_), the lookup returns a sentence for this variable. The lookup also returns a sentence for an unknown
+    extra variable if its name is similar to a known name. The inventory can contain variables of other playbooks.
+    Therefore the lookup returns a sentence for an unknown inventory variable only if the name of the variable is
+    similar to a known name.
 options: {}
 """
 

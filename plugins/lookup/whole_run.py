@@ -15,8 +15,8 @@ short_description: Fail if a run would skip the first tasks of a playbook
 description:
   - If a playbook must run as a whole, use this lookup for C(hosts) in its first play. The lookup returns V(localhost).
   - The lookup fails with C(--start-at-task), C(--step), C(--skip-tags always) and C(--skip-tags tagged), because these
-    options can skip the tasks that detect a partial run. If Ansible does not find the task that C(--start-at-task)
-    names, Ansible runs no task and exits with 0.
+    options can skip the tasks that detect a partial run. If C(--start-at-task) names a task that does not exist,
+    Ansible runs no task and exits with status 0.
 options:
   _terms:
     description: Name of the playbook.
@@ -26,7 +26,8 @@ options:
   limit:
     description:
       - Whether the playbook accepts C(--limit). With O(limit=false) the lookup fails if the run has a C(--limit).
-      - Set O(limit=true) if another play of the playbook reports values of C(--limit) that the playbook cannot accept.
+      - Set O(limit=true) if another play of the playbook checks C(--limit), and reports an error if the playbook cannot
+        accept the limit.
     type: bool
     default: true
 """
@@ -61,9 +62,13 @@ class LookupModule(LookupBase):
         self.set_options(var_options=variables, direct=kwargs)
         options = context.CLIARGS
         if {"always", "tagged"} & set(options.get("skip_tags") or ()):
-            raise AnsibleLookupError(f"{terms[0]} has no tags: run it without --tags and --skip-tags.")
+            raise AnsibleLookupError(f"The playbook {terms[0]} has no tags, so run it without --tags and --skip-tags.")
         if options.get("start_at_task") or options.get("step"):
-            raise AnsibleLookupError(f"{terms[0]} must run as a whole: run it without --start-at-task and --step.")
+            raise AnsibleLookupError(
+                f"The playbook {terms[0]} must run as a whole, so run it without --start-at-task and --step."
+            )
         if options.get("subset") and not self.get_option("limit"):
-            raise AnsibleLookupError(f"{terms[0]} runs on the Ansible controller only: run it without --limit.")
+            raise AnsibleLookupError(
+                f"The playbook {terms[0]} runs on the Ansible controller only, so run it without --limit."
+            )
         return ["localhost"]

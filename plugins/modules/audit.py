@@ -14,8 +14,8 @@ description:
     that M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote.
     Apart from the evidence, the module reads only O(history_dir) and O(definitions_dir).
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
-    C(changes.json) and C(evidence.json). The same evidence always gives identical files. The comparison with
-    earlier audits is the only exception, because it also depends on the reports in O(history_dir).
+    C(changes.json) and C(evidence.json). The same evidence always gives identical files, with one exception. The
+    comparison with earlier audits also depends on the reports in O(history_dir).
   - Shows a short table on the terminal. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -37,7 +37,8 @@ options:
       - Saved evidence that the module checks instead of O(evidence_dir). Each entry of O(evidence) is the path of a
         file C(evidence.json) or of a directory. The module combines the evidence of all entries of O(evidence), for
         example the slices of one AWX job. If two entries contain the same object, the module uses the more recent
-        facts.
+        facts. With O(evidence), the module ignores O(sources), O(failures), O(journals), O(cloud_name), O(region) and
+        O(definitions_dir).
   inventory_hosts:
     type: list
     elements: str
@@ -51,8 +52,9 @@ options:
     choices: [hosts, api, databases, ceph]
     default: []
     description:
-      - Requested sources. The module saves the list of requested sources in the evidence. If a source has no evidence,
-        and O(failures) gives no reason, the module reports a blocker for the source.
+      - Requested sources. The module saves the list of requested sources in the evidence. If a requested source has no
+        evidence, the module reports a blocker, even if O(failures) contains no reason for the source. For V(ceph), this
+        applies only if hosts have disks in Ceph.
   failures:
     type: dict
     default: {}
@@ -63,8 +65,8 @@ options:
     type: dict
     description:
       - The journals in the journal directory, as the lists C(open) and C(closed). The module copies the operations from
-        the journals into the evidence. Without O(journals) the module treats the journals as not read, and
-        the checks that need the journals are undecided.
+        the journals into the evidence. If you do not set O(journals), the module treats the journals as unread. Checks
+        that need the journals are then undecided.
   report_dir:
     type: path
     required: true
@@ -74,20 +76,20 @@ options:
     type: path
     description:
       - Directory with the most recently recorded definitions of the guests. O(definitions_dir) must persist between
-        runs. The module compares the current definitions with the most recently recorded definitions.
-        Outside check mode, after the comparison, the module records the current definitions. Without O(definitions_dir)
-        the module neither compares nor records definitions.
+        runs. The module compares the current definitions with the most recently recorded definitions. After the
+        comparison, the module records the current definitions, except in check mode. If you do not set
+        O(definitions_dir), the module does not compare or record definitions.
   fail_on:
     type: str
     default: blocker
     choices: [never, new_blocker, blocker, warning]
     description:
-      - With O(fail_on=blocker) the task fails if the verdict is C(block). With O(fail_on=warning) the task fails unless
-        the verdict is C(pass). If a check is undecided, the verdict is never C(pass).
+      - With O(fail_on=blocker) the task fails if the verdict is C(block). With O(fail_on=warning) the task fails if the
+        verdict is C(warn) or C(block). If a check is undecided, the verdict is C(warn) or C(block).
       - With O(fail_on=new_blocker) the task fails only on blockers that the previous audit of the same scope did not
-        report. O(fail_on=new_blocker) acts like O(fail_on=blocker) if O(history_dir) has no earlier audit of the same
-        scope, if the current or the previous audit did not read everything, or if a report in O(history_dir) is
-        damaged.
+        report. If the module cannot compare this audit with a previous audit, O(fail_on=new_blocker) acts like
+        O(fail_on=blocker). The comparison is not possible if O(history_dir) has no earlier audit of the same scope, if
+        one of the two audits did not read everything, or if a report in O(history_dir) is damaged.
   history:
     type: int
     default: 0
@@ -109,8 +111,8 @@ options:
   links_listed:
     type: int
     default: 1000
-    description: Maximum number of wrong links that the report lists for each code. If there are more wrong links than
-      O(links_listed), the module counts the additional wrong links, and reports the additional links as undecided.
+    description: Maximum number of wrong links that the report lists for each code. If a code has more wrong links than
+      O(links_listed), the module only counts the additional links, and reports them as undecided.
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -153,9 +155,9 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the task succeeds with this verdict, according to O(fail_on).
-    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded). The later task can then fail
-      with only the summary as its message.
+    - Whether the task succeeded. O(fail_on) determines which verdicts make the task fail.
+    - With C(failed_when=false) on this task, the play continues after a failure. A later task can check RV(succeeded),
+      and fail with a message that contains only the summary.
   returned: always
   type: bool
   sample: true
@@ -216,7 +218,8 @@ changes:
       description: Time at which the evidence of the previous audit was collected; V(null) if there is no earlier audit.
       type: str
     comparable:
-      description: Whether this audit and the previous audit have the same scope, and both audits could read everything.
+      description: Whether this audit and the previous audit are comparable. Two audits are comparable if they have the
+        same scope and could both read everything.
       type: bool
     new:
       description: Number of findings of this audit that the previous audit did not report.
@@ -229,8 +232,8 @@ changes:
       description: Number of findings that are in both this audit and the previous audit.
       type: int
     new_blockers:
-      description: Number of blockers that the previous audit did not report; V(null) if there is no audit to compare
-        with.
+      description: Number of blockers that the previous audit did not report; V(null) if there is no earlier audit of
+        the same cloud.
       type: int
   sample: {since: "2026-11-20T02:10:44+00:00", comparable: true, new: 1, gone: 0, known: 3, new_blockers: 0}
 summary:

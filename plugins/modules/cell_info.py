@@ -13,8 +13,8 @@ description:
   - Reads compute hosts, services, nodes, instances and unfinished migrations from Nova's API database and from the
     databases of all cells. Reads network agents from neutron's database. The module reads each database in one
     read-only transaction, and each table with one statement. The module changes nothing.
-  - If a database cannot be read, the module does not fail. For a database that could not be read, RV(unread) contains
-    the name of the database, and RV(complete) is V(false).
+  - If the module cannot read a database, it does not fail. Instead, RV(unread) contains the name of the database, and
+    RV(complete) is V(false).
   - Runs on the Ansible controller, or on another host that can reach the databases.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -30,30 +30,30 @@ options:
     elements: str
     default: []
     description:
-      - Names of the compute hosts to read. The module reads rows whose host or node has one of the names in O(hosts),
-        in any combination of upper and lower case. If O(hosts) is empty, the module reads all compute hosts.
+      - Names of the compute hosts to read. The module reads a row if the name of its host or node is in O(hosts). The
+        comparison of the names is not case-sensitive. If O(hosts) is empty, the module reads all compute hosts.
   instance_uuids:
     type: list
     elements: str
     default: []
-    description: Uuids of other instances that the module also reads. These instances may be on any host, and may
+    description: Uuids of additional instances to read. An instance in O(instance_uuids) can be on any host, and can
       already be deleted.
   evidence_instances:
     type: bool
     default: false
     description:
-      - Whether to also read, from Nova, the instances to which the domains and disk images on the hosts belong. The
-        module finds these domains and disk images in O(evidence_dir).
+      - Whether to also read the Nova instances that own domains or disk images on the hosts. The module takes the
+        domains and disk images from the facts of the hosts in O(evidence_dir).
   probe_rename:
     type: bool
     default: false
     description:
       - Whether to test if the database users have the privileges that M(stackguard.nova.compute_host_rename) needs. The
         module tests the database users in O(nova_api_db_url), in O(neutron_db_url) and in the URLs of the cell
-        databases. To test the privileges, the module runs the statements of a rename. The statements for the test match
-        no row, and the module rolls them back.
-      - During the test of the privileges, the module also takes and releases a lock in the API database. C(lock) in
-        RV(databases) shows whether the lock also blocks runs that connect to another server of the database cluster.
+        databases. To test the privileges, the module runs the SQL statements of a rename. In this test, the statements
+        match no row, and the module rolls them back.
+      - During this test, the module also takes a lock in the API database, and then releases it. C(lock) in
+        RV(databases) shows whether this lock also blocks runs that use another server of the database cluster.
   links:
     type: bool
     default: false
@@ -88,7 +88,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   register: databases
 
-- name: Read a cell through a database URL that differs from the URL that Nova uses
+- name: Read one cell through a database URL of your choice
   stackguard.nova.cell_info:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     nova_cell_db_urls:
@@ -148,7 +148,7 @@ counts:
   sample: {cells: 1, services: 3, compute_nodes: 3, instances: 12, migrations: 0, host_mappings: 3,
     aggregate_hosts: 3, agents: 3}
 refused:
-  description: Privileges that a rename needs but the database user does not have.
+  description: Privileges that a rename needs and that the database user does not have.
   returned: with O(probe_rename=true)
   type: list
   elements: dict
@@ -170,12 +170,12 @@ refused:
       description: Whether the database user has the privilege.
       type: bool
     error:
-      description: Answer of the database if the user does not have the privilege.
+      description: Error message of the database, if the user does not have the privilege.
       type: str
   sample: [{database: "cell:cell1", table: services, columns: [host], action: update, allowed: false,
     error: "UPDATE command denied to user 'reader'@'10.0.0.1' for table `nova`.`services` (1142)"}]
 digest:
-  description: SHA-256 of the result. The checksum does not cover the time at which the module read the facts.
+  description: SHA-256 of the result. The checksum does not depend on the time at which the module read the facts.
   returned: always
   type: str
   sample: 9f2c1d6a7c4b8b6f4c2f8c0fbe1c3b8f6f0c7f0a9f5f6f3f0c5d5b7f9f2c1d6a
@@ -203,8 +203,8 @@ databases:
       type: list
       elements: dict
     neutron:
-      description: Facts from neutron's database, with the keys C(location), C(scope), C(agents) and C(unread). If
-        O(ovn_nb_connection) and O(hosts) are set, C(bindings) contains the port bindings of the hosts.
+      description: Facts from neutron's database, with the keys C(location), C(scope), C(agents) and C(unread). If you
+        set O(ovn_nb_connection) and O(hosts), the key C(bindings) contains the port bindings of the hosts.
       type: dict
     grants:
       description: With O(probe_rename=true), each privilege that a rename needs, and whether the database user has this
@@ -229,7 +229,7 @@ databases:
           description: Whether the database user has the privilege.
           type: bool
         error:
-          description: Answer of the database if the user does not have the privilege.
+          description: Error message of the database, if the user does not have the privilege.
           type: str
     unread:
       description: Parts of the facts that the module could not read.

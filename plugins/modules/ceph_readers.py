@@ -14,7 +14,7 @@ description:
   - Reads the evidence that M(stackguard.nova.compute_host_info) wrote with
     O(stackguard.nova.compute_host_info#module:rbd), and chooses the hosts that read from Ceph. The evidence shows which
     Ceph cluster (fsid) and pool each host uses. The module does not assume that all hosts use the same Ceph cluster.
-    For each cluster, the module chooses a host that uses the cluster.
+    For each cluster and pool, the module chooses one host that uses them.
   - Runs on the Ansible controller. Changes nothing.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -46,8 +46,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 readers:
-  description: The chosen hosts, one for each Ceph cluster and pool. The module never chooses a host that could not list
-    the images in the host's own pool.
+  description: The chosen hosts, one for each Ceph cluster and pool. The module does not choose a host that failed to
+    list the images in its own pool.
   returned: success
   type: list
   elements: dict

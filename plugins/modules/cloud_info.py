@@ -11,11 +11,11 @@ short_description: Read compute hosts and their servers through the OpenStack AP
 version_added: 0.1.0
 description:
   - Reads compute services, hypervisors, servers, aggregates, unfinished migrations, resource providers, network agents
-    and ports. The module reads in bulk, page by page, with a fixed microversion for each request. The module changes
-    nothing.
-  - The module does not fail if it cannot read a part of the facts. For a part that could not be read, RV(unread)
-    contains the name of the part, and RV(complete) is V(false). The module fails if it cannot find the configuration of
-    the cloud, or if the cloud refuses the credentials.
+    and ports. The module reads lists of objects, page by page. Each request uses a fixed microversion. The module
+    changes nothing.
+  - If the module cannot read a part of the facts, it does not fail. Instead, RV(unread) contains the name of the part,
+    and RV(complete) is V(false). The module fails if it cannot find the configuration of the cloud, or if the cloud
+    refuses the credentials.
   - Runs on the Ansible controller, or on another host that can reach the APIs.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -31,19 +31,19 @@ options:
     elements: str
     default: []
     description:
-      - Names of the compute hosts to read. If O(hosts) is empty, the module reads all compute hosts. If O(hosts) is
-        empty, the module does not read the allocations of resource providers, because each provider needs a separate
-        request.
+      - Names of the compute hosts to read. If O(hosts) is empty, the module reads all compute hosts. If O(nodes) and
+        O(node_uuids) are also empty, the module does not read the allocations of resource providers, because each
+        provider needs a separate request.
   nodes:
     type: list
     elements: str
     default: []
-    description: Names of other compute nodes. The module also reads the resource providers of these nodes.
+    description: Names of additional compute nodes whose resource providers the module reads.
   node_uuids:
     type: list
     elements: str
     default: []
-    description: Uuids of other compute nodes. The module also reads the resource providers of these nodes.
+    description: Uuids of additional compute nodes whose resource providers the module reads.
   parts:
     type: list
     elements: str
@@ -138,7 +138,7 @@ counts:
       type: int
   sample: {services: 3, hypervisors: 3, servers: 12, aggregates: 2, providers: 3, migrations: 0, agents: 3, ports: 12}
 digest:
-  description: SHA-256 of the result. The checksum does not cover the time at which the module read the facts.
+  description: SHA-256 of the result. The checksum does not depend on the time at which the module read the facts.
   returned: always
   type: str
   sample: 9f2c1d6a7c4b8b6f4c2f8c0fbe1c3b8f6f0c7f0a9f5f6f3f0c5d5b7f9f2c1d6a
@@ -227,7 +227,7 @@ cloud:
       type: list
       elements: str
     routed_subnets:
-      description: With O(hosts), the subnets of the ports, but only subnets that belong to a network segment.
+      description: With O(hosts), those subnets of the ports that belong to a network segment.
       type: list
       elements: str
     ha_hosts:

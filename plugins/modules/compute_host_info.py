@@ -13,14 +13,14 @@ description:
   - Reads the facts of a compute host. The facts include the host's names, addresses and C(compute_id) files, the
     effective C(nova.conf), the names and versions of libvirt, and every domain. The facts also include real memory and
     huge pages, systemd units, and unfinished operations.
-  - The module reads every part of the facts separately. A part that could not be read is V(null), never an empty list.
-    C(unread) contains the reason why the module could not read a part of the facts.
+  - The module reads every part of the facts separately. If the module cannot read a part, the value of the part is
+    V(null), and never an empty list. C(unread) then contains the reason.
   - With O(evidence_dir) the module writes the facts into a file on the Ansible controller and returns only a digest.
-    With O(evidence_dir), the facts do not pass through Ansible variables, however many hosts there are.
+    The facts of many hosts therefore do not fill Ansible's variables.
   - If a host does not answer, or the module fails on a host, the module also records the failure in O(evidence_dir).
     Ansible still reports the task as unreachable or failed.
-  - Configuration files contain passwords. From configuration files, the module returns only the options and lines that
-    RV(host) documents.
+  - Configuration files contain passwords. The module therefore returns only those options and lines that the
+    documentation of RV(host) lists.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -49,8 +49,10 @@ options:
     default: []
     description:
       - Configuration files of nova-compute, in the order in which nova-compute reads them. By default the module takes
-        the files from the command line of nova-compute, then from its systemd unit, then from the default directories
-        of oslo.config. If kolla runs nova-compute, the module also reads C(/etc/kolla/nova-compute/nova.conf).
+        the paths from the command line of nova-compute. If nova-compute does not run, the module takes the command line
+        from the systemd unit. Without C(--config-file) on the command line, the module reads the default files of
+        oslo.config. Without C(--config-dir), the module reads the default directories of oslo.config. If kolla runs
+        nova-compute in a container, the module reads only C(/etc/kolla/nova-compute/nova.conf).
   nova_config_dirs:
     type: list
     elements: str
@@ -123,16 +125,16 @@ options:
     type: bool
     default: true
     description:
-      - Whether to open the disk images in Ceph. With O(rbd_open=false) the module does not open the images, but lists
-        the names of all images with one call for the whole pool. O(rbd_open=false) is enough if another host with the
-        same cluster and pool opens the images.
+      - Whether to open the disk images in Ceph. With O(rbd_open=false) the module only lists the names of all images,
+        with one call for the whole pool. Use O(rbd_open=false) if another host with the same cluster and pool opens the
+        images.
   rbd_details:
     type: bool
     default: false
     description:
-      - Whether to read all facts that are necessary to fence a host with the OSD blocklist. To fence a host, a run
-        needs the addresses of Ceph's daemons, the word that the Ceph release uses (C(blocklist) or C(blacklist)), and
-        the user's permissions to add and remove entries. The module tests the permissions without a change to the
+      - Whether to read all facts that are necessary to fence a host with the OSD blocklist. These facts are the
+        addresses of Ceph's daemons, the word in the commands of the Ceph release (C(blocklist) or C(blacklist)), and
+        the user's permissions to add and remove entries. The module tests these permissions, but does not change the
         blocklist.
   rbd_volumes:
     type: list
@@ -145,8 +147,8 @@ options:
     elements: str
     default: []
     description:
-      - Pools in which the module searches for O(rbd_volumes), in the Ceph cluster of this host's nova.conf. C(unread)
-        lists a pool that the Ceph user has no permission to read.
+      - Pools in which the module searches for O(rbd_volumes), in the Ceph cluster of this host's nova.conf. If the Ceph
+        user has no permission to read a pool, C(unread) lists this pool.
   rbd_user:
     type: str
     description:
@@ -154,33 +156,33 @@ options:
   rbd_conf:
     type: path
     description:
-      - Path of the Ceph configuration file on the host. The default is the file that is set in nova.conf. If
-        nova-compute runs in a container, the default is the path of this file on the host.
+      - Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in the
+        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, and you do not
+        set O(ceph_command), the default is the path at which the host sees the container's file.
   ceph_command:
     type: list
     elements: str
     default: []
     description:
-      - Command prefix for C(rbd) and C(ceph) if these commands run in a container. The words C(docker), C(exec),
-        C(nova_compute) are an example. With O(ceph_command) the module uses the commands C(rbd) and C(ceph) even if
-        C(python3-rbd) is installed.
+      - Words to put before the commands C(rbd) and C(ceph), if these commands run in a container. An example is the
+        list C(docker), C(exec), C(nova_compute). With O(ceph_command) the module uses the commands C(rbd) and C(ceph)
+        even if C(python3-rbd) is installed.
   definitions:
     type: bool
     default: false
     description:
-      - Whether to read the definitions of all guests. The module reads the definition of the running guest, and the
-        definition that libvirt uses for the next start. With O(evidence_dir) the Ansible controller keeps each XML as
-        C(definitions/SHA256.xml), normalised and without secrets. Without O(evidence_dir) the module returns the XML
-        under RV(definitions).
+      - Whether to read the definitions of all guests. For each guest, the module reads the definition of the running
+        guest, and the definition for the guest's next start. With O(evidence_dir) the module saves each XML on the
+        Ansible controller as C(definitions/SHA256.xml). The saved XML is normalised and contains no secrets. Without
+        O(evidence_dir) the module returns the XML under RV(definitions).
   name_users:
     type: bool
     default: false
     description:
-      - Whether to search for places that contain the host's name and that a rename does not change. A rename changes
-        the host's name neither in other services (such as Ceph, RabbitMQ, Galera, Pacemaker and Cinder), nor in options
-        of nova-compute. A rename also leaves the name unchanged in cloud-init, and in the certificates of libvirt, QEMU
-        and nova-compute. The module returns the names of options, but not their values. From each certificate file, the
-        module returns only the first certificate.
+      - Whether to search for places that can contain the host's name, and that a rename does not change. Such places
+        are other services (such as Ceph, RabbitMQ, Galera, Pacemaker and Cinder), options of nova-compute, cloud-init,
+        and the certificates of libvirt, QEMU and nova-compute. The module returns the names of options, but not their
+        values. From each certificate file, the module returns only the first certificate.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.compute_host_rename
@@ -208,7 +210,7 @@ host:
     - The facts are the kernel, static and canonical host name, addresses, machine-id, DMI uuid, C(compute_id_files),
       C(nova_conf), C(libvirt), C(domains), C(memory), C(hugepages), C(units), C(resolutions), C(etc_hosts),
       C(ovs_external_ids), C(open_operations), C(nova_version), C(neutron_host), C(name_spaces), C(deployment), and
-      C(unread). C(rbd) and C(name_users) are included if they were requested.
+      C(unread). C(rbd) and C(name_users) are V(null) if you do not set the options O(rbd) and O(name_users).
   returned: when O(evidence_dir) is not given
   type: dict
   contains:
@@ -216,7 +218,7 @@ host:
       description: Name of the host in the evidence.
       type: str
     read_at:
-      description: Time on the host's clock at which the module read the facts.
+      description: Time at which the module read the facts, by the clock of the host.
       type: str
     kernel_hostname:
       description: The kernel's host name.
@@ -325,7 +327,7 @@ host:
       description: Process ids of the QEMU processes that run on this host, with the uuid of the domain as the key.
       type: dict
     boot_id:
-      description: Id that the kernel gives to the current boot.
+      description: Id of the current boot, as the kernel reports it.
       type: str
     name_spaces:
       description: Host names that nova-compute, libvirt and the agents use, each with C(service), C(what), C(own),
@@ -333,16 +335,16 @@ host:
       type: list
       elements: dict
     name_users:
-      description: With O(name_users=true), the places that contain the host's current name, and that a rename does not
-        change. The keys are C(residents), C(options), C(cloud_init), C(certificates) and C(unread).
+      description: With O(name_users=true), the places that can contain the host's current name, and that a rename does
+        not change. The keys are C(residents), C(options), C(cloud_init), C(certificates) and C(unread).
       type: dict
     ovs_version:
       description: Version of Open vSwitch, if it is installed.
       type: str
     rehearsal:
-      description: Name that libvirt will use after a rename, according to a test on the host. The value is always
-        V(null) in the output of M(stackguard.nova.compute_host_info). During a rename, C(rehearsal) has the keys
-        C(name), C(hostname), C(reason), C(unresolved), C(now) and C(undecided).
+      description: Name that libvirt will use after a rename. M(stackguard.nova.compute_host_info) always returns
+        V(null). M(stackguard.nova.compute_host_rename) tests the name on the host. In the evidence of a rename,
+        C(rehearsal) has the keys C(name), C(hostname), C(reason), C(unresolved), C(now) and C(undecided).
       type: dict
     deployment:
       description: How nova-compute, libvirt and the network agents are deployed, with the keys C(processes), C(guests),
@@ -384,13 +386,13 @@ domains:
   type: int
   sample: 12
 domain_uuids:
-  description: Uuids of the domains, sorted. The list of uuids is empty if the domains were not read.
+  description: Sorted list of the domains' uuids. The list is empty if the module could not read the domains.
   returned: when O(evidence_dir) is given
   type: list
   elements: str
   sample: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
 volumes:
-  description: Ceph volumes that the definitions of the domains refer to, as C(uuids) and C(pools).
+  description: Ceph volumes in the definitions of the domains. The keys are C(uuids) and C(pools).
   returned: when O(evidence_dir) is given
   type: dict
   contains:

@@ -10,18 +10,18 @@ module: compute_host_rename
 short_description: Rename a compute host while its guests run, or after a drain
 version_added: 0.1.0
 description:
-  - With O(strategy=in_place), the module changes names in the cell database, the API database, placement, neutron and
-    on the host. The module never changes ids and uuids, and the guests keep running. With O(strategy=drain), the guests
-    move to other hosts, and the host registers again under its new name.
+  - With O(strategy=in_place), the module changes the host's name in the cell database, in the API database, in
+    placement, in neutron and on the host. The module never changes ids and uuids, and the guests keep running. With
+    O(strategy=drain), the guests move to other hosts, and the host registers again under its new name.
   - Nova does not support a rename in place. Nova's administrator guide says that "the compute node's hostname may not
     be changed after the initial registration". The guide of the role P(stackguard.nova.rename_host#role) describes the
     changes and the checks. Use this module through the role P(stackguard.nova.rename_host#role).
-  - If a finding blocks the rename, the module reports all blocking findings together, and changes nothing. The module
-    makes the plan from the evidence in O(evidence_dir). The module writes the plan to a journal on the compute host
-    before the first step, and executes exactly this plan.
+  - If findings block the rename, the module reports all these findings together, and changes nothing. The module makes
+    the plan from the evidence in O(evidence_dir). The module writes the plan to a journal on the compute host before
+    the first step, and executes exactly this plan.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run.
-  - On a compute host, only one run at a time can work on the rename, even if the runs use different inventories or
-    databases. A run fails with SG707 if another run is working on the rename.
+  - Only one run at a time can work on the rename of a compute host. A second run fails with SG707, even if the two runs
+    use different inventories or databases.
   - Credentials stay on the Ansible controller. The compute host receives no credentials.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -48,7 +48,7 @@ options:
     type: str
     required: true
     description:
-      - Current host name of the compute service. The current host name is C([DEFAULT] host) of nova-compute, or the
+      - Current host name of the compute service. This name is the value of C([DEFAULT] host) in nova.conf, or the
         kernel's host name if C([DEFAULT] host) is not set.
   rename_to:
     type: str
@@ -66,9 +66,9 @@ options:
       - V(apply) begins the rename, or resumes the same rename if it is open.
       - V(resume) resumes an open rename, and fails if no rename is open. V(rollback) undoes every step that has begun.
         V(status) reports the state of an open rename.
-      - V(adopt) is for a host that someone has already renamed, partly or completely. The module writes the same host
-        name in all places. O(adopt) decides whether the host keeps the old name or the new name. A rollback of V(adopt)
-        restores the names that the host had before the run.
+      - Use V(adopt) if someone has already renamed the host, partly or completely. The module then writes one host name
+        in all places. Select the old name or the new name with O(adopt). A rollback of V(adopt) restores the names that
+        the host had before the run.
   adopt:
     type: str
     choices: [forward, back]
@@ -93,8 +93,9 @@ options:
     elements: str
     default: []
     description:
-      - Inventory names of the other compute hosts that should be in the evidence. The module treats a host without
-        evidence as a host that did not answer, and reports that the run did not compare this host.
+      - Inventory names of all other compute hosts. If O(evidence_dir) has no evidence of one of these hosts, the module
+        treats the host as a host that did not answer. The module then reports that the run did not compare this host
+        with the other hosts.
   strategy:
     type: str
     default: in_place
@@ -107,11 +108,10 @@ options:
   drain_return:
     type: bool
     description:
-      - With O(strategy=drain), whether to move the guests back at the end. Without O(drain_return) the guests do not
-        move back.
-      - With O(action=rollback), whether to move back the guests that have already left the host. If you set
-        O(drain_return=false) when you resume an open drain, the module ends the operation and leaves the guests on
-        their current hosts.
+      - With O(strategy=drain), whether to move the guests back at the end. By default, the guests stay on their new
+        hosts. If you resume an open drain with O(drain_return=false), the run completes the rename without moving the
+        guests back.
+      - With O(action=rollback), whether to move back the guests that have already left the host.
   drain_parallel:
     type: int
     default: 1
@@ -119,7 +119,7 @@ options:
   drain_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait until one guest has moved.
+    description: Number of seconds to wait for the move of one guest.
   discover_timeout:
     type: int
     default: 120
@@ -146,11 +146,11 @@ options:
     type: str
     description:
       - Command that creates missing containers of the host, such as C(kolla-ansible deploy-containers --limit HOST).
-        You must set O(recreate_command) if nova-compute, libvirt or a neutron agent runs in a container that has a
-        separate host name.
-      - The module does not execute O(recreate_command). When the containers must be created, the module fails with
-        RV(needs=recreate_containers). If containers are missing, the role P(stackguard.nova.rename_host#role) executes
-        O(recreate_command), and resumes the operation.
+        You must set O(recreate_command) if nova-compute, libvirt or a neutron agent runs in a container with its own
+        host name.
+      - When the containers must be created, the module fails with RV(needs=recreate_containers), and does not execute
+        O(recreate_command) itself. The role P(stackguard.nova.rename_host#role) then executes O(recreate_command) if
+        containers are missing, and resumes the operation.
   compute_units:
     type: list
     elements: str
@@ -187,34 +187,33 @@ options:
     type: int
     default: 300
     description:
-      - Number of seconds to wait until no guest of the host has a task in progress. The module waits
-        before it stops nova-compute, and again after it has started nova-compute.
+      - Number of seconds to wait until all tasks of the host's guests have ended. The module waits before it stops
+        nova-compute, and again after it has started nova-compute.
   lock_guests:
     type: bool
     default: true
     description:
-      - Whether to lock the guests while nova-compute is stopped. The locks have the operation's id as their reason. If
-        an owner sends a request for a locked guest, Nova refuses the request with HTTP status 409. If the run did not
-        lock a guest, Nova would accept requests of the guest's owner, but these requests would be lost. Only for
-        O(strategy=in_place).
+      - Whether to lock the guests while nova-compute is stopped. The reason of each lock contains the operation's id.
+        If an owner sends a request for a locked guest, Nova refuses the request with HTTP status 409. If the guests are
+        not locked, Nova accepts owners' requests, and most of these requests are lost. O(lock_guests) has an effect
+        only with O(strategy=in_place).
   take_over:
     type: bool
     default: false
     description:
-      - Whether you confirm that the run of the open operation has ended. You must set O(take_over=true) if the earlier
-        run was on another Ansible controller, was active a short time ago and did not release the operation. If you
-        take over the operation while the earlier run is still active, the host refuses the next request of the earlier
-        run.
+      - Set O(take_over=true) to confirm that the earlier run of the open operation has ended. The confirmation is
+        necessary if the earlier run was on another Ansible controller, was active a short time ago and did not release
+        the operation. If the earlier run is in fact still active, the host refuses the next request of the earlier run.
   rabbit_url:
     type: str
     description:
       - URL of the RabbitMQ of the host's cell, in the format of C(transport_url) in the host's C(nova.conf), such as
         C(rabbit://USER:PASSWORD@HOST1:5672,USER:PASSWORD@HOST2:5672/VHOST). With C(amqps://), or with C(?ssl=true), the
-        module uses TLS and verifies the certificate. If the query of the URL sets C(ssl_ca_file), the module verifies
-        the certificate with that file.
-      - With O(rabbit_url) the run fails if the RabbitMQ queue of the new host name contains requests. The run stops
-        nova-compute only when no request waits in the RabbitMQ queues of the host. At the end, the run reports requests
-        that remain for the old name, and removes the queues of the old name.
+        module uses TLS and verifies the certificate. If the URL contains the parameter C(ssl_ca_file), the module uses
+        this file to verify the certificate.
+      - With O(rabbit_url) the run fails if the RabbitMQ queue of the new host name contains requests or has a consumer.
+        Before the run stops nova-compute, it waits until the RabbitMQ queues of the host are empty. At the end, the run
+        reports the requests that remain in the queues of the old name, and removes these queues.
       - Without O(rabbit_url), the run reports that it did not check the RabbitMQ queues.
       - With O(strategy=drain) the run reads the RabbitMQ queues of the new name, but not the queues of the old name.
 requirements:
@@ -267,8 +266,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed what you requested with O(action).
-    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded). The later task can then fail
-      with only the summary as its message.
+    - With C(failed_when=false) on this task, the play continues after a failure. A later task can check RV(succeeded),
+      and fail with a message that contains only the summary.
   returned: always
   type: bool
   sample: true
@@ -279,7 +278,7 @@ state:
   sample: finished
   choices: [none, planned, refused, open, rolling-back, rolled-back, finished, unknown]
 operation_id:
-  description: Id of the operation, as in the journal and in the service's disabled reason.
+  description: Id of the operation. The journal and the disabled reason of the compute service contain the same id.
   returned: when there is an operation
   type: str
   sample: 3f9a1c0b77de
@@ -287,7 +286,7 @@ report:
   description:
     - The findings, as in C(report.json). If the run refuses to start, the verdict is V(block). A resumed run reports
       the guests that changed during the operation.
-  returned: when a rename was to begin, or a resume ended it
+  returned: when the module checked a new rename, or a resumed run finished the rename or failed
   type: dict
   contains:
     schema:
@@ -327,7 +326,8 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid, the database id or the name.
+              description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
+                object.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -342,7 +342,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
+      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -353,7 +353,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the run could not decide the check.
+          description: Reason why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -366,7 +366,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info), which show normal activity.
+          description: Number of findings with the severity C(info). These findings show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.
@@ -377,7 +377,7 @@ report:
   sample: {schema: 1, verdict: pass, hosts: 3, servers: 6, findings: [], unchecked: []}
 plan:
   description: The steps of the plan, with every value before and after the change.
-  returned: when a rename was to begin and no finding blocked it
+  returned: when the module checked a new rename and no finding blocked it
   type: dict
   contains:
     kind:
@@ -428,8 +428,8 @@ plan:
               description: The value after the step.
               type: str
             measured:
-              description: Whether the value depends on a measurement, such as the free memory of a host. The run
-                measures again, so the value can change.
+              description: Whether the value depends on a measurement, such as the free memory of a host. A later run
+                measures again, and can get a different value.
               type: bool
     notes:
       description: Other notes for the operator.

@@ -11,18 +11,18 @@ short_description: Check and clean up a compute host that returns after its evac
 version_added: 0.2.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
-  - Determines from the evidence what a start of nova-compute would do to each domain of the host. Also finds out which
-    leftovers of an evacuation remain on the host. The module makes a plan, or returns all reasons for a refusal. The
-    plan removes the leftovers that are safe to remove.
-  - Each call continues the operation as far as the evidence allows. After each call, RV(needs) lists the facts that
-    only a playbook can collect, and the actions that only a playbook can execute. The role
+  - Uses the evidence to predict what nova-compute, at its next start, would do to each domain of the host. The module
+    also finds the leftovers of an evacuation on the host. The module then makes a plan to remove the leftovers that are
+    safe to remove. If the module refuses to make a plan, it returns all reasons.
+  - Each call continues the operation until the module needs new facts or an action. After each call, RV(needs) lists
+    the facts that only a playbook can collect, and the actions that only a playbook can execute. The role
     P(stackguard.nova.return_host#role) collects the requested facts, executes the requested actions, and calls the
     module again until RV(needs) is empty.
-  - The operation keeps its journal in O(state_dir) on the host that the task runs on. The operation also reads
-    the journals of evacuations in O(state_dir). After each step the operation reads
-    and checks everything again. The operation clears the C(forced_down) flag of the compute service only if no
-    evacuation of the host is open.
-  - Runs on the Ansible controller.
+  - The module keeps the journal of the operation in O(state_dir), on the play's host or on the host in C(delegate_to).
+    The module also reads the journals of evacuations in O(state_dir). After each step the module requests new evidence,
+    and checks everything again. The module clears the C(forced_down) flag of the compute service only if no evacuation
+    of the host is open.
+  - The module calls the APIs from the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -53,8 +53,8 @@ options:
     default: apply
     choices: [apply, resume, status, abort]
     description:
-      - V(apply) begins the return of the host, or resumes an unfinished return. V(resume) fails if there is no open
-        operation that returns the host to service.
+      - V(apply) begins the return of the host, or resumes an unfinished return. V(resume) resumes an unfinished return,
+        and fails if no return of the host is open.
       - V(status) reports the open operation and changes nothing.
       - V(abort) closes the open return of the host, and skips the remaining steps. V(abort) does not undo the executed
         steps, and leaves the compute service disabled and forced down.
@@ -68,7 +68,8 @@ options:
     type: list
     elements: dict
     default: []
-    description: One result for each entry of RV(needs) from the previous call, in the same order.
+    description: Results for the entries that the previous call returned in RV(needs). O(answers) contains one result
+      for each entry, in the same order.
   failure:
     type: str
     description: With O(phase=end), the reason why the run was interrupted.
@@ -83,8 +84,8 @@ options:
     type: str
     default: enabled
     choices: [enabled, disabled]
-    description: Status that the compute service gets when the run clears the C(forced_down) flag of the service. Until
-      the run clears the C(forced_down) flag, the compute service stays disabled.
+    description: Status that the run gives the compute service when the run clears the C(forced_down) flag. While the
+      C(forced_down) flag is set, the compute service stays disabled.
   libvirt_uri:
     type: str
     default: qemu:///system
@@ -92,7 +93,7 @@ options:
   state_dir:
     type: path
     default: /var/lib/stackguard
-    description: Directory for the journals, on the host that the task runs on.
+    description: Directory for the journals, on the play's host or on the host in C(delegate_to).
   take_over:
     type: bool
     default: false
@@ -108,7 +109,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Show whether a return of the host to service is unfinished
+- name: Show whether a return of compute1 to service is open
   stackguard.nova.compute_host_return:
     cloud: production
     return_host: compute1
@@ -121,22 +122,22 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run has ended without a failure.
-    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded). The later task can then fail
-      with only the summary as its message.
+    - With C(failed_when=false) on this task, the play continues after a failure. A later task can check RV(succeeded),
+      and fail with a message that contains only the summary.
   returned: always
   type: bool
   sample: true
 needs:
-  description: Facts that the playbook must collect before the next call, and actions that it must execute before the
-    next call. Each entry has a C(kind). RV(needs) is empty if the run has ended.
+  description: What the playbook must do before the next call. Each entry requests facts or an action, and C(kind) shows
+    the kind of the request. RV(needs) is empty if the run has ended.
   returned: always
   type: list
   elements: dict
   contains:
     kind:
       description:
-        - Kind of the requested fact or action, one of V(read_host), V(read_ceph), V(read_cloud), V(end_domains) and
-          V(lift). The other keys of the entry depend on C(kind).
+        - Kind of the requested facts or of the requested action, one of V(read_host), V(read_ceph), V(read_cloud),
+          V(end_domains) and V(lift). The other keys of the entry depend on C(kind).
       type: str
     readers:
       description: With C(kind=read_ceph), inventory names of the hosts on which the playbook reads from Ceph.
@@ -148,7 +149,7 @@ needs:
       type: list
       elements: str
     volumes:
-      description: With C(kind=read_ceph), uuids of volumes. The hosts search for the images of these volumes.
+      description: With C(kind=read_ceph), uuids of the volumes whose images the hosts search for in Ceph.
       type: list
       elements: str
     pools:
@@ -180,16 +181,16 @@ needs:
   sample: [{kind: read_host}]
 ended:
   description: Whether the run has ended.
-  returned: when it has
+  returned: when the run has ended
   type: bool
   sample: true
 state:
   description:
-    - In check mode, the value is C(resumed) if a run would resume an open operation. Otherwise, the value in check mode
-      is C(planned).
-    - C(clear) if the host has no leftovers of an evacuation. C(disks-not-open) if the host has no leftovers, but some
-      running domains have disks that are not open on the host (SG517), or have disks that no host could read (SG709).
-      The run fails if the state is C(disks-not-open).
+    - In check mode, C(planned) if the run would begin an operation, or C(resumed) if the run would resume an open
+      operation.
+    - C(clear) if the host has no leftovers of an evacuation. C(disks-not-open) if the host has no leftovers, but a
+      running domain has a disk that is not open on the host (SG517), or a disk that no host could read (SG709). With
+      the state C(disks-not-open), the run fails.
     - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
       if the run refused to start, or C(failed) if the run ended before it made a decision.
   returned: always
@@ -258,8 +259,8 @@ plan:
               description: The value after the step.
               type: str
             measured:
-              description: Whether the value depends on a measurement, such as the free memory of a host. The run
-                measures again, so the value can change.
+              description: Whether the value depends on a measurement, such as the free memory of a host. A later run
+                measures again, and can get a different value.
               type: bool
     notes:
       description: Other notes for the operator.
@@ -308,7 +309,8 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid, the database id or the name.
+              description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
+                object.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -323,7 +325,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
+      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -334,7 +336,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the run could not decide the check.
+          description: Reason why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -347,7 +349,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info), which show normal activity.
+          description: Number of findings with the severity C(info). These findings show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

@@ -15,7 +15,7 @@ description:
     on the same host.
   - The module does not check whether a step makes sense. Do not call this module from a playbook.
   - You can safely send the same request again. A request fails if a host name, a systemd unit, or a line of a file
-    differs from the plan. After a failed request, the module does not begin further requests.
+    differs from the plan. After a failed request, the module skips all further requests.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -39,18 +39,16 @@ options:
     elements: dict
     required: true
     description:
-      - List of requests, which the module executes in order. Each request contains C(op) and the parameters of this
-        C(op).
+      - Requests that the module executes, in this order. Each request contains C(op) and the parameters of this C(op).
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
         C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module replaces
-        the journal of an open operation only if the run that is named in the new journal still owns the operation. For
+        the journal of an open operation only if the new journal names the run that owns the operation. For
         C(journal_mark), the parameter C(run) names the run that must own the operation.
-      - C(journal_claim) makes a run the owner of an open operation, unless another run has become the owner first.
-        C(journal_release) ends the ownership.
-      - If a request contains C(holder) (C(kind), C(operation_id), C(token)), the module
-        executes the request only while the run with this C(token) owns the operation. While a request with C(holder)
-        runs, no other run can take over the operation.
-        C(still_ours) checks that the run owns the operation, and does nothing else.
+      - C(journal_claim) makes a run the owner of an open operation. The request fails if another run has become the
+        owner first. C(journal_release) ends the ownership.
+      - A request can contain C(holder), with the keys C(kind), C(operation_id) and C(token). The module executes such a
+        request only while the run with this C(token) owns the operation. While a request with C(holder) runs, no other
+        run can take over the operation. C(still_ours) checks that the run owns the operation, and does nothing else.
       - C(is_done), C(apply), C(verify) and C(undo) take C(action) and the C(params) of this action. C(action) is one of
         C(stop_units), C(start_units), C(host_names), C(ovs_hostname), C(restart_units), C(identity_file),
         C(end_domains) and C(guests_unchanged).
@@ -59,9 +57,9 @@ options:
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).
       - C(rehearse) takes C(name) and C(line_edits) of a rename, and returns the name that libvirt would use for the
         host after the rename. C(rehearse) runs in private UTS and mount namespaces, and changes nothing.
-      - C(guests_inside) takes the three C(params) called C(engine), C(containers) and C(known). C(guests_inside)
-        returns the guests that run in the control groups of the containers. C(containers) lists these containers. The
-        result leaves out the guests in C(known).
+      - C(guests_inside) takes C(params) with the keys C(engine), C(containers) and C(known). C(guests_inside) returns
+        the guests that run in the control groups of the containers. C(containers) lists these containers. The result
+        does not contain the guests in C(known).
       - C(probe_tcp) takes C(timeout) and C(targets). Each target has C(address) and C(port). C(probe_tcp) opens each
         connection and sends no data.
   state_dir:

@@ -10,20 +10,21 @@ module: compute_id_file
 short_description: Give a compute host the correct compute_id file
 version_added: 0.1.0
 description:
-  - Writes the file C(compute_id). From Nova release 27 (2023.1) on, nova-compute reads the uuid of its compute node
-    from the C(compute_id) file. Use the module after you have reinstalled a host, or before an upgrade from Nova
-    release 26.
+  - Writes the file C(compute_id). Since Nova release 27 (2023.1), nova-compute reads the uuid of its compute node from
+    the C(compute_id) file. Use the module after you have reinstalled a host, or before an upgrade from Nova release 26.
   - The module takes the uuid of the host's compute node from the databases, and writes this uuid into the file. The
-    module never generates or guesses a uuid. In all cells together, exactly one existing row of C(compute_nodes) must
-    contain the host name of nova-compute and the host name of libvirt. Otherwise, the task fails. The task also fails
-    if another host has the uuid of the compute node.
-  - If the host's nova-compute service has reported to Nova in the last five minutes, but none of the host's guests runs
-    on this machine, the task fails. In this case, another machine can have the same host name. The task also fails if
-    the databases were read more than 60 minutes ago. If O(evidence_dir) contains the results of
-    M(stackguard.nova.cloud_info), the task also fails while the API shows the service as up.
+    module never generates or guesses a uuid. The module searches C(compute_nodes) in all cells. Exactly one existing
+    row must contain both the host name of nova-compute and the host name of libvirt. No other existing row may contain
+    one of these names. Otherwise, the task fails. The task also fails if another host has the uuid of the compute node.
+  - The task fails if the databases were read more than 60 minutes ago.
+  - If this machine runs none of the host's guests, another machine can have the same host name. In this case, the task
+    fails if the host's nova-compute service reported to Nova in the five minutes before the databases were read. The
+    task also fails if results of M(stackguard.nova.cloud_info) in O(evidence_dir) show the service as up. The module
+    does not make this check if a C(compute_id) file on this machine already contains the correct uuid.
   - The module never overwrites an existing file. The module does not change a file that contains the correct uuid. If a
     file has another uuid, the task fails, and reports the uuid in the file and the correct uuid.
-  - If the host has neither a C(compute_id) file nor records in the databases, let nova-compute create the file.
+  - A new host has no C(compute_id) file and no records in the databases. On a new host, let nova-compute create the
+    file.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -44,9 +45,9 @@ options:
     type: path
     required: true
     description:
-      - Directory on the Ansible controller with the results of M(stackguard.nova.cell_info) for all cells. To find
-        copies of the uuid on other hosts, the module also needs the results of M(stackguard.nova.compute_host_info) for
-        all other hosts in O(evidence_dir).
+      - Directory on the Ansible controller with the results of M(stackguard.nova.cell_info) for all cells. The module
+        searches for copies of the uuid on other hosts in the results of M(stackguard.nova.compute_host_info). For a
+        complete search, O(evidence_dir) must contain the results for all other hosts.
       - The module itself reads the facts of the host that the task runs on.
   path:
     type: path
@@ -116,8 +117,8 @@ uuid:
   type: str
   sample: 1cff775e-46bf-4a92-9aef-068925bfe4ab
 decision:
-  description: Database records from which the module determined the uuid. The module has not read the facts of the
-    hosts in C(unseen), so it cannot find a copy of the uuid on these hosts.
+  description: Database records from which the module determined the uuid. C(unseen) lists hosts whose C(compute_id)
+    files could not be read. These hosts might have a copy of the uuid.
   returned: success
   type: dict
   contains:
@@ -140,7 +141,7 @@ decision:
       description: The file.
       type: str
     unseen:
-      description: Hosts whose facts the module has not read.
+      description: Hosts whose C(compute_id) files could not be read.
       type: list
       elements: str
   sample:

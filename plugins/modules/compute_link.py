@@ -11,15 +11,16 @@ short_description: Repair the ids that link services, compute nodes, instances a
 version_added: 0.1.0
 description:
   - Checks C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
-    repairs wrong links whose correct value is certain. If the correct value of a wrong link is not certain, the module
-    only reports the link.
-  - The correct value of a link is certain if the host name and the node name match exactly one existing row of
-    C(services) or C(compute_nodes). The correct value is the id of the matching row. nova-compute itself would write
-    the same value. If the stored id belongs to an existing row with a different name, the correct value is certain only
-    if the facts of hosts in O(evidence_dir) also prove this value.
-  - The module changes rows in batches, each in one transaction. The module does not change a row that has changed since
-    the module read it, or a row of an instance with a task in progress. Before the module commits a batch, it writes
-    the old values to a journal. The journal is on the host that the task runs on (or is delegated to).
+    repairs wrong links whose correct value is certain. If the correct value of a wrong link is uncertain, the module
+    reports the link, but does not repair it.
+  - A link leads to a row of C(services) or C(compute_nodes). The correct value of the link is certain if the host name
+    and the node name in the row with the link match exactly one existing row. For a row of C(services), only the host
+    name must match. The correct value is the id of the matching row, and nova-compute itself would write the same
+    value. If the stored id belongs to an existing row with a different name, the facts of hosts in O(evidence_dir) must
+    also prove the correct value.
+  - The module changes rows in batches, each in one transaction. The module skips rows that have changed since it read
+    them, and rows of instances with a task or migration in progress. Before the module commits a batch, it writes the
+    old values to a journal. The module keeps the journal on the play's host, or on the host in C(delegate_to).
     O(action=rollback) restores the rows that still have the repaired values.
   - Run the same task again to resume a run that was killed.
   - The module connects to the databases from the Ansible controller. The host that keeps the journal receives no
@@ -50,10 +51,10 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) repairs links, or resumes an interrupted repair.
-      - V(resume) resumes the open repair or the open rollback. V(resume) fails if neither a repair nor a rollback is
-        open.
+      - V(resume) resumes the open repair or the open rollback, and fails if no repair or rollback is open.
       - V(status) reports the open repair, changes nothing and reads no database.
-      - V(rollback) restores the rows that a repair changed, except rows that another process has changed again.
+      - V(rollback) restores the rows that a repair changed. The rollback skips rows that another process has changed
+        since the repair.
   hosts:
     type: list
     elements: str
@@ -63,19 +64,19 @@ options:
     type: list
     elements: str
     default: [SG201, SG202, SG203, SG211, SG212, SG213, SG214, SG215, SG221]
-    description: Codes of the findings that the module repairs. The module also reports findings of all other codes, but
-      does not repair these findings.
+    description: Codes of the findings that the module repairs. The module reports findings with other codes, but does
+      not repair them.
   batch_size:
     type: int
     default: 1000
-    description: Number of rows in one transaction, 1 to 10000. The heartbeats of compute services wait for locks on
-      rows of C(services). A transaction that locks such rows therefore has at most 10 rows.
+    description: Number of rows in one transaction, 1 to 10000. A transaction that locks rows of C(services) has at most
+      10 rows, because the heartbeats of compute services wait for these locks.
   max_rows:
     type: int
     aliases: [limit]
     default: 1000
-    description: Maximum number of rows to change. The run refuses to start if the repair would change more rows than
-      O(max_rows).
+    description: Maximum number of rows that a repair changes. If the repair would change more rows, the run refuses to
+      start.
   operation_id:
     type: str
     aliases: [operation]
@@ -84,18 +85,20 @@ options:
     type: path
     description:
       - Directory on the Ansible controller with the results of M(stackguard.nova.compute_host_info) and
-        M(stackguard.nova.cloud_info). The module repairs links with the codes SG203 and SG214 only if you set
-        O(evidence_dir), because only facts of hosts prove the correct values of these links.
+        M(stackguard.nova.cloud_info). Set O(evidence_dir) to repair links with the codes SG203 and SG214. Only the
+        facts of hosts prove the correct values of these links.
   fail_when_left:
     type: bool
     default: true
     description:
-      - Whether the task fails at the end if links that O(codes) selects are still wrong or could not be read, or if a
-        rollback did not restore all rows. In check mode, the task fails only if it could not read some of these links.
+      - Whether the task fails after an incomplete run. A repair is incomplete if links that O(codes) selects are still
+        wrong or could not be read, or if C(doubtful) in RV(counts) is not 0. A rollback is incomplete if it did not
+        restore all rows that still exist. In check mode, the task fails only if the module could not read some of the
+        links that O(codes) selects.
   state_dir:
     type: path
     default: /var/lib/stackguard
-    description: Directory for the journal, on the host that the task runs on.
+    description: Directory for the journal, on the play's host or on the host in C(delegate_to).
   report_dir:
     type: path
     description: Directory on the Ansible controller into which the module writes C(plan.json) in check mode.
@@ -106,7 +109,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Set the missing compute_id of each row whose host and node are known
+- name: Set the missing compute_id of instances if the correct value is certain
   stackguard.nova.compute_link:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     codes: [SG211]
@@ -136,8 +139,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded). The later task can then fail
-      with only the summary as its message.
+    - With C(failed_when=false) on this task, the play continues after a failure. A later task can check RV(succeeded),
+      and fail with a message that contains only the summary.
   returned: always
   type: bool
   sample: true
@@ -160,12 +163,12 @@ operation_id:
 counts:
   description:
     - Number of rows for each outcome.
-    - C(unproven) counts rows for which it is not known whether the repair was committed. If a run is killed while it
-      writes a row, and another process then changes the row, the row counts as C(unproven). A rollback does not change
-      the rows that C(unproven) counts.
-    - C(doubtful) counts repaired rows whose service or node changed during the repair. After the commit the module
-      reads the service or node of each repaired row again.
-  returned: when it was not refused
+    - C(unproven) counts rows for which the module does not know whether the repair was committed. Such rows remain if a
+      run was killed while it wrote a row, and another process then changed the row. A rollback does not change such
+      rows.
+    - C(doubtful) counts repaired rows whose service or node changed during the repair. To find such rows, the module
+      reads the service or node of each repaired row again after the commit.
+  returned: when the run did not refuse to start
   type: dict
   contains:
     changed:
@@ -181,7 +184,7 @@ counts:
       description: Number of rows that the module left unchanged, because another process had changed them.
       type: int
     unproven:
-      description: Number of rows for which it is not known whether the repair was committed.
+      description: Number of rows for which the module does not know whether the repair was committed.
       type: int
     doubtful:
       description: Number of repaired rows whose service or node changed during the repair.
@@ -189,10 +192,10 @@ counts:
   sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
 not_guaranteed:
   description:
-    - One message for each database that cannot keep the service or the compute node of a link locked until the commit.
-      In a Galera cluster, a lock is valid on only one database node. A client of another database node can therefore
-      change the service or the compute node before the commit.
-  returned: with O(action=apply), when it was not refused
+    - One message for each Galera cluster in which the module repairs links. In a Galera cluster, a lock is valid on
+      only one database node. Before the module commits the repair of a link, a client of another database node can
+      therefore change the service or the compute node of the link.
+  returned: with O(action=apply), when the run did not refuse to start
   type: list
   elements: str
   sample: []
@@ -202,7 +205,7 @@ remaining:
       still be wrong after the planned repair.
     - C(not_looked_at) lists sources that the module could not read. These sources might contain links that O(codes)
       selects.
-  returned: with O(action=apply), when it was not refused
+  returned: with O(action=apply), when the run did not refuse to start
   type: dict
   contains:
     asked:
@@ -212,7 +215,7 @@ remaining:
       description: Number of wrong links with a finding code that is not in O(codes).
       type: int
     accepted:
-      description: Number of wrong links that the entries of O(overrides) accept, whatever the finding code.
+      description: Number of wrong links, of any finding code, that you accept with O(overrides).
       type: int
     in_flight:
       description: Number of links that the module could not check, because a task or a migration of the instance is in
@@ -224,9 +227,9 @@ remaining:
       elements: str
   sample: {asked: 1, other: 0, accepted: 0, in_flight: 0, not_looked_at: []}
 repairs:
-  description: Up to 1000 rows of the operation, both changed and unchanged rows. In check mode,
-    the rows that the module would change. The journal contains all rows.
-  returned: when rows were to be changed
+  description: Up to 1000 rows of the operation, both changed and unchanged rows. In check mode, RV(repairs) contains up
+    to 1000 rows that the module would change. The journal of a repair contains all rows.
+  returned: when there are rows to change
   type: list
   elements: dict
   contains:
@@ -241,7 +244,8 @@ repairs:
           description: Kind of the object, such as V(instance) or V(compute_node).
           type: str
         id:
-          description: Uuid of the object. For an object without a uuid, the database id or the name.
+          description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
+            object.
           type: str
         name:
           description: Name of the object; V(null) if the object has no name.
@@ -262,7 +266,8 @@ repairs:
       description: Proof that the new value is correct.
       type: str
     outcome:
-      description: Whether the module changed the row, and if not, the reason.
+      description: What the module did with the row. If the module did not change the row, this text contains the
+        reason.
       type: str
   sample:
     - code: SG211
@@ -314,7 +319,8 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid, the database id or the name.
+              description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
+                object.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -329,7 +335,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
+      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -340,7 +346,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the run could not decide the check.
+          description: Reason why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -353,7 +359,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info), which show normal activity.
+          description: Number of findings with the severity C(info). These findings show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

@@ -13,8 +13,8 @@ description:
   - Internal, no stability promise. The roles P(stackguard.nova.evacuate_host#role) and
     P(stackguard.nova.return_host#role) do not use this module.
   - Forces a compute service down and disables the service with a reason, in one request. Nova can then evacuate the
-    servers of the host, and no other operation uses the host. The module fails if another operation has disabled the
-    compute service.
+    servers of the host, and other operations of this collection do not use the host. The module fails if another
+    operation has disabled the compute service.
   - Fence the host first. The module marks the host as dead in Nova, but does not power the host off.
   - Runs on the Ansible controller.
 author:
@@ -61,8 +61,8 @@ options:
     elements: str
     aliases: [takes_over]
     default: []
-    description: Values of C(disabled_reason) that come from operations that have ended. The module can also change a
-      compute service whose disabled reason is in O(ended_reasons).
+    description: Disabled reasons of operations that have ended. With O(state=held), the module also changes a compute
+      service whose disabled reason is in O(ended_reasons).
 seealso:
   - module: stackguard.nova.server_evacuate
 """
@@ -150,8 +150,8 @@ def work(cloud: t.Any, params: t.Mapping[str, t.Any], check: bool) -> t.Dict[str
         )
     if before != after and params["state"] == "released" and found != params["reason"]:
         raise ApiError(
-            f"the compute service of {params['host']} has the disabled reason {found or '(none)'}, expected "
-            f"{params['reason']}: the module does not change the service"
+            f"the module does not change the compute service of {params['host']}, because its disabled reason is "
+            f"{found or '(none)'} instead of {params['reason']}"
         )
     if before != after and not check:
         if params["state"] == "held":

@@ -14,11 +14,12 @@ description:
     all checks at once, on the terminal and in C(doctor.json). The result of a check is ok, failed or not checked. For
     each failed check, the report shows a command that fixes the problem.
   - The module changes nothing. To test the API permissions, the module sends read requests that require administrator
-    permissions. To test the database privileges, the module sends the statements that the operations use. The
-    statements for the test match no row, and the module rolls them back. To test OVN's databases, the module sends a
-    transaction that contains a change and an abort. OVN's database server aborts this transaction on purpose.
-  - If the module could not make a check, the result is V(not checked), never V(ok). The task fails if a check failed.
-    It also fails if a check could not be made, unless O(accept_unchecked) contains this check.
+    permissions. To test the database privileges, the module sends the SQL statements of the operations. In this test,
+    the statements match no row, and the module rolls them back. To test OVN's databases, the module sends a transaction
+    with a change and an abort command. Because of the abort command, OVN's database server discards the change.
+  - If the module cannot make a check, the result is V(not checked), and never V(ok). The task fails if a check has the
+    result V(failed). The task also fails if a check has the result V(not checked), and O(accept_unchecked) does not
+    contain the check.
   - The playbook C(stackguard.nova.doctor) uses this module. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -43,8 +44,8 @@ options:
     default: []
     description:
       - Names of the playbooks that you plan to run. With an empty list, the module checks all playbooks of this
-        collection except C(doctor), C(explain) and C(findings). The module checks only the database privileges and the
-        Ceph permissions that the operations in O(operations) need.
+        collection except C(doctor), C(explain) and C(findings). O(operations) determines which database privileges and
+        Ceph permissions the module checks.
   accept_unchecked:
     type: list
     elements: str
@@ -52,8 +53,8 @@ options:
       database_clock, ovn_database, ovn_rights, reached, python, root, nova_conf, libvirt, rbd, ceph_caps,
       host_journals, host_clock, journals]
     default: []
-    description: Checks that may have the result V(not checked). For these checks, this result does not make the task
-      fail. A failed check always makes the task fail.
+    description: Checks for which the task accepts the result V(not checked). A check with the result V(failed) always
+      makes the task fail.
   clock_tolerance:
     type: float
     default: 10
@@ -110,13 +111,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verdict:
-  description: V(pass) if the result of every requested check is V(ok), or is V(not checked) for a check in
-    O(accept_unchecked). In all other cases V(block).
+  description: V(pass) if every requested check passed (see RV(succeeded)). V(block) if a check did not pass.
   returned: always
   type: str
   sample: block
 counts:
-  description: Number of checks with the result ok, failed or not checked.
+  description: Number of checks with each result.
   returned: always
   type: dict
   contains:
@@ -157,7 +157,7 @@ results:
       type: str
       sample: failed
     seen:
-      description: The result of the check, or the reason why the module could not make the check.
+      description: What the module found in the check, or the reason why the module could not make the check.
       returned: always
       type: str
       sample: python3-libvirt is missing
@@ -178,8 +178,8 @@ report_dir:
   type: str
   sample: /home/operator/stackguard-reports
 succeeded:
-  description: Whether every requested check passed. A check passes if its result is V(ok), or if its result is
-    V(not checked) and O(accept_unchecked) contains the check.
+  description: Whether every requested check passed. A check with the result V(ok) passes. A check with the result V(not
+    checked) passes only if O(accept_unchecked) contains the check.
   returned: always
   type: bool
   sample: false

@@ -35,7 +35,7 @@ options:
   only_journals:
     type: bool
     default: false
-    description: Whether the host only stores journals, and is not a compute host. With O(only_journals=true) the module
+    description: Set O(only_journals=true) for a host that stores journals and is not a compute host. The module then
       reads no facts about nova-compute.
   state_dir:
     type: path
@@ -67,18 +67,19 @@ options:
       Ceph user in nova.conf.
   ceph_reader:
     type: str
-    description: Ceph user that has permission to read caps. By default the module uses O(ceph_user) to read the caps.
-      The Ceph user of nova-compute usually has no permission to read caps.
+    description: Ceph user that has permission to read caps. The Ceph user of nova-compute usually has no permission to
+      read caps. By default the module reads the caps as the user in O(ceph_user).
   ceph_conf:
     type: path
-    description: Path of the Ceph configuration file on the host. The default is the file that is set in nova.conf. If
-      nova-compute runs in a container, the default is the path of this file on the host.
+    description: Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in
+      the container. The default is the file that is set in nova.conf. If nova-compute runs in a container, and you do
+      not set O(ceph_command), the default is the path at which the host sees the container's file.
   ceph_command:
     type: list
     elements: str
     default: []
-    description: The command prefix for C(ceph), if C(ceph) runs in a container. For example C(docker), C(exec),
-      C(nova_compute).
+    description: Words to put before the command C(ceph), if this command runs in a container. An example is the list
+      C(docker), C(exec), C(nova_compute).
 seealso:
   - module: stackguard.nova.doctor
 """

@@ -13,8 +13,9 @@ description:
   - Reads the libvirt XML of guests on a compute host. For each guest, the module reads the XML of the running guest,
     and the XML that libvirt uses when the guest starts again. Compares the XML with the most recently recorded XML,
     device by device, and then records the new XML. The module does not change the guests.
-  - The records are on the Ansible controller, normalised and without secrets. C(guests/UUID.json) contains the most
-    recent record of a guest. Each file C(definitions/SHA256.xml) contains one XML definition.
+  - The module keeps the records on the Ansible controller. The recorded XML is normalised and contains no secrets.
+    C(guests/UUID.json) contains the most recent record of a guest. Each file C(definitions/SHA256.xml) contains one XML
+    definition.
   - M(stackguard.nova.audit) compares and records the definitions of all guests of a cloud.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -78,7 +79,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 findings:
-  description: Changes since the most recent record, as findings of C(report.json) with the codes SG601 to SG607.
+  description: Changes since the most recent record. Each change is a finding as in C(report.json), with a code from
+    SG601 to SG607.
   returned: with O(definitions_dir)
   type: list
   elements: dict
@@ -100,7 +102,8 @@ findings:
           description: Kind of the object, such as V(instance) or V(compute_node).
           type: str
         id:
-          description: Uuid of the object. For an object without a uuid, the database id or the name.
+          description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
+            object.
           type: str
         name:
           description: Name of the object; V(null) if the object has no name.

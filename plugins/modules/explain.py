@@ -24,8 +24,8 @@ options:
     type: str
     default: ""
     description:
-      - Code of the finding, such as V(SG113), V(sg113) or V(113), or its name, such as V(restart-would-destroy).
-        Without a code, the module lists all codes.
+      - Code or name of the finding. Examples of codes are V(SG113), V(sg113) and V(113). An example of a name is
+        V(restart-would-destroy). Without a code, the module lists all codes.
 seealso:
   - module: stackguard.nova.audit
 """
@@ -38,7 +38,7 @@ EXAMPLES = r"""
 - name: List all codes, one on each line
   stackguard.nova.explain:
 
-- name: For a ticket, save the documentation page of a finding code
+- name: Save the documentation page of a finding code for a ticket
   stackguard.nova.explain:
     code: "{{ finding.code }}"
   register: page

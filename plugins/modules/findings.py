@@ -12,9 +12,9 @@ version_added: 0.1.0
 description:
   - Reads a C(report.json) that a playbook of this collection wrote. Selects findings by code, severity and host, or
     with a JMESPath expression, and prints the selected findings as a table or as JSON.
-  - The module refuses a JMESPath expression with a field that the report cannot contain. The error message shows the
-    position in the expression and the existing fields. The module also refuses a comparison that can never be true,
-    such as the comparison of a number with a string.
+  - The module refuses a JMESPath expression if a report cannot contain one of the fields in the expression. The error
+    message shows the position of this field, and the fields that exist. The module also refuses a comparison that can
+    never be true, such as the comparison of a number with a string.
   - Connects to no system and writes no file. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -31,8 +31,8 @@ options:
     type: list
     elements: str
     default: []
-    description: Codes to select, such as V(SG113), V(sg113) or V(113), or their names. By default the module selects
-      findings of all codes.
+    description: Codes or names of the findings to select. Examples of codes are V(SG113), V(sg113) and V(113). By
+      default the module selects findings of all codes.
   severities:
     type: list
     elements: str
@@ -52,27 +52,28 @@ options:
     default: ""
     description:
       - JMESPath expression that the module applies to the report, such as
-        V(findings[?severity=='blocker'].object.host). The module evaluates O(query) on the findings that the other
-        options have selected. O(codes) selects the findings and the undecided checks with these codes.
+        V(findings[?severity=='blocker'].object.host). O(codes), O(severities) and O(hosts) first select findings, and
+        O(codes) also selects undecided checks. The module then applies O(query) to the report with only these findings
+        and undecided checks.
   format:
     type: str
     default: table
     choices: [table, json]
-    description: Format of the printed findings. A result that is not a list of findings is always printed as JSON.
+    description: Format of the printed findings. If the result is not a list of findings, the module always prints the
+      result as JSON.
   fail_if:
     type: str
     default: never
     choices: [never, found]
     description:
       - With O(fail_if=never) the task fails only if the report cannot answer the query. With O(fail_if=found) the task
-        also fails if the query selects anything. It also fails if one of the codes is unchecked in the report, or if at
-        least one of O(hosts) has no finding in the report.
-      - With O(fail_if=found), the task also fails if the report has a finding with the code SG114, SG311 or SG709. The
-        task also fails if the report has an undecided check with the code SG114, SG311, SG709 or SG710. The task fails
-        even if O(codes) does not contain these codes. SG114, SG311, SG709 and SG710 report facts that could not be
-        read, and your query might need one of these facts.
-      - With O(fail_if=found) the task fails if the report is not from an audit. With O(fail_if=found), the task also
-        fails if the report contains no compute hosts although you set O(codes) or O(hosts).
+        also fails if the query selects an entry, or if one of the lists RV(unchecked), RV(unread) and RV(unnamed_hosts)
+        has an entry.
+      - RV(unchecked) contains undecided checks with the codes SG114, SG311, SG709 and SG710, even if O(codes) does not
+        contain these codes. RV(unread) contains the codes SG114, SG311 and SG709 if the report has findings with these
+        codes. These codes report facts that could not be read, and your query might need one of these facts.
+      - With O(fail_if=found) the report must be from an audit. If you set O(codes) or O(hosts), the report must also
+        contain compute hosts. Otherwise, the task fails.
   max_age_minutes:
     type: int
     default: 0
@@ -108,16 +109,17 @@ EXAMPLES = r"""
 RETURN = r"""
 result:
   description: The entries that the query selects. Without O(query), the entries are findings as in C(report.json).
-  returned: if the report answers
+  returned: when the report can answer the query
   type: raw
 count:
-  description: Number of selected entries. The number of entries is V(1) if the result is not a list.
-  returned: if the report answers
+  description: Number of selected entries. If the result is an object, RV(count) is the number of its keys. If the
+    result is another single value, RV(count) is V(1), or V(0) for null, false, 0 and an empty string.
+  returned: when the report can answer the query
   type: int
 unchecked:
-  description: Undecided checks with a code in O(codes), from the report. If a check with the code SG114, SG311, SG709
-    or SG710 is undecided, RV(unchecked) always contains this check.
-  returned: if the report answers
+  description: Undecided checks of the report that have a code in O(codes). Without O(codes), RV(unchecked) contains all
+    undecided checks. RV(unchecked) always contains undecided checks with the code SG114, SG311, SG709 or SG710.
+  returned: when the report can answer the query
   type: list
   elements: dict
   contains:
@@ -128,33 +130,33 @@ unchecked:
       description: The object of the undecided check.
       type: str
     reason:
-      description: Why the run could not decide the check.
+      description: Reason why the run could not decide the check.
       type: str
 unread:
   description:
-    - Codes of the findings about facts that could not be read (SG114, SG311, SG709). The filters of the query do not
-      apply to these codes.
-  returned: if the report answers
+    - Those of the codes SG114, SG311 and SG709 for which the report has findings. These codes report facts that could
+      not be read. RV(unread) does not depend on O(codes), O(severities), O(hosts) and O(query).
+  returned: when the report can answer the query
   type: list
   elements: str
 unnamed_hosts:
   description: The hosts of O(hosts) that have no finding in the report.
-  returned: if the report answers
+  returned: when the report can answer the query
   type: list
   elements: str
 verdict:
   description: Verdict of the whole report.
-  returned: if the report answers
+  returned: when the report can answer the query
   type: str
   sample: block
 generated_at:
-  description: When the evidence in the report was collected.
-  returned: if the report answers
+  description: Time at which the evidence of the report was collected.
+  returned: when the report can answer the query
   type: str
   sample: "2026-11-21T02:10:44Z"
 text:
   description: What was printed.
-  returned: if the report answers
+  returned: when the report can answer the query
   type: str
 succeeded:
   description: Whether the task succeeded. For tasks with C(failed_when).
@@ -162,6 +164,6 @@ succeeded:
   type: bool
 refused:
   description: Whether the module refused the query or the report.
-  returned: if it was
+  returned: when the module refused the query or the report
   type: bool
 """

@@ -15,9 +15,9 @@ description:
     step.
   - The options of an operation are variables of the operation's role. The documentation of the role describes these
     variables.
-  - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run. The journal is on
-    the host that the task runs on (or is delegated to). The host with the journal receives no credentials.
-  - Runs on the Ansible controller.
+  - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run. The module keeps
+    the journal on the play's host, or on the host in C(delegate_to). The host with the journal receives no credentials.
+  - The module calls the APIs from the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -49,15 +49,15 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) begins the operation, or resumes an unfinished run.
-      - V(resume) resumes an unfinished run, and fails if there is none.
+      - V(resume) resumes an unfinished run, and fails if no run is unfinished.
       - V(status) reports the open operation and changes nothing.
       - V(rollback) undoes an unfinished run.
   options:
     type: dict
     default: {}
     description:
-      - Options of the operation. Each option is a variable of the operation's role. The name of the option is the name
-        of the variable without the role's prefix. The module refuses unknown options.
+      - Options of the operation. Each option is a variable of the operation's role. To get the name of an option,
+        remove the role's prefix from the name of the variable. The module refuses unknown options.
   nova_api_db_url:
     type: str
     description: URL of Nova's API database, for an operation that reads or changes the database.
@@ -82,8 +82,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded). The later task can then fail
-      with only the summary as its message.
+    - With C(failed_when=false) on this task, the play continues after a failure. A later task can check RV(succeeded),
+      and fail with a message that contains only the summary.
   returned: always
   type: bool
   sample: true
@@ -113,7 +113,7 @@ steps:
   sample: {pin: done, resize: applying}
 plan:
   description: The steps of the plan, each with its changes.
-  returned: when it was planned in this run
+  returned: when this run made the plan
   type: dict
   contains:
     kind:
@@ -164,8 +164,8 @@ plan:
               description: The value after the step.
               type: str
             measured:
-              description: Whether the value depends on a measurement, such as the free memory of a host. The run
-                measures again, so the value can change.
+              description: Whether the value depends on a measurement, such as the free memory of a host. A later run
+                measures again, and can get a different value.
               type: bool
     notes:
       description: Other notes for the operator.
@@ -174,7 +174,7 @@ plan:
   sample: {kind: resize-8961cf04-0ee7-44b1-9ed3-a4b18e535683, operation_id: 3f9a1c0b77de, subject: web1, steps: []}
 report:
   description: The findings, as in C(report.json).
-  returned: when it was judged
+  returned: when the module checked the request
   type: dict
   contains:
     schema:
@@ -214,7 +214,8 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid, the database id or the name.
+              description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
+                object.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -229,7 +230,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
+      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -240,7 +241,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the run could not decide the check.
+          description: Reason why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -253,7 +254,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info), which show normal activity.
+          description: Number of findings with the severity C(info). These findings show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

@@ -28,8 +28,9 @@ options:
     required: true
     choices: [publish, report, end]
     description:
-      - V(publish) publishes the outcome to the workflow. V(report) writes the files of the report.
-      - V(end) writes the files of the report, shows the summary, and fails with the summary if the run did not succeed.
+      - V(publish) publishes the outcome to the workflow. V(report) only writes the files of the report.
+      - V(end) shows the summary, and fails with the summary if the run did not succeed.
+      - If O(report_dir) is set, the module writes the files of the report in every phase.
   operation:
     type: str
     required: true
@@ -52,8 +53,8 @@ options:
     type: list
     elements: str
     default: []
-    description: Keys of O(result) that the module publishes without change. The module publishes V(null) for a key that
-      O(result) does not have.
+    description: Keys of O(result) that the module publishes without change. If O(result) does not have one of these
+      keys, the module publishes V(null) for this key.
   acts:
     type: bool
     default: true
@@ -65,9 +66,9 @@ options:
     type: bool
     default: true
     description:
-      - Whether the module writes C(report.json) for a failed run that has no report. If this module writes
-        C(report.json), the report states that the run ended without a decision. Set O(report=false) in playbooks that
-        never write C(report.json), or that write C(report.json) in another task.
+      - Whether the module writes C(report.json) for a failed run that has no report. Such a report states that the run
+        ended without a decision. Set O(report=false) in playbooks that never write C(report.json), or that write
+        C(report.json) in another task.
   files:
     type: dict
     default: {}
@@ -76,10 +77,10 @@ options:
     type: list
     elements: str
     default: []
-    description: Names of the files that the module removes. The files belong to an earlier report.
+    description: Names of files in O(report_dir) that belong to an earlier report. The module removes these files.
   evidence_dir:
     type: path
-    description: Temporary evidence directory that the module removes.
+    description: Temporary evidence directory. The module removes this directory in the phases V(report) and V(end).
 """
 
 EXAMPLES = r"""

@@ -12,11 +12,11 @@ version_added: 0.1.0
 description:
   - Adds addresses to the OSD blocklist, or removes addresses from the blocklist. Clients at a listed address can no
     longer write to Ceph, even if their processes still run. The module reads the blocklist again after each change.
-  - The module fails if O(addresses) is empty, or contains an address of the Ceph cluster itself (monitors, managers,
-    OSDs, MDS, gateways). If the module cannot read the addresses of the Ceph cluster, it adds nothing to the blocklist.
-    See O(infrastructure) and O(host_addresses).
-  - If a host also runs Ceph daemons or a gateway, these daemons share the address of the host. The blocklist cannot
-    fence a host that runs Ceph daemons or a gateway.
+  - The module fails if O(addresses) is empty. With O(state=present), the module also fails, and adds no address, if
+    O(addresses) contains an address of the Ceph cluster itself (monitors, managers, OSDs, MDS, gateways), or if the
+    module cannot read all addresses of the Ceph cluster. See O(infrastructure) and O(host_addresses).
+  - The blocklist cannot fence a host that also runs Ceph daemons or a gateway, because these daemons and the gateway
+    use the address of the host.
   - Remove the addresses of a host only after all QEMU processes of the host have ended.
   - Runs on a host with access to Ceph. A Ceph user with C(profile rbd) on the monitors can add blocklist entries. To
     remove blocklist entries, the user needs at least the permission C(allow command "osd blocklist"). To read the
@@ -56,16 +56,16 @@ options:
     required: true
     description:
       - One or more IP addresses to add to the blocklist, or to remove from the blocklist. A blocklist entry applies to
-        all clients at the address. The module fails if O(addresses) contains an address of the host that the module
-        runs on, an address of the Ceph cluster, or a loopback or link-local address. C(::ffff:192.0.2.1) means
-        C(192.0.2.1).
+        all clients at the address. With O(state=present), O(addresses) must not contain addresses of the host on which
+        the module runs, addresses of the Ceph cluster, or loopback and link-local addresses. Otherwise, the module
+        fails. C(::ffff:192.0.2.1) means C(192.0.2.1).
   expire:
     type: int
     default: 157680000
     description:
       - Number of seconds after which Ceph removes the blocklist entries. By default a blocklist entry is valid for five
-        years. If a blocklist entry expired too early, the client could write to Ceph again. The module extends a
-        blocklist entry if less than nine tenths of O(expire) remains.
+        years. After a blocklist entry has expired, clients at the address can write to Ceph again. If less than nine
+        tenths of O(expire) remains for an existing entry, the module extends the entry.
   infrastructure:
     type: list
     elements: str
@@ -73,8 +73,8 @@ options:
     description:
       - Addresses of the managers and MDS daemons of the Ceph cluster. Set O(infrastructure) if the Ceph user has no
         permission to read the addresses of managers and MDS daemons. The module never adds the addresses in
-        O(infrastructure) to the blocklist. If you set O(infrastructure), you confirm that this list contains all
-        managers and MDS daemons of the Ceph cluster.
+        O(infrastructure) to the blocklist. With O(infrastructure), you confirm that the list contains the addresses of
+        all managers and MDS daemons of the Ceph cluster.
   never:
     type: list
     elements: str
@@ -87,9 +87,9 @@ options:
     elements: str
     default: []
     description:
-      - The entries of O(addresses) that certainly belong to the fenced host. A manager or MDS daemon with an address in
-        O(host_addresses) runs on the fenced host. If O(host_addresses) contains all of O(addresses), the module does
-        not need the addresses of managers and MDS daemons.
+      - The entries of O(addresses) that certainly belong to the fenced host. If O(host_addresses) contains all of
+        O(addresses), the module does not need the addresses of managers and MDS daemons. A manager or MDS daemon at one
+        of these addresses would run on the fenced host itself.
   fsid:
     type: str
     description:
@@ -105,14 +105,16 @@ options:
   rbd_conf:
     type: path
     description:
-      - Path of the Ceph configuration file on the host. The default is the file that is set in nova.conf. If
-        nova-compute runs in a container, the default is the path of this file on the host.
+      - Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in the
+        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, and you do not
+        set O(ceph_command), the default is the path at which the host sees the container's file.
   ceph_command:
     type: list
     elements: str
     default: []
     description:
-      - The command prefix for C(ceph), if C(ceph) runs in a container. For example C(docker), C(exec), C(nova_compute).
+      - Words to put before the command C(ceph), if this command runs in a container. An example is the list C(docker),
+        C(exec), C(nova_compute).
   nova_conf_files:
     type: list
     elements: str
@@ -171,9 +173,9 @@ listed:
   sample: [192.0.2.11]
 covered:
   description:
-    - With O(state=absent), the blocklist entries that still cover one of O(addresses). The entries in this list are
-      ranges of more than one address. The module does not remove ranges, because the operation did not add them. A
-      warning lists the entries that remain on the blocklist.
+    - With O(state=absent), the blocklist entries that still cover one of O(addresses). Each entry in RV(covered) is a
+      range of more than one address. The module does not remove such a range, because the operation did not add it. The
+      module shows a warning for each of these entries.
   returned: success
   type: list
   elements: dict
@@ -203,12 +205,13 @@ fsid:
   type: str
   sample: da0d2b0c-0824-5eed-b650-1f58a483491c
 pool:
-  description: The pool that the module opened. The blocklist belongs to the whole Ceph cluster.
+  description: The pool that the module opened. The blocklist applies to all pools of the Ceph cluster.
   returned: success
   type: str
   sample: vms
 read_at:
-  description: When the module began to change and read the blocklist, by the clock of the host that runs the task.
+  description: Time immediately before the module changed and read the blocklist. This time comes from the clock of the
+    host that runs the task.
   returned: success
   type: str
   sample: "2026-11-22T14:37:15+00:00"

@@ -12,10 +12,11 @@ version_added: 0.1.0
 description:
   - Creates an RBD snapshot C(stackguard-OPERATION) of every disk image of the servers, or removes these snapshots. Ceph
     does not delete an image that has a snapshot, so a failed evacuation cannot delete the data.
-  - Remove the snapshots afterwards. While a snapshot exists, Nova cannot delete the disk, but still reports the disk as
-    deleted. Because the disk still exists, a later rebuild or unshelve of the server boots the old content of the disk.
-  - If an image in O(images) does not exist or has another id, the module fails before it creates a snapshot. After a
-    change the module reads each image again.
+  - Remove the snapshots after the operation. While a snapshot exists, Nova cannot delete the disk, but still reports
+    the disk as deleted. Because the disk still exists, a later rebuild or unshelve of the server boots the old content
+    of the disk.
+  - If an image in O(images) does not exist or has another id, a task with O(state=present) fails before the module
+    creates a snapshot. After a change the module reads each image again.
   - Runs on a compute host, and uses the pool and the Ceph user from the nova.conf of the host. Set O(fsid) if there is
     more than one Ceph cluster.
 author:
@@ -41,7 +42,7 @@ options:
     default: present
     choices: [present, absent]
     description:
-      - Whether the snapshots exist.
+      - V(present) creates the snapshots. V(absent) removes the snapshots.
   operation_id:
     type: str
     required: true
@@ -53,9 +54,9 @@ options:
     default: []
     description:
       - Uuids of the servers. The module creates guard snapshots of all images that the servers have in the pool, or
-        removes the guard snapshots of these images. O(state=present) requires O(servers) or O(images). If you set
-        O(state=absent) and omit both O(servers) and O(images), the module removes all snapshots of the operation in the
-        pool.
+        removes the guard snapshots of these images. O(state=present) requires O(servers) or O(images). With
+        O(state=absent), if you set neither O(servers) nor O(images), the module removes all snapshots of the operation
+        in the pool.
   images:
     type: dict
     default: {}
@@ -79,15 +80,16 @@ options:
   rbd_conf:
     type: path
     description:
-      - Path of the Ceph configuration file on the host. The default is the file that is set in nova.conf. If
-        nova-compute runs in a container, the default is the path of this file on the host.
+      - Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in the
+        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, and you do not
+        set O(ceph_command), the default is the path at which the host sees the container's file.
   ceph_command:
     type: list
     elements: str
     default: []
     description:
-      - Command prefix for C(rbd) if the command runs in a container. The words C(docker), C(exec), C(nova_compute) are
-        an example.
+      - Words to put before the command C(rbd), if this command runs in a container. An example is the list C(docker),
+        C(exec), C(nova_compute).
   nova_conf_files:
     type: list
     elements: str
@@ -147,8 +149,8 @@ images:
   sample: [{image: 8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk, id: 10e6a8d1c2, changed: true, guarded: true}]
 without:
   description:
-    - The servers of O(servers) that have no image in the pool. If a server has no image in the pool, it might boot from
-      a volume, or have its images in another pool. With O(state=absent) a warning lists the servers without an image.
+    - The servers of O(servers) that have no image in the pool. Such a server might boot from a volume, or have its
+      images in another pool. With O(state=absent) the module shows a warning that lists these servers.
   returned: success
   type: list
   elements: str
@@ -234,8 +236,8 @@ def main() -> None:
         module.fail_json(msg=str(error))
     if given["state"] == "absent" and done.without:
         module.warn(
-            f"the pool {where.pool} has no image of these servers, so no guard snapshot was removed: "
-            f"{', '.join(done.without)}"
+            f"the module removed no guard snapshot of these servers, because the pool {where.pool} has no image of "
+            f"these servers: {', '.join(done.without)}"
         )
     module.exit_json(
         changed=any(entry.changed for entry in done.images),

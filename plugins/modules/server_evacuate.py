@@ -15,14 +15,14 @@ description:
     until the module needs new facts or an action. After each call, RV(needs) lists the facts that only a playbook can
     collect, and the actions that only a playbook can execute. The role P(stackguard.nova.evacuate_host#role) collects
     the requested facts, executes the requested actions, and calls the module again until RV(needs) is empty.
-  - The module keeps the journal of the operation in O(state_dir) on the host that the task runs on, and calls the APIs
-    from the Ansible controller.
-  - The module evacuates a server only if valid proof shows that the host is fenced, and if each image of the server has
-    a guard snapshot. The module does not evacuate a server while an image of the server is open in another client. The
-    evacuation request contains the destination, and never uses C(force), so the scheduler checks the destination. The
-    module uses microversion 2.68 to keep the power state of the server, or microversion 2.95 to leave the server
-    stopped.
-  - If a call ends the operation, the call writes the report and publishes the outcome for workflows.
+  - The module keeps the journal of the operation in O(state_dir), on the play's host or on the host in C(delegate_to).
+    The module calls the APIs from the Ansible controller.
+  - Before the module evacuates a server, it requires valid proof that the host is fenced, and a guard snapshot of each
+    image of the server. The module does not evacuate a server while an image of the server is open in another client.
+    The module sends the destination in the evacuation request. Nova's scheduler checks the destination, because the
+    request does not use C(force). The module uses microversion 2.68 to keep the power state of the server, or
+    microversion 2.95 to leave the server stopped.
+  - The last call of a run writes the report, and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -70,7 +70,8 @@ options:
     type: list
     elements: dict
     default: []
-    description: One result for each entry of RV(needs) from the previous call, in the same order.
+    description: Results for the entries that the previous call returned in RV(needs). O(answers) contains one result
+      for each entry, in the same order.
   failure:
     type: str
     description: With O(phase=end), the reason why the run was interrupted.
@@ -88,7 +89,7 @@ options:
   state_dir:
     type: path
     default: /var/lib/stackguard
-    description: Directory for the journal, on the host that the task runs on.
+    description: Directory for the journal, on the play's host or on the host in C(delegate_to).
   take_over:
     type: bool
     default: false
@@ -97,12 +98,12 @@ options:
   fence:
     type: str
     description:
-      - Fencing method, with the same choices as O(stackguard.nova.evacuate_host#role:main:evacuate_fence). Required
-        with O(action=apply) and O(action=resume).
+      - Fencing method. The choices are those of O(stackguard.nova.evacuate_host#role:main:evacuate_fence). You must set
+        O(fence) with O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
-    description: With O(fence=command), the command that succeeds only if the host is off. The proof of the fence
-      contains only the program of the command, because the arguments may contain a password.
+    description: With O(fence=command), the command that succeeds only if the host is off. The run records only the
+      program name of the command in the proof of the fence, because the arguments can contain a password.
   power_state_query:
     type: str
     description:
@@ -149,8 +150,9 @@ options:
     elements: str
     default: []
     description:
-      - Addresses of the dead host on Ceph's public network, in addition to the addresses in watchers and locks.
-      - You must set O(blocklist_addresses) if neither watchers nor locks show an address of the host. The address in
+      - Addresses of the dead host on Ceph's public network. The run also uses the host's addresses in watchers and
+        locks.
+      - You must set O(blocklist_addresses) if the watchers and locks do not show an address of the host. The address in
         Nova (C(host_ip)) does not prove which address the host uses for Ceph.
   ceph_infrastructure:
     type: list
@@ -159,8 +161,8 @@ options:
     description:
       - Addresses of Ceph's managers and MDS daemons. Set O(ceph_infrastructure) if the Ceph user has no permission to
         read the addresses of managers and MDS daemons. The run never puts the addresses of managers and MDS daemons on
-        the blocklist. The run needs O(ceph_infrastructure) only to blocklist an address that is neither in Nova's
-        record of the host nor in the collected facts of the host.
+        the blocklist. For an address in Nova's record of the host or in the collected facts of the host, the run does
+        not need O(ceph_infrastructure).
   never_blocklist:
     type: list
     elements: str
@@ -170,9 +172,8 @@ options:
         always excludes the addresses of Ceph's daemons, of other compute hosts and of the Ansible controller.
   ceph_host:
     type: str
-    description: Inventory host on which the run executes C(rbd) and C(ceph) commands. The run uses this host only if it
-      uses the Ceph cluster and pool of the servers' disks. If the host in O(ceph_host) does not use the Ceph cluster
-      and pool of the servers' disks, the run chooses a different host.
+    description: Inventory host on which the run executes C(rbd) and C(ceph) commands. The host must use the Ceph
+      cluster and pool of the servers' disks. Otherwise, the run chooses a different host.
   servers:
     type: raw
     description:
@@ -183,18 +184,19 @@ options:
     type: str
     description:
       - JMESPath expression that returns the sort key of a server, such as C(metadata.priority). The run chooses
-        destinations for the servers in the order of the sort key. Servers without a sort key come last, ordered by size
-        with the largest server first.
+        destinations for the servers in the order of the sort key. Servers without a sort key come last, with the
+        largest server first.
   max_parallel:
     type: int
     default: 8
-    description: Maximum number of servers in transit to one destination.
+    description: Maximum number of servers that the run evacuates to one destination at the same time.
   memory_headroom_mb:
     type: int
     default: 512
     description:
-      - Measured free memory that must remain on each destination, in MiB. The module keeps at least
-        C(reserved_host_memory_mb) of memory free on the destination.
+      - Free memory that must remain on each destination, in MiB. The module measures the free memory. If
+        C(reserved_host_memory_mb) of a destination is larger than O(memory_headroom_mb), the module keeps
+        C(reserved_host_memory_mb) free.
   guest_overhead_mb:
     type: int
     default: 128
@@ -218,7 +220,10 @@ options:
   max_hosts:
     type: int
     default: 1
-    description: Maximum number of hosts that may be down in the dead host's availability zone.
+    description:
+      - Maximum number of hosts that may be down in the dead host's availability zone.
+      - The run does not count a host that an operation of this collection has disabled. The run also does not count a
+        disabled host without servers, except if nova-compute itself has disabled the host (reason C(AUTO:)).
   max_share:
     type: float
     default: 0.1
@@ -231,9 +236,9 @@ options:
     choices: [task, paused, suspended, rescued]
     description:
       - Server states that the run resets after it has proven that the host is dead. Nova refuses to evacuate a paused,
-        suspended or rescued server. If you do not list V(task), the run refuses to evacuate a server that has a task in
-        progress. V(task) means that the server has a task that the dead host did not finish. The report shows what each
-        server loses when the run resets the server's state (SG519).
+        suspended or rescued server. V(task) means that a server has a task which the dead host did not finish. If you
+        do not list V(task), the run refuses to evacuate such a server. The report shows what each server loses when the
+        run resets the server's state (SG519).
   max_rounds:
     type: int
     default: 200
@@ -251,8 +256,8 @@ options:
   death_timeout:
     type: int
     default: 120
-    description: Maximum number of seconds that the module waits, after the fencing, until the host shows no more signs
-      of life.
+    description: Maximum waiting time after the fencing, in seconds. During this time, the module waits until the host
+      shows no more signs of life.
 seealso:
   - module: stackguard.nova.rbd_guard
   - module: stackguard.nova.rbd_blocklist
@@ -270,14 +275,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 needs:
-  description: Facts that the playbook must collect, and actions that the playbook must execute, before the next call.
-    RV(needs) is empty if the run has ended.
+  description: What the playbook must do before the next call. Each entry requests facts or an action. RV(needs) is
+    empty if the run has ended.
   returned: always
   type: list
   elements: dict
   contains:
     kind:
-      description: Kind of fact or action that the playbook must provide, such as V(read_hosts). The other keys of the
+      description: Kind of the requested facts or of the requested action, such as V(read_hosts). The other keys of the
         entry depend on C(kind).
       type: str
     hosts:
@@ -293,7 +298,7 @@ needs:
       type: list
       elements: str
     volumes:
-      description: With C(kind=read_hosts), uuids of volumes. The hosts search for the images of these volumes.
+      description: With C(kind=read_hosts), uuids of the volumes whose images the hosts search for in Ceph.
       type: list
       elements: str
     volume_readers:
@@ -342,7 +347,8 @@ arrived:
       type: str
   sample: [{uuid: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, host: compute3, status: ACTIVE, state: verified}]
 left:
-  description: Servers that are still on the dead host, and the reasons. The keys are the uuids of the servers.
+  description: Servers that are still on the dead host. The keys are the uuids of the servers, and the values are the
+    reasons.
   returned: when the run has ended
   type: dict
   sample: {}
@@ -362,8 +368,8 @@ report_file:
   type: str
   sample: /home/operator/stackguard-reports/report.json
 placements:
-  description: Destination of each server, and why the module chose this destination. The keys are the uuids of the
-    servers. For a server without a destination, the reasons why no host can be the destination.
+  description: Destination of each server, and the reason for this destination. The keys are the uuids of the servers.
+    If a server has no destination, its entry contains the reasons why no host can be the destination.
   returned: when the run has ended, without O(report_dir)
   type: dict
   sample:
@@ -422,8 +428,8 @@ plan:
               description: The value after the step.
               type: str
             measured:
-              description: Whether the value depends on a measurement, such as the free memory of a host. The run
-                measures again, so the value can change.
+              description: Whether the value depends on a measurement, such as the free memory of a host. A later run
+                measures again, and can get a different value.
               type: bool
     notes:
       description: Other notes for the operator.
@@ -478,7 +484,8 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid, the database id or the name.
+              description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
+                object.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -493,7 +500,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
+      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -504,7 +511,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the run could not decide the check.
+          description: Reason why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -517,7 +524,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info), which show normal activity.
+          description: Number of findings with the severity C(info). These findings show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

@@ -14,19 +14,19 @@ description:
     other servers. Each server stays in the availability zone of its current host.
   - The module chooses each destination based on the free memory that was measured on the hosts. The request to Nova
     contains the destination, and the scheduler checks the destination. The module never bypasses the checks of Nova's
-    scheduler. A host that the run could not read cannot be a destination.
-  - After each move the module verifies the zone of the server. If the move was a cold migration, the module then
-    confirms the migration. If the server is in another zone, the module reverts the migration, or reports the server if
-    a revert is not possible.
+    scheduler. The module moves no server to a host that the run could not read.
+  - After each move the module verifies the zone of the server. After a cold migration within the zone, the module
+    confirms the migration. If the server is in another zone, the module reports the server, and reverts the move if the
+    move was a cold migration.
   - If the module refuses to start, it reports every reason at once and changes nothing. If a server cannot move to a
     host, the module tries other hosts. The run fails if a server does not arrive.
   - If you set O(drain_host), the module disables the compute service of the host. The disabled reason contains the id
-    of the operation. With O(enable_after=false), the host stays disabled.
+    of the operation. With O(enable_after=false), the host stays disabled after the drain.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to close an unfinished run. The
-    journal is on the host that the task runs on (or is delegated to). The host with the journal receives no
+    module keeps the journal on the play's host, or on the host in C(delegate_to). The host with the journal receives no
     credentials. Only one operation that moves servers can be open at a time, because the plans of two such operations
     would count the same free memory twice.
-  - Runs on the Ansible controller.
+  - The module calls the APIs from the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -65,27 +65,29 @@ options:
       - Names or uuids of the servers to move, or a JMESPath filter that selects from all servers of the cloud, such as
         V([?host=='compute1' && metadata.tier=='gold']). To find servers by name or filter, the module lists all servers
         of the cloud.
-      - Either O(servers) or O(drain_host) is required.
+      - With O(action=apply), set either O(servers) or O(drain_host), but not both.
   drain_host:
     type: str
     description: Name of the host in Nova.
   evidence_dir:
     type: path
     description:
-      - Directory on the Ansible controller with the results of M(stackguard.nova.compute_host_info).
+      - Directory on the Ansible controller with the results of M(stackguard.nova.compute_host_info). You must set
+        O(evidence_dir) with O(action=apply) and O(action=resume).
   live:
     type: bool
     default: true
-    description: Whether to live-migrate running servers. With O(live=false), the run stops each server that is running,
-      and cold-migrates it.
+    description: Whether to live-migrate running servers. With O(live=false), the module cold-migrates running servers,
+      and Nova stops each server for its migration.
   cold:
     type: str
     default: stopped
     choices: [never, stopped, fallback]
     description:
-      - Which servers the module may cold-migrate instead of live-migrating them, if O(live=true). With O(cold=stopped)
-        the module cold-migrates only stopped servers. With O(cold=fallback) the module also cold-migrates running
-        servers whose live migration failed. The module stops a running server before the cold migration.
+      - Which servers the module may cold-migrate with O(live=true). With O(cold=never) the module cold-migrates no
+        server. With O(cold=stopped) the module cold-migrates only stopped servers. With O(cold=fallback) the module
+        also cold-migrates running servers whose live migration failed. Nova stops a running server for a cold
+        migration.
   partial:
     type: bool
     default: false
@@ -140,23 +142,23 @@ options:
     description:
       - Whether to reset a server's status from ERROR to ACTIVE after a failed move. The module resets the status only
         if the server's QEMU process runs on the host that Nova records for the server, and on no other host. If the
-        module does not reset the status, it reports the command that resets the status (SG711).
+        module does not reset the status, it reports what you must do next (SG711).
   probe:
     type: bool
     default: false
     description:
-      - Whether the playbook can test connections for this task. Before the first live migration, RV(probe) lists for
-        each inventory host the connections that the playbook must test. Test them with C(probe_tcp) of
-        M(stackguard.nova.compute_host_step). After the tests, set O(probes) to the results of the tests, and repeat the
-        task. With O(probe=false), the module first moves only one server to each destination. After this server has
-        arrived, the module moves further servers to the destination.
+      - Whether the playbook can test connections for this task. Before the module live-migrates servers, it returns the
+        connections to test in RV(probe), with the inventory names of the source hosts as the keys. Test these
+        connections on the source hosts with C(probe_tcp) of M(stackguard.nova.compute_host_step). Then set O(probes) to
+        the results, and repeat the task. With O(probe=false), the module live-migrates only one server at a time to a
+        destination, until a server from the same source host has arrived there.
   probes:
     type: list
     elements: dict
     default: []
-    description: Results of the connection tests. Each result contains the keys of an entry of RV(probe). C(error) of
-      the result contains the outcome of the test. If the connection was not tested, the entry contains C(untried) with
-      the reason, instead of C(error).
+    description: Results of the connection tests. Each result contains the keys of an entry of RV(probe). C(error)
+      contains the error of a failed test, or V(null) if the connection succeeded. If the playbook could not test a
+      connection, the result contains C(untried) with the reason, instead of C(error).
   prefix:
     type: str
     default: ""
@@ -172,10 +174,9 @@ options:
       after O(server_timeout).
   nova_api_db_url:
     type: str
-    description: URL of Nova's API database, which shows the cell of each host. Without the URL, the module plans moves
-      to hosts in other cells, and Nova rejects these moves. On Nova release 28 and older, the module also needs the URL
-      to read the availability zone pins of servers. Before Nova release 29, the module checks the pins only if
-      O(nova_api_db_url) is set.
+    description: URL of Nova's API database, which shows the cell of each host. Without the URL, the module can plan
+      moves to hosts in other cells, and Nova rejects these moves. Before Nova release 29, the module also needs the URL
+      to read and check the availability zone pins of servers.
   report_dir:
     type: path
     description: Directory on the Ansible controller for the report. If you set O(prefix), the module writes
@@ -213,32 +214,34 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded). The later task can then fail
-      with only the summary as its message.
+    - With C(failed_when=false) on this task, the play continues after a failure. A later task can check RV(succeeded),
+      and fail with a message that contains only the summary.
   returned: always
   type: bool
   sample: true
 state:
   description:
     - V(finished), or V(incomplete) if the operation has ended but some servers did not move. V(open) if you can resume
-      the operation, V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode,
-      V(refused) if the run refused to start and changed nothing. V(unknown) if the run was interrupted.
+      the operation, V(rolled-back) after a rollback. V(none) if there was nothing to do, or if the playbook must first
+      test the connections in RV(probe). V(planned) in check mode, V(refused) if the run refused to start and changed
+      nothing. V(unknown) if the run was interrupted.
   returned: always
   type: str
   sample: finished
 again:
   description: Whether the playbook must read the hosts again and repeat the task.
-  returned: when something was carried out
+  returned: when the run executed the operation, or when there are connections to test
   type: bool
   sample: false
 probe:
-  description: Connections that the playbook must test before the first server moves. The keys are inventory hosts.
-  returned: when O(probe=true) and something is to be tried
+  description: Connections that the playbook must test before the module live-migrates further servers. The keys are the
+    inventory names of the source hosts.
+  returned: with O(probe=true), when there are connections to test
   type: dict
   sample: {compute1: [{source: compute1, dest: compute2, address: 10.0.0.2, port: 16509, turn: 0}]}
 servers:
   description: Source and current host of each server of the open operation. The keys are the uuids of the servers.
-  returned: O(action=status) with an open operation
+  returned: with O(action=status), when an operation is open
   type: dict
   sample:
     8961cf04-0ee7-44b1-9ed3-a4b18e535683:
@@ -256,32 +259,33 @@ operation_id:
   sample: 3f9a1c0b77de
 moved:
   description: Host on which each server arrived in this task. The keys are the uuids of the servers.
-  returned: when something was carried out
+  returned: when the run executed the operation
   type: dict
   sample: {8961cf04-0ee7-44b1-9ed3-a4b18e535683: compute2}
 gone:
-  description: Names of servers that their owners deleted during the run.
-  returned: when something was carried out
+  description: Names of servers that are on no host any more, because their owners deleted or changed the servers during
+    the run.
+  returned: when the run executed the operation
   type: list
   elements: str
   sample: []
 left:
   description: Servers that did not arrive. The keys are the uuids of the servers, and each value has the name, the host
     and the reason.
-  returned: when something was carried out
+  returned: when the run executed the operation
   type: dict
   sample: {}
 placements:
   description: Destination of each server, and the reason for this destination. The keys are the uuids of the servers.
-    For a server without a destination, the reasons why no host can be the destination.
-  returned: when it was judged
+    If a server has no destination, its entry contains the reasons why no host can be the destination.
+  returned: when the module checked the request
   type: dict
   sample:
     8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute2, wave: 1,
       why: the host has 9000 MiB of free real memory before this server arrives}
 plan:
   description: The steps of the plan, each with its changes.
-  returned: when it was planned in this run
+  returned: when this run made the plan
   type: dict
   contains:
     kind:
@@ -332,8 +336,8 @@ plan:
               description: The value after the step.
               type: str
             measured:
-              description: Whether the value depends on a measurement, such as the free memory of a host. The run
-                measures again, so the value can change.
+              description: Whether the value depends on a measurement, such as the free memory of a host. A later run
+                measures again, and can get a different value.
               type: bool
     notes:
       description: Other notes for the operator.
@@ -342,7 +346,7 @@ plan:
   sample: {kind: migrate, operation_id: 3f9a1c0b77de, subject: compute1, steps: []}
 report:
   description: The findings, as in C(report.json).
-  returned: when it was judged
+  returned: when the module checked the request
   type: dict
   contains:
     schema:
@@ -382,7 +386,8 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid, the database id or the name.
+              description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
+                object.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -397,7 +402,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
+      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -408,7 +413,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the run could not decide the check.
+          description: Reason why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -421,7 +426,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info), which show normal activity.
+          description: Number of findings with the severity C(info). These findings show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

@@ -10,23 +10,24 @@ module: server_resize
 short_description: Resize a server within its availability zone
 version_added: 0.1.0
 description:
-  - Nova schedules a resized server like a new server. A server without an availability zone pin can move to a zone that
-    differs from the zone of its volumes. This module keeps the server in the availability zone of its current host.
-  - O(strategy=auto) does not change the availability zone pin of a server that is already pinned to its zone. For a
-    server without a pin, O(strategy=auto) pins the server through the API if Nova offers microversion 2.104 (release
-    34). If the run cannot use the API, for example because the server has a pin that has no effect, O(strategy=auto)
-    pins the server in the API database, if O(nova_api_db_url) is set. After the resize the module restores the earlier
-    availability zone pin. If the module cannot pin the server, it resizes the server without changing the pin, and
-    verifies the zone after the resize. RV(strategy) shows the method that keeps the server in its zone, and RV(why)
-    shows the reason for the method.
+  - For a resize, Nova's scheduler chooses a host as for a new server. A server without an availability zone pin can
+    therefore leave the zone of its volumes. This module keeps the server in the availability zone of its current host.
+  - If the server is already pinned to its zone, the module does not change the availability zone pin. Otherwise, with
+    O(strategy=auto), the module pins the server through the API if Nova offers microversion 2.104 (release 34). If the
+    module cannot use the API, it pins the server in the API database, if O(nova_api_db_url) is set. For example, the
+    module cannot use the API if the server has a pin that has no effect. If neither the API nor the database can pin
+    the server, O(strategy=auto) resizes the server without changing the pin, and then verifies the zone. If the module
+    has changed the pin, it restores the earlier pin after the resize, except with O(keep_pin=true). RV(strategy) shows
+    the method that keeps the server in its zone, and RV(why) shows the reason for the method.
   - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
     the module reverts the resize.
   - The module fails and changes nothing if no host of the zone has enough free resources (SG406), or if the module
     could not read a required fact.
   - A stopped server stays stopped.
-  - Run the same task again to resume a run that was killed. Use O(action=rollback) to roll the run back. The journal is
-    on the host that the task runs on (or is delegated to). The host with the journal receives no credentials.
-  - Runs on the Ansible controller.
+  - Run the same task again to resume a run that was killed. Use O(action=rollback) to roll the run back. The module
+    keeps the journal on the play's host, or on the host in C(delegate_to). The host with the journal receives no
+    credentials.
+  - The module calls the APIs from the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -82,19 +83,18 @@ options:
     type: bool
     default: false
     description:
-      - Whether the server's current host is also a possible destination of the resize. Set O(same_host=true) only if
-        Nova is configured with C(allow_resize_to_same_host). No API shows whether C(allow_resize_to_same_host) is set.
+      - Whether the resize may leave the server on its current host. Set O(same_host=true) only if Nova is configured
+        with C(allow_resize_to_same_host). No API shows whether C(allow_resize_to_same_host) is set.
   server_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait until the resize ends. When the module then confirms or reverts the resize,
-      it waits again, for at most O(server_timeout) seconds.
+    description: Number of seconds to wait until the resize ends. The module also waits at most O(server_timeout)
+      seconds for the confirmation or the revert of the resize.
   nova_api_db_url:
     type: str
     description:
-      - URL of Nova's API database. Before Nova release 34, the module needs the URL of Nova's API database to pin
-        servers. Before Nova release 29, the module also needs the URL of Nova's API database to read availability zone
-        pins.
+      - URL of Nova's API database. Before Nova release 34, the module needs this URL to pin servers. Before Nova
+        release 29, the module also needs this URL to read availability zone pins.
   report_dir:
     type: path
     description: Directory on the Ansible controller into which the module writes C(plan.json) in check mode.
@@ -133,8 +133,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - If you set C(failed_when=false) for this task, a later task can check RV(succeeded). The later task can then fail
-      with only the summary as its message.
+    - With C(failed_when=false) on this task, the play continues after a failure. A later task can check RV(succeeded),
+      and fail with a message that contains only the summary.
   returned: always
   type: bool
   sample: true
@@ -163,7 +163,7 @@ steps:
   sample: {pin: done, resize: applying}
 server:
   description: The server's uuid.
-  returned: when it was found
+  returned: when the module found the server
   type: str
   sample: 8961cf04-0ee7-44b1-9ed3-a4b18e535683
 zone:
@@ -173,17 +173,17 @@ zone:
   sample: az1
 strategy:
   description: The strategy of the run. V(pinned) if the server was already pinned to its zone.
-  returned: when it was planned in this run
+  returned: when this run made the plan
   type: str
   sample: pin_api
 why:
   description: The reason for the strategy of the run.
-  returned: when it was planned in this run
+  returned: when this run made the plan
   type: str
   sample: this Nova offers microversion 2.104, which pins by API
 plan:
   description: The steps of the plan, each with its changes.
-  returned: when it was planned in this run
+  returned: when this run made the plan
   type: dict
   contains:
     kind:
@@ -234,8 +234,8 @@ plan:
               description: The value after the step.
               type: str
             measured:
-              description: Whether the value depends on a measurement, such as the free memory of a host. The run
-                measures again, so the value can change.
+              description: Whether the value depends on a measurement, such as the free memory of a host. A later run
+                measures again, and can get a different value.
               type: bool
     notes:
       description: Other notes for the operator.
@@ -244,7 +244,7 @@ plan:
   sample: {kind: resize-8961cf04-0ee7-44b1-9ed3-a4b18e535683, operation_id: 3f9a1c0b77de, subject: web1, steps: []}
 report:
   description: The findings, as in C(report.json).
-  returned: when it was judged
+  returned: when the module checked the request
   type: dict
   contains:
     schema:
@@ -284,7 +284,8 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid, the database id or the name.
+              description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
+                object.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -299,7 +300,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
+      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -310,7 +311,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the run could not decide the check.
+          description: Reason why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -323,7 +324,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info), which show normal activity.
+          description: Number of findings with the severity C(info). These findings show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

@@ -13,13 +13,13 @@ description:
   - Nova keeps a server in its zone only if the request spec of the server contains the zone. The zone in the request
     spec is the availability zone pin of the server. A server without an availability zone pin can move to another zone
     at its next resize, migration or evacuation. This module pins each server to its current zone.
-  - If a server is pinned to a zone without an aggregate, the module treats the pin as missing, and replaces the pin if
+  - A pin to a zone without an aggregate has no effect. The module treats such a pin as missing, and replaces the pin if
     O(nova_api_db_url) is set.
-  - If one server cannot be pinned and O(partial) is V(false), the module changes nothing.
-  - In the database, the module changes only the zone in the stored request spec. The module does not change a row that
-    has changed since the module read it. The module changes the request spec of a server only while no task of the
-    server is in progress.
-  - Runs on the Ansible controller.
+  - With O(partial=false), the module changes nothing if it cannot pin one of the servers.
+  - In the database, the module changes only the zone in the stored request spec. If a row has changed since the module
+    read it, the module does not change this row. The module changes the request spec of a server only while no task of
+    the server is in progress.
+  - The module calls the APIs from the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -43,8 +43,8 @@ options:
     description:
       - V(apply) changes availability zone pins, or resumes a killed run of the same task. V(resume) resumes a killed
         run, and uses the servers of the open operation. V(status) reports the open operation, and changes nothing.
-        V(rollback) restores every availability zone pin that the open operation changed, except pins that another
-        process has changed again.
+        V(rollback) restores every availability zone pin that the open operation changed. The rollback skips pins that
+        another process has changed since then.
   state:
     type: str
     default: pinned
@@ -58,12 +58,14 @@ options:
     type: list
     elements: str
     default: []
-    description: Compute hosts on which the module pins the servers, by their names in Nova. If you set both O(servers)
-      and O(hosts), the module pins only those servers in O(servers) that are on a host in O(hosts).
+    description: Names of compute hosts in Nova. The module selects the servers on these hosts. If you set both
+      O(servers) and O(hosts), every name and uuid in O(servers) must belong to a server on one of these hosts.
+      Otherwise, the module fails. A JMESPath filter in O(servers) selects only servers on these hosts.
   all_servers:
     type: bool
     default: false
-    description: Whether to select every server of the cloud, if neither O(servers) nor O(hosts) is set.
+    description: Whether to select every server of the cloud. If you set O(servers) or O(hosts), the module ignores
+      O(all_servers).
   zone:
     type: str
     description: Expected zone of the servers. The module does not change the availability zone pin of a server whose
@@ -79,16 +81,16 @@ options:
     type: list
     elements: dict
     description:
-      - Changes that the module undoes. Set O(restore) to RV(changes) of an earlier run. The module undoes the changes
-        of the earlier run. The module leaves out each pin that another process has changed since the earlier run.
+      - Changes that the module undoes. To undo the changes of an earlier run, set O(restore) to RV(changes) of that
+        run. The module skips each pin that another process has changed since the earlier run.
   partial:
     type: bool
     default: false
     description:
       - Whether to change some availability zone pins even if other pins cannot be changed.
-      - With O(action=rollback) or O(restore), whether to leave out a server if Nova does not show the server and has no
-        record of the server. Without O(partial), the module fails if there is such a server, because the credentials
-        may belong to another cloud or project.
+      - With O(action=rollback) and O(restore), O(partial) also applies to a server that Nova does not show, if Nova has
+        no record that the server was deleted. With O(partial=true), the module skips such a server. With
+        O(partial=false), the module fails, because the credentials may belong to another cloud or project.
   take_over:
     type: bool
     default: false
@@ -99,15 +101,14 @@ options:
     type: path
     default: /var/lib/stackguard
     description:
-      - Directory for the journal, on the host that the task runs on. The module keeps a journal if O(servers), O(hosts)
-        or O(all_servers) can select more than one server. The module writes each availability zone pin to the journal
-        before it changes the pin.
+      - Directory for the journal, on the play's host or on the host in C(delegate_to). The module keeps a journal if
+        O(servers), O(hosts) or O(all_servers) can select more than one server. The module writes each availability zone
+        pin to the journal before it changes the pin.
   nova_api_db_url:
     type: str
     description:
-      - URL of Nova's API database. Before Nova release 34, the module needs the URL of Nova's API database to write
-        availability zone pins. Before Nova release 29, the module also needs the URL of Nova's API database to read
-        availability zone pins.
+      - URL of Nova's API database. Before Nova release 34, the module needs this URL to write availability zone pins.
+        Before Nova release 29, the module also needs this URL to read availability zone pins.
   report_dir:
     type: path
     description: Directory on the Ansible controller into which the module writes C(plan.json) in check mode.
@@ -146,8 +147,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes:
-  description: Availability zone pins that the module changed or would change, with the outcome of each change.
-  returned: when something was judged
+  description: Availability zone pins that the module changed, or would change in check mode. Each entry contains the
+    outcome of the change.
+  returned: when the module checked the request
   type: list
   elements: dict
   contains:
@@ -187,15 +189,15 @@ operation_id:
   sample: 3f9a1c0b77de
 already:
   description: Servers whose availability zone pin is already correct.
-  returned: when something was judged
+  returned: when the module checked the request
   type: list
   elements: str
   sample: []
 report:
   description:
-    - Findings in the form of C(report.json). They are about the zones of the selected servers and of all hosts (SG401
-      to SG404, SG408), and about servers that cannot be pinned. The module does not read volumes.
-  returned: when something was judged
+    - Findings in the form of C(report.json). The findings are about the zones of the selected servers and of all hosts
+      (SG401 to SG404, SG408), and about servers that cannot be pinned. The module does not read volumes.
+  returned: when the module checked the request
   type: dict
   contains:
     schema:
@@ -235,7 +237,8 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. For an object without a uuid, the database id or the name.
+              description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
+                object.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -250,7 +253,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict is V(pass) only if there are no undecided checks.
+      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -261,7 +264,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Why the run could not decide the check.
+          description: Reason why the run could not decide the check.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -274,7 +277,7 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info), which show normal activity.
+          description: Number of findings with the severity C(info). These findings show normal activity.
           type: int
         unchecked:
           description: Number of undecided checks.

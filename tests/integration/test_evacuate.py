@@ -118,7 +118,7 @@ def test_all_guests_of_a_dead_host_run_elsewhere_with_their_disks(clean, playboo
         stopped()
         broken = playbooks.finish(process, timeout=900).failed()
     assert (
-        "Nova may still be working on these servers, so their guard snapshots remain: run1, run2, run3, still1."
+        "Nova may still be evacuating these servers, so the run keeps their guard snapshots: run1, run2, run3, still1."
         in broken.stats["message"]
     )
     assert "The operation is still open. Run the same command again to resume the operation." in broken.output

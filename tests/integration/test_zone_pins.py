@@ -118,7 +118,7 @@ def test_a_restore_tells_deleted_servers_from_those_that_nova_does_not_know(clou
     unknown = {**told["changes"][0], "server": "11111111-1111-4111-8111-111111111111"}
     book, kept = str(tmp_path / "pin.yml"), [*told["changes"], unknown]
     refused = playbooks.run(book, variables={"restore": kept, "partial": False}).failed()
-    assert f"Nova does not show {unknown['server']}, and has no record that it was deleted" in refused.output
+    assert f"Nova does not show {unknown['server']}, and has no record that the server was deleted" in refused.output
     assert (gone in refused.output.partition("Nova does not show")[2].partition(".")[0], zones(cloud)["loose2"]) == (
         False,
         "az1",

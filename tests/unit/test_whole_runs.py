@@ -330,7 +330,7 @@ def test_the_dead_host_is_looked_at_although_the_pattern_leaves_it_out(run, coll
 def test_an_extra_variable_is_no_proof_of_anything(run, passed, name, given):
     done = run(name, **asked(name), **given)
     (variable,) = given
-    refused(done, f"{variable}: only {name} itself sets such a variable")
+    refused(done, f"Only the playbook {name} itself may set these variables: {variable}.")
     assert json.loads(passed.read_text())["verdict"] == "block"
     assert done.stdout.count("TASK [") == done.stdout.count("TASK [stackguard.nova.refuse") + 1
 
@@ -390,7 +390,11 @@ def test_no_task_sets_a_variable_that_an_operator_may_have_too():
         ("audit", {"audit_fails_on": "warning"}, "did you mean audit_fail_on?"),
         ("repair_links", {"repair_host": "compute1"}, "did you mean repair_hosts?"),
         ("resize_server", {"resize_flavour": "big"}, "did you mean resize_flavor?"),
-        ("return_host", {"return_everything": True}, "no variable return_everything. The nearest names are return_"),
+        (
+            "return_host",
+            {"return_everything": True},
+            "no variable return_everything. The most similar names are return_",
+        ),
         ("evacuate_host", {"evacute_servers": ["web1"]}, "did you mean evacuate_servers?"),
         ("drain_host", {"stackguard_overides": []}, "did you mean stackguard_overrides?"),
         ("migrate_server", {"refuse_reason": ""}, "no variable refuse_reason"),

@@ -287,7 +287,7 @@ def _in_other_cells(source: t.Optional[str], hosts: t.Sequence[str], about: Evac
     if own is None:
         return {}
     others = [host for host in hosts if known.get(host.casefold()) != own]
-    return dict.fromkeys(others, "the host is in another cell, and Nova moves no server between cells")
+    return dict.fromkeys(others, "the host is in another cell, and Nova does not move servers between cells")
 
 
 def of_flavor(flavor: ServerFlavor, root: bool) -> t.Dict[str, int]:
@@ -342,20 +342,23 @@ def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reaso
     option = f"evacuate_reset_states=[{', '.join(missing)}]"
     if server.task_state is not None and (reset is None or "task" in missing):
         way = (
-            f". With {option}, the run resets the task as soon as it has proof that the host is dead"
+            f". With {option}, the run resets the task as soon as the run has proof that the host is dead"
             if missing
-            else ". No option of this collection resets this task"
+            else ". This collection has no option that resets this task"
         )
         yield Reason("SG701", f"a task of the server is in progress: {server.task_state}{way}")
     if server.status == "VERIFY_RESIZE":
         yield Reason(
             "SG710",
-            "the resize waits for the server's owner: the run cannot evacuate the server until the owner confirms or "
-            "reverts the resize",
+            "the server's owner must confirm or revert the resize before the run can evacuate the server",
         )
     elif server.status not in (*STATUSES, *server_state.LOST_STATES):
         yield Reason(
-            "SG710", f"the server is {server.status}: Nova evacuates only servers that are {', '.join(STATUSES)}"
+            "SG710",
+            (
+                f"the server is {server.status}: Nova evacuates only servers in one of these states: "
+                f"{', '.join(STATUSES)}"
+            ),
         )
     elif server.status in server_state.LOST_STATES and (reset is None or set(missing) - {"task"}):
         word, loss = server_state.LOST_STATES[server.status]

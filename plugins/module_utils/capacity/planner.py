@@ -141,8 +141,8 @@ class _Board:
         if guest.offers is not None and there.provider not in guest.offers:
             yield Reason(
                 "SG512",
-                "placement does not offer this host for the resources that the server needs. For up to a minute after "
-                "someone enables a host, placement may still treat the host as disabled",
+                "placement does not offer this host for the resources that the server needs. Placement may treat a "
+                "host as disabled for up to a minute after someone enables the host",
             )
             return
         free = self.free[there.host]
@@ -167,7 +167,13 @@ class _Board:
             yield Reason("SG709", "the run has not read the huge pages of this host")
         elif take_pages(pages, guest.cells) is None:
             wanted = ", ".join(f"{cell.memory_mib} MiB of {cell.page_kib} KiB pages" for cell in guest.cells)
-            yield Reason("SG503", f"no NUMA node of this host has enough free huge pages: the server needs {wanted}")
+            yield Reason(
+                "SG503",
+                (
+                    "this host has too few NUMA nodes with enough free huge pages: each NUMA cell of the server needs "
+                    f"its own NUMA node ({wanted})"
+                ),
+            )
 
     def assign(self, guest: Guest, host: str) -> Assignment:
         """Take off what the guest takes."""
@@ -184,7 +190,7 @@ class _Board:
         self.count[host] += 1
         why = f"the host has {room} MiB of free real memory before this server arrives, and {left} MiB afterwards"
         if host in guest.avoided:
-            why += f"; no better host is available, but the scheduler may refuse this host: {guest.avoided[host]}"
+            why += f"; the run found no better host, and the scheduler may refuse this host: {guest.avoided[host]}"
         return Assignment(guest.uuid, guest.name, host, wave, guest.size, why)
 
 
@@ -221,7 +227,10 @@ def _disks(guest: Guest, there: Destination) -> t.Iterator[Reason]:
     if there.storage is None:
         # With nothing read at all its problems say so already.
         if there.room_mib is not None:
-            yield Reason("SG709", "nova.conf was not read, so it is not known where the host stores disks")
+            yield Reason(
+                "SG709",
+                "the run has not read nova.conf of this host, so the run does not know where the host stores disks",
+            )
     elif there.storage != "rbd":
         yield Reason(
             "SG513", "the host stores disks on a local file system, so Nova would rebuild the server from an image"
@@ -273,7 +282,11 @@ def _worn_out(failed: t.Mapping[str, str]) -> t.List[Reason]:
     if len(tried) >= ATTEMPTS:
         return [
             Reason(
-                "SG512", f"the run could not place the server on {', '.join(sorted(tried))}, and tries no other host"
+                "SG512",
+                (
+                    f"the run has already tried {', '.join(sorted(tried))} for the server, without success, so the run "
+                    "tries no other host"
+                ),
             )
         ]
     if len(refused) >= REFUSALS:

@@ -159,7 +159,10 @@ def _databases(asked: Asked, read: DatabasesState, cloud: t.Optional[CloudState]
         found += _unreached("cells", "the cells are not known")
     elif "api" in names and not any(name.startswith("cell:") for name in names):
         # The database of another cloud, or an empty one, answers as well.
-        fix = "set nova_api_db_url to the correct URL, or map the cell: nova-manage cell_v2 list_cells"
+        fix = (
+            "set nova_api_db_url to the correct URL, or map the cell (to list the mapped cells: nova-manage cell_v2 "
+            "list_cells)"
+        )
         found.append(
             Result("databases", "cells", "database", FAILED, "cell_mappings has no cell other than cell0", fix)
         )
@@ -203,7 +206,9 @@ def _grants(result: t.Callable[..., Result], database: DatabaseState, undeclared
     missing = [grant for grant in database.grants if not grant.allowed]
     if not missing and undeclared:
         return result(
-            "database_rights", NOT_CHECKED, f"no file lists the privileges that {', '.join(undeclared)} needs"
+            "database_rights",
+            NOT_CHECKED,
+            f"the doctor does not know which privileges these operations need: {', '.join(undeclared)}",
         )
     if not missing:
         return result(
@@ -264,7 +269,9 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
         return result(OK, "the lock keeps two runs from working at the same time")
     if read.lock.scope == facts.LOCK_LOCAL:
         return result(
-            OK, "the lock stops only runs that use this Galera node (SG712): give every run the URL of the same node"
+            OK,
+            "the lock stops only runs that use this Galera node (SG712). Give every run of repair_links the URL of the "
+            "same node",
         )
     seen = f"the database does not grant the lock (SG712): {read.lock.reason or 'no reason was given'}"
     if "repair_links" not in asked.operations:
@@ -272,8 +279,8 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
     return result(
         FAILED,
         seen,
-        "run this statement before you repair links, and restore the old value after the repair: SET GLOBAL "
-        "pxc_strict_mode = 'PERMISSIVE';",
+        "before you repair links, run this statement on the database node in nova_api_db_url, and restore the old "
+        "value after the repair: SET GLOBAL pxc_strict_mode = 'PERMISSIVE';",
     )
 
 

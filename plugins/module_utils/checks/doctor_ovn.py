@@ -64,7 +64,7 @@ def _not_given(asked: Asked, cloud: t.Optional[CloudState]) -> Result:
         # Neutron's list is empty while its workers see no events of OVN, and for users that are no administrators.
         seen = (
             "ovn_nb_connection is not set, and neutron showed no agents. If the cloud has OVN, set this option for "
-            f"{', '.join(users)}"
+            f"these operations: {', '.join(users)}"
         )
         return result(NOT_CHECKED, seen)
     found = sorted(set(kinds) & set(OVN_AGENTS))
@@ -80,7 +80,9 @@ def _not_given(asked: Asked, cloud: t.Optional[CloudState]) -> Result:
         return result(NOT_CHECKED, seen, _SET)
     binding = sorted(set(cloud.alive_agents if cloud else []) & set(BINDING_AGENTS))
     if not binding:
-        seen = "ovn_nb_connection is not set, and no agent that binds ports is alive, so the cloud may have OVN"
+        seen = (
+            "ovn_nb_connection is not set, and neutron shows no live agent that binds ports, so the cloud may have OVN"
+        )
         return result(NOT_CHECKED, seen, _SET)
     return result(OK, f"not needed: neutron shows no OVN agent, and these other agents are alive: {', '.join(binding)}")
 
@@ -112,8 +114,8 @@ def _reached(result: t.Callable[..., Result], database: OvnDatabaseState) -> Res
     if database.silent:
         silent = "; ".join(f"{member}: {reason}" for member, reason in sorted(database.silent.items()))
         seen = (
-            "the leader answers, but some members do not. A run fails if one of these members becomes the leader: "
-            f"{silent}"
+            f"the leader answers, but these members do not answer: {silent}. A run fails if one of these members "
+            "becomes the leader"
         )
         return result(REACHED, NOT_CHECKED, seen)
     return result(REACHED, OK, database.remote)
@@ -124,5 +126,5 @@ def _rights(result: t.Callable[..., Result], database: OvnDatabaseState, option:
         return result(RIGHTS, NOT_CHECKED, database.reason or "it was not tried")
     if database.writable:
         return result(RIGHTS, OK, "the database permits changes (the doctor made a test change and rolled it back)")
-    fix = f"set {option} to the unix socket, or to a writable port without a role. To list them: "
+    fix = f"set {option} to the unix socket, or to a writable port without a role. To list the ports: "
     return result(RIGHTS, FAILED, database.reason, fix + _LIST[database.name])

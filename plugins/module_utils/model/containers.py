@@ -115,15 +115,15 @@ def why_not(facts: HostFacts, request: RenameRequest, entry: NameSpace) -> t.Opt
     """
     if request.commands.given:
         return (
-            "Unset rename_stop_command and rename_start_command: the run stops and starts the containers through their "
-            "systemd units."
+            "Unset rename_stop_command and rename_start_command, because the run stops and starts the containers "
+            "through their systemd units."
         )
     pids = {f"process {item.pid}": item.program for item in (facts.deployment.processes if facts.deployment else ())}
     program = pids.get(entry.what)
     if program is None:
         return "Start the service, and run the same command again."
     if not any(made.program == program for made in named(facts)):
-        return f"Check the units of the containers: the run does not know the unit that starts {program}."
+        return f"Check the systemd units of the containers, because the run does not know which unit starts {program}."
     if not request.recreate_command:
         return (
             "Set rename_recreate_command to the command that creates missing containers of this host, such as "
@@ -142,5 +142,8 @@ def _not_a_command(line: str) -> t.Optional[str]:
         return "Set rename_recreate_command to a command: the value is blank."
     shell = [word for word in words if word in _SHELL]
     if shell:
-        return f"Write rename_recreate_command as bash -c '...': the command contains {shell[0]}, which needs a shell."
+        return (
+            f"Write rename_recreate_command as bash -c '...', because the command contains {shell[0]}, which needs a "
+            "shell."
+        )
     return None

@@ -99,7 +99,7 @@ PRESETS: t.Dict[str, Preset] = {
     OSA: Preset(),
     PACKAGES: Preset(),
     CHARM: Preset(
-        refusal="The charm rewrites nova.conf at each hook, and uses the host name that Juju has.",
+        refusal="The charm rewrites nova.conf at each hook, and takes the host name from Juju.",
     ),
     SNAP: Preset(
         refusal=(

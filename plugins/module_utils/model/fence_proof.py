@@ -54,12 +54,12 @@ class FenceProof:
         """Refuse a proof that proves nothing. Raises :class:`ProofError`."""
         for name in ("host", "operation_id", "read", "at", "source"):
             if not getattr(self, name):
-                raise ProofError(f"a proof without {name} is invalid")
+                raise ProofError(f"the proof is invalid, because the field {name} is empty")
         if self.kind not in PROVABLE:
             raise ProofError(f"the run cannot read back the state of a fence of kind {self.kind!r}")
         if of_addresses(self.kind) != bool(self.clusters):
             raise ProofError(
-                f"a proof for a fence of kind {self.kind} must not have this list of Ceph clusters: "
+                f"this list of Ceph clusters does not match a proof for a fence of kind {self.kind}: "
                 f"{sorted(self.clusters)}"
             )
         if not all(fsid and addresses and all(addresses) for fsid, addresses in self.clusters.items()):

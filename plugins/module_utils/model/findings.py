@@ -109,7 +109,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG106",
         "service-host-changed",
         BLOCKER,
-        "Nova's configured host name (CONF.host) differs from the compute service's host.",
+        "The host name in Nova's configuration (CONF.host) differs from the host name of the compute service.",
         from_hosts=True,
     ),
     Code(
@@ -123,7 +123,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG108",
         "foreign-domain",
         BLOCKER,
-        "A libvirt domain runs on a host, but the database shows its instance on another host.",
+        "A libvirt domain runs on a host, but the database shows the domain's instance on another host.",
         absolute=True,
         from_hosts=True,
     ),
@@ -161,7 +161,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         from_hosts=True,
     ),
     Code("SG116", "service-without-node", BLOCKER, "A compute service has no compute node."),
-    Code("SG117", "unmapped-host", BLOCKER, "The host has no host mapping: the API cannot find it."),
+    Code("SG117", "unmapped-host", BLOCKER, "The host has no host mapping, so the API cannot find the host."),
     Code("SG118", "name-invalid", BLOCKER, "The new host name is invalid, or Nova cannot use it."),
     Code(
         "SG119", "host-not-found", BLOCKER, "No cell database has this host, or the host's compute service is missing."
@@ -185,7 +185,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG124",
         "rehearsal-failed",
         BLOCKER,
-        "After the rename, libvirt would use a host name other than the planned one, or the run could not predict "
+        "After the rename, libvirt would use a different host name than planned, or the run could not predict "
         "libvirt's host name.",
     ),
     Code(
@@ -195,7 +195,11 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "A rollback would write this host's name into the records of a guest that is now on another host.",
     ),
     Code(
-        "SG126", "stale-container-name", BLOCKER, "A container still has an earlier name of its host.", from_hosts=True
+        "SG126",
+        "stale-container-name",
+        BLOCKER,
+        "A container still uses an earlier name of the host as its host name.",
+        from_hosts=True,
     ),
     Code(
         "SG127",
@@ -305,7 +309,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG221",
         "migration-link-broken",
         WARNING,
-        "An open migration's dest_compute_id is missing or wrong.",
+        "The dest_compute_id of an open migration is missing or wrong.",
         repairable=True,
         since_28=True,
     ),
@@ -391,7 +395,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG327",
         "ovn-not-proven",
         BLOCKER,
-        "The host has a port or an agent for which a rename with OVN has not been tested.",
+        "An in-place rename with OVN has not been tested with this port or agent of the host.",
     ),
     Code("SG328", "ovn-chassis-left-behind", WARNING, "The chassis of an evacuated host is still in OVN."),
     # SG4xx zones
@@ -418,7 +422,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG501",
         "no-real-memory",
         BLOCKER,
-        "The destination does not have enough real memory for the server.",
+        "No possible destination has enough real memory for the server.",
         of_server=True,
         of_destination=True,
     ),
@@ -434,7 +438,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG503",
         "hugepages-short",
         BLOCKER,
-        "The destination has too few free huge pages.",
+        "No possible destination has enough free huge pages for the server.",
         of_server=True,
         of_destination=True,
     ),
@@ -484,7 +488,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG515",
         "blocklist-entry-left",
         WARNING,
-        "Ceph's OSD blocklist has an entry that no open operation needs.",
+        "Ceph's OSD blocklist has an entry that no open operation needs, or that return_host is not allowed to remove.",
         from_hosts=True,
     ),
     Code("SG516", "hold-left", WARNING, "A compute service is still disabled for an operation that is no longer open."),
@@ -543,7 +547,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG712",
         "database-lock",
         INFO,
-        "The database lock cannot prevent two concurrent runs; the lock on the compute host can.",
+        "The lock in the database cannot prevent two concurrent runs. Only the lock on the compute host prevents "
+        "concurrent runs.",
     ),
 )
 

@@ -54,7 +54,7 @@ def unknown_variables(
             found.append(f"There is no variable {name}: did you mean {typo}?")
         elif name.partition("_")[0] in prefixes and "_" in name:
             near = difflib.get_close_matches(name, sorted(known), _SUGGESTED, 0.0)
-            found.append(f"There is no variable {name}. The nearest names are {', '.join(near)}.")
+            found.append(f"There is no variable {name}. The most similar names are {', '.join(near)}.")
     for name in sorted(set(inventory) - given - set(known)):
         typo = _misspelt(name, known)
         if typo:

@@ -28,7 +28,7 @@ def zone_of(text: str) -> t.Optional[str]:
     begin, end = _span(text)
     value = json.loads(text[begin:end])
     if value is not None and not isinstance(value, str):
-        raise SpecError(f"{_ZONE} in the request spec is neither a name nor null")
+        raise SpecError(f"{_ZONE} in the request spec must be a name or null")
     return value
 
 

@@ -339,7 +339,9 @@ class _Checker:
     def _choice(self, node: Node, value: str, choices: t.Sequence[str]) -> None:
         if value not in choices:
             near = difflib.get_close_matches(value, choices, 3) or choices[:_SHOWN]
-            self._fail(node, f"{value!r} is not a value that this field can have: {', '.join(near)}")
+            self._fail(
+                node, f"{value!r} is not a valid value of this field. Examples of valid values: {', '.join(near)}"
+            )
 
     def _or_expression(self, node: Node, shape: Shape) -> Shape:
         return _alike([self.of(child, shape) for child in node["children"]])

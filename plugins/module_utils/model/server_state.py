@@ -24,20 +24,22 @@ RUNNING, STOPPED = "running", "stopped"
 LOST_TASKS: t.Mapping[str, str] = {
     **dict.fromkeys(
         ("rebooting", "reboot_pending", "reboot_started", "rebooting_hard", "reboot_pending_hard"),
-        "the owner's reboot request is not executed, but the start of the server on the new host has the same effect",
+        "Nova does not execute the owner's reboot request, but the start of the server on the new host has the same "
+        "effect",
     ),
     "reboot_started_hard": (
-        "the owner's reboot request is not executed, but the start of the server on the new host has the same effect"
+        "Nova does not execute the owner's reboot request, but the start of the server on the new host has the same "
+        "effect"
     ),
-    "powering-off": "the owner's stop request is not executed",
-    "powering-on": "the owner's start request is not executed",
-    "pausing": "the owner's pause request is not executed",
-    "unpausing": "the owner's unpause request is not executed",
-    "suspending": "the owner's suspend request is not executed",
-    "resuming": "the owner's resume request is not executed",
-    "rescuing": "the owner's rescue request is not executed",
-    "unrescuing": "the owner's unrescue request is not executed",
-    "updating_password": "the server's new password is not set",
+    "powering-off": "Nova does not execute the owner's stop request",
+    "powering-on": "Nova does not execute the owner's start request",
+    "pausing": "Nova does not execute the owner's pause request",
+    "unpausing": "Nova does not execute the owner's unpause request",
+    "suspending": "Nova does not execute the owner's suspend request",
+    "resuming": "Nova does not execute the owner's resume request",
+    "rescuing": "Nova does not execute the owner's rescue request",
+    "unrescuing": "Nova does not execute the owner's unrescue request",
+    "updating_password": "Nova does not set the server's new password",
     **dict.fromkeys(
         ("image_snapshot", "image_snapshot_pending", "image_pending_upload", "image_uploading", "image_backup"),
         "the image that the owner requested is incomplete: delete this image in Glance",
@@ -126,7 +128,7 @@ def refusals(server: ApiServer, about: EvacuationFacts) -> t.Iterator[str]:
     if tpm_of(server, about):
         yield "Nova refuses to evacuate the server, because the state of its virtual TPM is on the dead host"
     if (about.shares or {}).get(server.id):
-        yield "Nova refuses to evacuate the server until its manila share is detached"
+        yield "Nova refuses to evacuate the server, because the server has an attached manila share"
     if server.id in (about.accelerator_ports or ()):
         yield "Nova refuses to evacuate the server, because one of its ports is an accelerator port"
 

@@ -64,7 +64,10 @@ class HostMappings(NamePlace):
             wrong = [cell for cell, _row in found if cell.uuid and row.cell_uuid and cell.uuid != row.cell_uuid]
             if wrong and len(wrong) == len(found):
                 evidence = {"mapped to": row.cell_name, "service is in": [cell.name for cell in wrong]}
-                remedy = "Delete the mapping (nova-manage cell_v2 delete_host) and discover the host in its own cell."
+                remedy = (
+                    "Delete the mapping (nova-manage cell_v2 delete_host). Then map the host to the cell that has the "
+                    "host's compute service (nova-manage cell_v2 discover_hosts --by-service)."
+                )
                 yield finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy)
 
     def rows(self, renaming: Renaming) -> t.List[RowChange]:

@@ -38,8 +38,8 @@ class CellInstances(NamePlace):
         "cell database, `instances.host`, `.node`, and `.launched_on` if it contains the old name",
         "cell database",
         "the run updates every row of the host, in the same transaction as the other tables of the cell",
-        "the run restores the old names in the rows that the rename changed. For a guest that Nova evacuated during "
-        "the operation, the run keeps the guest's row if you have overridden SG125 for the guest",
+        "the run restores the old names in the rows that the rename changed. If you override SG125 for a guest that "
+        "Nova evacuated during the operation, the run does not change the row of this guest",
         "soft-deleted rows",
     )
     codes = ("SG301", "SG310", "SG509")
@@ -72,7 +72,10 @@ class CellInstances(NamePlace):
             if instance.deleted or instance.host != old.host:
                 continue
             if instance.node != old.hypervisor_hostname:
-                raise PlanError(f"instance {instance.uuid} is on host {instance.host} but on node {instance.node}")
+                raise PlanError(
+                    f"instance {instance.uuid} is on host {instance.host}, but its node {instance.node} is not the "
+                    "node of this host"
+                )
             before: t.Dict[str, t.Any] = {"host": instance.host, "node": instance.node, "uuid": instance.uuid}
             after = {"host": new.host, "node": new.hypervisor_hostname}
             if instance.launched_on == old.host:

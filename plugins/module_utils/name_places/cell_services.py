@@ -31,7 +31,8 @@ class CellServices(NamePlace):
         "cell database",
         "the run updates one row, in the same transaction as the other tables of the cell",
         "the run restores the old name in the row that the rename changed",
-        "soft-deleted rows, which do not conflict with the new name, because the table's unique keys include `deleted`",
+        "soft-deleted rows (the unique keys of the table include `deleted`, so these rows do not conflict with the new "
+        "name)",
     )
     codes = ("SG301", "SG310")
     steps = ("cell_database",)

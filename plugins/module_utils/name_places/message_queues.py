@@ -19,7 +19,8 @@ class MessageQueues(NamePlace):
         "if `rename_rabbit_url` is set, the run removes the queues that have the old name, after nova-compute has "
         "created queues with the new name",
         "nothing to undo: nova-compute creates its queues when it starts",
-        "if `rename_rabbit_url` is not set, the queue named after the old host remains until an operator deletes it",
+        "if `rename_rabbit_url` is not set, the queues that have the old name remain until an operator deletes these "
+        "queues",
     )
     codes = ("SG307", "SG315", "SG316", "SG121")
 

@@ -24,8 +24,9 @@ class OvnPorts(NamePlace):
         "OVN databases: `Chassis.hostname`; for each logical switch port, `options:requested-chassis` and neutron's "
         "labels",
         "OVN's northbound and southbound database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
-        "the run makes three changes in this order: the ports request the chassis by system-id; the chassis gets "
-        "the new hostname; the ports request the new hostname, and their labels get the new hostname",
+        "the run makes three changes in this order: it changes the ports to request the chassis by its system-id; it "
+        "gives the chassis the new hostname; it changes the ports to request the new hostname, and writes the new "
+        "hostname into the ports' labels",
         "the run undoes the three changes of the rename in reverse order",
         "the name of the chassis (its system-id), which no rename changes",
     )

@@ -115,7 +115,8 @@ class Approver:
         if not self.expected:
             return
         begun, said = journal["about"].get(SHA256), f"{self.variable} is {self.expected}, but"
-        ways = f"Nothing was changed. Resume the operation without {self.variable}, or end the operation first"
+        name = self.variable
+        ways = f"Nothing was changed. Resume the operation without {name}, or end the operation before you use {name}"
         if begun != self.expected:
             with_plan = f"the plan {begun}" if begun else "a plan whose plan_sha256 is not in the journal"
             raise Refused(f"{said} operation {journal['operation_id']} began with {with_plan}. {ways}")
@@ -148,9 +149,8 @@ class Approver:
         approved = self._approved()
         if approved is None:
             where = " or ".join(str(place) for place in (self.file, self.directory) if place)
-            lines.append(
-                f"The {PLAN_FILE} of the approved plan is not in {where}: run with --check to see the new plan"
-            )
+            why = f"the {PLAN_FILE} of the approved plan is not in {where}" if where else "no report directory is set"
+            lines.append(f"The run cannot show the differences, because {why}")
         else:
             lines += ["Differences (- approved, + now):", *approval.differences(approved, decided)]
         return "\n".join([*lines, "Run with --check again, and approve the plan that the run shows"])

@@ -381,9 +381,9 @@ class Evacuation(GuardedEvacuation):
             same = not unknown and staying <= named
         if not same:
             raise Refused(
-                f"SG706 operation-open: operation {journal['operation_id']} evacuates "
-                f"{', '.join(sorted(known.values()))}: to resume this operation, do not set "
-                f"{self.run.variable('servers')}. To end this operation, use {self.run.variable('action')}=abort"
+                f"SG706 operation-open: operation {journal['operation_id']} evacuates these servers: "
+                f"{', '.join(sorted(known.values()))}. To resume this operation, unset {self.run.variable('servers')}. "
+                f"To end this operation, use {self.run.variable('action')}=abort"
             )
 
     def _judged_again(self, bundle: Bundle, about: EvacuationFacts, journal: Json, act: bool) -> t.Mapping[str, t.Any]:
@@ -787,7 +787,8 @@ class Evacuation(GuardedEvacuation):
         if at_work:
             self.book.note(f"guard snapshots remain for {', '.join(sorted(at_work))}")
             said = (
-                f"Nova may still be working on these servers, so their guard snapshots remain: {self._named(at_work)}"
+                "Nova may still be evacuating these servers, so the run keeps their guard snapshots: "
+                f"{self._named(at_work)}"
             )
             self.scratch.message = "; ".join(part for part in (self.scratch.message, said) if part)
         return self._end(journals.OPEN, self.scratch.message)
@@ -899,12 +900,12 @@ class Evacuation(GuardedEvacuation):
         unread = {entry.part for entry in cloud.unread} if cloud is not None else set()
         if cloud is None or cloud.servers is None or cloud.migrations is None or "servers.unknown" in unread:
             raise Stopped(
-                "the run could not read which servers Nova is still evacuating, so it removes no guard snapshot"
+                "the run could not read which servers Nova is still evacuating, so the run removes no guard snapshot"
             )
         if cloud.services is None:
             # Its hold leads to the earlier operations of this outage, which may need the blocklist still.
             raise Stopped(
-                f"the run could not read the compute service of {self.host}, so it removes no blocklist entry"
+                f"the run could not read the compute service of {self.host}, so the run removes no blocklist entry"
             )
         here = {server.id for server in cloud.servers}
         names = [entry.name for entry in rounds.on_the_way(bundle, planned, [])]
@@ -962,13 +963,13 @@ class Evacuation(GuardedEvacuation):
         else:
             self._release()
             said = (
-                f"the operation has not asked Nova to evacuate any server, so the compute service of {self.host} has "
-                "its earlier status and forced_down again, unless another user has changed the service. If the "
-                "fence switched off the machine or its network ports, switch the machine or the ports on again"
+                "the operation has not asked Nova to evacuate any server, so the run has restored the earlier status "
+                f"and forced_down of the compute service of {self.host}, unless another user had changed the service. "
+                "If the fence switched off the machine or its network ports, switch the machine or the ports on again"
             )
             if kept:
                 said += (
-                    ". The blocklist keeps the entries that it had before the operation: "
+                    ". The OSD blocklist still has the entries that existed before the operation: "
                     f"{json.dumps(kept, sort_keys=True)}"
                 )
         self.book.close(journals.ROLLED_BACK, said)
@@ -998,6 +999,6 @@ def _is_there(seen: t.Mapping[str, t.Sequence[clients.SeenImage]], name: str, im
 def _summary(result: rounds.Round) -> str:
     verified = sum(1 for entry in result.arrived if entry.state == rounds.VERIFIED)
     return (
-        f"{verified} servers were verified on other hosts in the last round, {len(result.left)} servers are "
+        f"in the last round, the run verified {verified} servers on other hosts, and {len(result.left)} servers are "
         "still on the dead host"
     )

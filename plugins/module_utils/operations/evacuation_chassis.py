@@ -131,7 +131,7 @@ def look_after(
     checked = look(connection, options, host, directory)
     if outcome.name and any("hostname" in item.evidence for item in checked.findings):
         outcome = ChassisOutcome(
-            why=f"the run removed the chassis {outcome.name}, and then found a new chassis of {host}"
+            why=f"a new chassis of {host} appeared after the run had removed the chassis {outcome.name}"
         )
     if not outcome.why:
         return checked, outcome

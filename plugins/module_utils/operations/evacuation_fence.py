@@ -234,7 +234,8 @@ class FencedEvacuation(EvacuationCall):
             home = next((entry for entry in sorted(homes) if entry[0] == fsid), None)
             if home is None:
                 raise Stopped(
-                    f"no host reaches Ceph cluster {fsid}. The blocklist of this cluster has {', '.join(addresses)}"
+                    f"no host reaches Ceph cluster {fsid}, so the run cannot remove these entries from the OSD "
+                    f"blocklist of this cluster: {', '.join(addresses)}"
                 )
             found.append({"fsid": fsid, "pool": home[1], "reader": self._reader(home), "addresses": list(addresses)})
         return found

@@ -159,7 +159,7 @@ def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer], where: str = "t
             raise OptionError(f"servers: {given!r} matches no server of {where}")
         return found
     if not isinstance(given, (list, tuple)):
-        raise OptionError(f"servers: {given!r} is not a list of names or uuids, and is not a JMESPath filter")
+        raise OptionError(f"servers: expected a list of names or uuids, or a JMESPath filter, but found {given!r}")
     return [_uuid_of(str(word), servers, where) for word in given]
 
 
@@ -193,8 +193,9 @@ def removal_problem(args: t.Mapping[str, t.Any]) -> t.Optional[str]:
     lacking = [name for name in ("ovn_nb_connection", "ovn_sb_connection") if not args.get(name)]
     if lacking:
         return (
-            f"evacuate_remove_chassis=true needs {' and '.join(lacking)}: the run reads in OVN's databases whether a "
-            f"port uses the chassis. Set {' and '.join(lacking)}, or leave out evacuate_remove_chassis"
+            f"evacuate_remove_chassis=true needs {' and '.join(lacking)}, because the run reads OVN's databases to "
+            f"find out whether a port uses the chassis. Set {' and '.join(lacking)}, or leave out "
+            "evacuate_remove_chassis"
         )
     return None
 

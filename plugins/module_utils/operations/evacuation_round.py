@@ -193,8 +193,8 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     staying = [entry for entry in others if entry.uuid in here]
     left = dict.fromkeys(
         hidden,
-        "Nova names the dead host as the current host of the server, but Nova's list of the servers on this host does "
-        "not contain the server",
+        "Nova shows the server on the dead host, but Nova's list of the servers on this host does not contain the "
+        "server",
     )
     assigned: t.List[Assignment] = []
     stopped = False
@@ -399,7 +399,10 @@ def unguarded(
         if unknown:
             why.setdefault(
                 entry.uuid,
-                (f"when the run made the guard snapshots, it did not know the id or the pool of {', '.join(unknown)}"),
+                (
+                    "the run did not know the id or the pool of these images when it made the guard snapshots: "
+                    f"{', '.join(unknown)}"
+                ),
             )
     for entry in with_images:
         if entry.uuid not in guarded:

@@ -320,7 +320,7 @@ def _head(journal: t.Mapping[str, t.Any]) -> t.List[str]:
     return [
         f"operation {journal['operation_id']} ({journal['kind']} {journal['subject']}) is {journal['state']}",
         (
-            f"begun at {journal['started_at']}, journal last written at {journal['updated_at']} on "
+            f"begun at {journal['started_at']}, last journal entry at {journal['updated_at']} on "
             f"{run.get('controller', '?')}"
         ),
     ]
@@ -346,7 +346,7 @@ def nothing_open(what: str, action: str = STATUS) -> str:
 
 def nothing_to_resume(run: Run, what: str) -> Refused:
     """Return the refusal of a resume: it begins nothing."""
-    return Refused(f"{nothing_open(what, RESUME)}. Start one with {run.variable('action')}={APPLY}")
+    return Refused(f"{nothing_open(what, RESUME)}. To begin a new operation, use {run.variable('action')}={APPLY}")
 
 
 def another_open(run: Run, journal: t.Mapping[str, t.Any], what: str, back: str = UNDO) -> str:

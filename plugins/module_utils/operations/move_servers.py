@@ -425,7 +425,7 @@ def _forward(run: ServerRun, book: Book, request: MigrationRequest) -> Result:
     if request.drain_host is not None:
         service = compute_services.find_service(run.systems.cloud, request.drain_host)
         status = "gone" if service is None else f"{service.status} ({service.disabled_reason or 'no reason'})"
-        msg = f"{msg}. No server is left on {request.drain_host}, whose compute service is {status}"
+        msg = f"{msg}. No server is left on {request.drain_host}. The compute service of this host is {status}"
     return {"changed": True, "state": journals.FINISHED, "again": False, **_seen(run, outcome), "msg": msg}
 
 

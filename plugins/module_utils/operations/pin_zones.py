@@ -187,7 +187,7 @@ class PinRun(lifecycle.Run):
             msg = f"{count(given, 'pin')} restored, {len(left)} not restored: {names}. Run action=rollback again"
             msg = f"{msg}. {_why(lost)}" if lost else msg
             return {**told, "changed": bool(given), "failed": True, "msg": msg}
-        unchanged = f"{len(plan.already)} left unchanged (already restored, or changed by another user since)"
+        unchanged = f"{len(plan.already)} left unchanged (already restored, or changed by another user)"
         msg = f"{count(given, 'pin')} restored, {unchanged}"
         gone = sorted(rows[uuid].name for uuid in set(restore) - {server.id for server in servers})
         if gone:
@@ -210,9 +210,9 @@ class PinRun(lifecycle.Run):
 def _why(lost: t.Sequence[str]) -> str:
     """Return what is known of servers that Nova neither shows nor has a record of."""
     return (
-        f"Nova does not show {', '.join(lost)}, and has no record that {'it was' if len(lost) == 1 else 'they were'} "
-        "deleted. Verify that the credentials belong to an administrator of the same cloud. If the servers are "
-        "deleted and their rows are archived, add partial=true"
+        f"Nova does not show {', '.join(lost)}, and has no record that "
+        f"{'the server was' if len(lost) == 1 else 'the servers were'} deleted. Verify that the credentials belong to "
+        "an administrator of the same cloud. If the servers are deleted and their rows are archived, add partial=true"
     )
 
 

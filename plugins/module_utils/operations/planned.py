@@ -141,7 +141,7 @@ class Planned(abc.ABC):
             **self._told(journal),
             "changed": True,
             "state": journal["state"],
-            "msg": f"the open operation would be {done}",
+            "msg": f"without --check, the open operation would be {done}",
         }
 
     def back(self, journal: Result) -> t.Optional[str]:

@@ -167,7 +167,9 @@ class Rename(planned.Planned):
             head = lifecycle.unfinished(journal, self.goal(journal), " on this host")
             raise Refused(f"{head}. First {lifecycle.ways(self.run)}")
         if action != lifecycle.ROLLBACK and lifecycle.goes_back(journal):
-            raise Refused(f"operation {journal['operation_id']} is {journal['state']}: only a rollback can end it")
+            raise Refused(
+                f"operation {journal['operation_id']} is {journal['state']}: only a rollback can end this operation"
+            )
 
     def would(self, journal: Result, action: str) -> Result:
         """Return what check mode says of an open operation."""
@@ -577,7 +579,7 @@ class Rename(planned.Planned):
     def _still_ours(self) -> None:
         if not self._database_lock.still_held():
             raise steps.StepError(
-                "the database connection that holds this operation's lock was lost: run the same command again"
+                "the run lost the database connection that holds the lock of this operation: run the same command again"
             )
         if self._held is not None:
             self._held.still_ours()

@@ -624,8 +624,8 @@ def _already_back(run: RepairRun, journal: Result) -> Result:
     )
     if left:
         said += (
-            f". The rollback of operation {operation} did not restore {count(left, 'row')}: the report of the "
-            "operation lists what the rollback did not restore"
+            f". The rollback of operation {operation} did not restore {count(left, 'row')}. The report of the "
+            "operation lists the rows that the rollback did not restore"
         )
     return {**_result(Tally(), "none"), "operation_id": operation, "incomplete": bool(left), "msg": said}
 

@@ -135,7 +135,7 @@ class Resize(Planned):
         plan = plans.plan(request, found, zone, decision.pin, method, why)
         about = {"server": self.identity, "flavor": flavor[0], "flavor_name": flavor[1].name, "zone": zone}
         told = {"server": self.identity, "zone": zone, "strategy": method, "why": why, "report": report}
-        would = f"outside check mode the run would resize {found.name} within zone {zone}"
+        would = f"without --check, the run would resize {found.name} within zone {zone}"
         return Prepared(plan, about, self._approved(flavor, zone, method), told, would)
 
     def _request(self, flavor: Flavor) -> ResizeRequest:

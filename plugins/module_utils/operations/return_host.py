@@ -372,7 +372,7 @@ class HostReturn:
             self.scratch.changed = bool(judged.plan.steps)
             self.scratch.diff = terminal.plan_diff(judged.plan)
             said = (
-                f"operation {operation} is open, and outside check mode this run would resume it: "
+                f"operation {operation} is open. Without --check, the run would resume this operation: "
                 f"{self._to_clear(judged)}"
             )
             return self._end("resumed", said, well=True)

@@ -48,8 +48,8 @@ def plan(adoption: Adoption) -> Plan:
         )
     if adopted_names.needs_neutron_database(adoption):
         raise PlanError(
-            "set neutron_db_url: neutron stores the old name and the new name of this host. An override of SG305 does "
-            "not help"
+            "set neutron_db_url, because neutron's database contains both the old name and the new name of this host. "
+            "An override of SG305 does not help"
         )
     made = rename.plan(adoption.level, adoption.request)
     steps: t.List[Step] = []
@@ -219,7 +219,8 @@ def _api_row_set(adoption: Adoption) -> Step:
         added = [{"table": "host_mappings", "host": adoption.goal.host, "cell": adoption.cell.uuid}]
     changes = [Change(f"api {row['table']} id={row['id']}", "row", row["host"], "deleted") for row in removed]
     changes += [Change(f"api {row['table']}", "row", "missing", row["host"]) for row in added]
-    title = f"correct the API database: {count(len(removed), 'repeated row')}, {count(len(added), 'missing row')}"
+    counted = f"delete {count(len(removed), 'duplicate row')}, add {count(len(added), 'missing row')}"
+    title = f"correct the API database: {counted}"
     params = {"database": "api", "removed": removed, "added": added}
     return Step("api_row_set", title, CONTROLLER, "api_row_set", params, changes)
 
@@ -228,7 +229,7 @@ def _agents_aside(adoption: Adoption) -> t.List[Step]:
     if not adoption.surplus_agents:
         return []
     step = rename.delete_agents(adoption.surplus_agents[0].host, adoption.surplus_agents)
-    title = f"delete {count(len(adoption.surplus_agents), 'repeated agent record')} from neutron"
+    title = f"delete {count(len(adoption.surplus_agents), 'duplicate agent record')} from neutron"
     return [dataclasses.replace(step, name="agents_aside", title=title)]
 
 
@@ -441,7 +442,7 @@ def _notes(adoption: Adoption) -> t.List[str]:
     ]
     if adoption.second_service is not None:
         notes.append(
-            f"The last step deletes compute service {adoption.second_service.uuid}: nova-compute created this service "
+            f"The last step deletes compute service {adoption.second_service.uuid}. nova-compute created this service "
             "when nova-compute started under another name. A rollback does not restore the deleted compute service."
         )
     return notes

@@ -94,8 +94,8 @@ def _row(bundle: Bundle, host: str, node: str) -> t.Tuple[CellFacts, ComputeNode
     cell, row = own[0]
     if row.hypervisor_hostname != node:
         raise IdentityError(
-            f"compute node {row.uuid} of host {host} is called {row.hypervisor_hostname} in the database, "
-            f"but libvirt calls this host {node}"
+            f"compute node {row.uuid} of host {host} has the name {row.hypervisor_hostname} in the database, but "
+            f"libvirt reports the name {node} for this host"
         )
     return cell, row
 
@@ -108,7 +108,7 @@ def _cells(bundle: Bundle, host: str) -> t.List[CellFacts]:
     for cell in bundle.databases.cells:
         if cell.scope and host not in cell.scope:
             raise IdentityError(
-                f"the facts of cell {cell.name} are only about the hosts {', '.join(cell.scope)}, not about {host}"
+                f"the facts of cell {cell.name} cover the hosts {', '.join(cell.scope)}, but not host {host}"
             )
     return bundle.databases.cells
 

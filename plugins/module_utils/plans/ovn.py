@@ -151,9 +151,9 @@ def proof(about: OvnRenaming, agents: t.Sequence[ApiAgent], ports: t.Sequence[Ap
 def notes(about: OvnRenaming) -> t.List[str]:
     """Return what to know beside the steps."""
     tools = (
-        "OVN: do not let a deployment tool work on this host until the run has ended. A tool that writes the hostname "
-        "into Open vSwitch cuts guests off from the network. Do not start neutron-ovn-db-sync-util during the run, "
-        "because the run cannot detect this tool."
+        "OVN: do not run a deployment tool on this host during the rename. A tool that writes the hostname into Open "
+        "vSwitch cuts guests off from the network. Do not start neutron-ovn-db-sync-util during the rename, because "
+        "the run cannot detect this tool."
     )
     found = [tools]
     if about.chassis.name in (about.facts.gateways or []):
@@ -236,5 +236,5 @@ def _ports_by_host(about: OvnRenaming) -> Step:
         for label, value in (("neutron:host_id", port.host_id), ("neutron:parent_hostname", port.parent_hostname)):
             if value == about.old:
                 changes.append(Change(f"OVN port {port.name}", label, about.old, about.new))
-    title = f"OVN: make {count(len(about.ports), 'port')} request the chassis by the new hostname"
+    title = f"OVN: change {count(len(about.ports), 'port')} to request the chassis by the new hostname"
     return Step("ovn_ports_by_host", title, CONTROLLER, "ovn_ports_by_host", about.params, changes)

@@ -21,12 +21,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
 #: What a plan says where an override of SG317 passes that OVN's databases were not read.
 NOT_VERIFIED = (
     "OVN: the run does not verify the chassis, because it could not read OVN's databases (SG317). Before you let the "
-    "host take servers, verify that ovn-sbctl list Chassis shows the new name as the hostname of the chassis."
+    "host take servers, run ovn-sbctl list Chassis, and verify that the chassis has the new hostname."
 )
 NOT_KNOWN = (
     "OVN: the run does not know whether the host has OVN (SG317), so the run does not verify the chassis. Before "
-    "you let the host take servers, verify that ovn-sbctl list Chassis shows the new name as the hostname of the "
-    "chassis."
+    "you let the host take servers, run ovn-sbctl list Chassis. If the host has a chassis, verify that the chassis has "
+    "the new hostname."
 )
 ROUTED = (
     "OVN with routed provider networks: restart neutron's API after the run. Neutron maps the network segments to the "

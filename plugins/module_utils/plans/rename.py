@@ -487,8 +487,8 @@ def _agents_can_follow(context: PlanContext) -> None:
     if signs and context.before.host != context.after.host:
         raise PlanError(
             f"the ports of {context.before.host} belong to OVN ({', '.join(signs)}), but neutron shows no OVN agent "
-            "with this name. An override of SG317 does not help, because the run would change the name of the host "
-            "first, and only then the name in the ports"
+            "with this name. An override of SG317 does not help, because the run would change the host's name before "
+            "it changes the name in the ports"
         )
     if not context.request.has_neutron_db or context.before.host == context.after.host or not agents:
         return
@@ -497,8 +497,8 @@ def _agents_can_follow(context: PlanContext) -> None:
     strange = [f"{agent.agent_type} {agent.id}" for agent in agents if agent.id not in rows]
     if strange:
         raise PlanError(
-            f"the database of neutron_db_url has no rows of these agents of {context.before.host}: {', '.join(strange)}"
-            ". An override of SG305 does not help"
+            f"neutron's database (neutron_db_url) has no rows for these agents of {context.before.host}: "
+            f"{', '.join(strange)}. An override of SG305 does not help"
         )
 
 
@@ -614,7 +614,7 @@ def delete_agents(host: str, agents: t.Sequence[ApiAgent]) -> Step:
     gone = [{"id": agent.id, "type": agent.agent_type} for agent in agents]
     changes = [Change(f"network agent {agent['id']} ({agent['type']})", "host", host, "deleted") for agent in gone]
     params = {"agents": gone, "host": host}
-    title = f"delete {count(len(gone), 'agent')} of the old name from neutron"
+    title = f"delete {count(len(gone), 'agent')} with the old name from neutron"
     return Step("delete_agents", title, CONTROLLER, "delete_agents", params, changes)
 
 
@@ -710,7 +710,7 @@ def _guests(context: PlanContext, name: str, strict: bool) -> Step:
     domains = guests.as_before(needed(context.host.domains, "domains"))
     params = {"domains": domains, "boot_id": context.host.boot_id, "strict": strict}
     when = "before" if strict else "after"
-    title = f"compare {count(len(domains), 'domain')} {when} nova-compute starts: process, uuid, definition"
+    title = f"compare the process, uuid and definition of {count(len(domains), 'domain')} {when} nova-compute starts"
     return Step(name, title, CONTROLLER, "guests", params)
 
 
@@ -735,14 +735,14 @@ def _notes(context: PlanContext) -> t.List[str]:
     notes = [
         *deployment_notes(context),
         (
-            "Do not let a deployment tool reconfigure this host before the tool's variables contain the new name: "
-            "Nova does not support a rename."
+            "Nova does not support a rename. Write the new name into the variables of your deployment tool before the "
+            "tool configures this host again."
         ),
     ]
     if not _looks_into_queues(context):
         notes.append(
-            f"RabbitMQ keeps the queue compute.{context.before.host} until an operator deletes the queue. With "
-            "rename_rabbit_url, the run deletes the queue."
+            f"RabbitMQ keeps the queue compute.{context.before.host} until an operator deletes the queue. If "
+            "rename_rabbit_url is set, the run deletes the queue."
         )
     notes += [
         (

@@ -377,7 +377,10 @@ def _return(drain: _Drain) -> Step:
 def _notes(drain: _Drain) -> t.List[str]:
     notes = [
         *in_place.deployment_notes(drain.base),
-        "Running guests migrate live. The run cold-migrates stopped guests, and confirms each cold migration at once.",
+        (
+            "The run live-migrates running guests. The run cold-migrates stopped guests, and confirms each cold "
+            "migration at once."
+        ),
         (
             "The host gets a new compute service, compute node and resource provider. If software outside Nova uses "
             "the old uuids, update the uuids in this software."

@@ -64,20 +64,20 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
     if clearing.held_until_start is not None and clearing.started:
         return [
             (
-                f"nova-compute runs on {host}, and Nova has unfinished evacuation records of this host: at each "
-                "start, nova-compute completes only one of these records for each server"
+                f"nova-compute runs on {host}, but Nova still has unfinished evacuation records of this host (at each "
+                "start, nova-compute completes only one of these records for each server)"
             ),
             f"restart nova-compute on {host}, wait until its log shows 'Join ServiceGroup', then run return_host again",
         ]
     if clearing.held_until_start is not None:
         return [
             (
-                f"when this run has ended, start nova-compute on {host}: until then, the compute service stays "
-                "disabled and forced down"
+                f"when this run has ended, start nova-compute on {host} (the compute service is still disabled and "
+                "forced down)"
             ),
             (
-                "then run return_host again: Nova refuses to end the forced-down state of the service until "
-                "nova-compute has run"
+                "then run return_host again to end the forced-down state of the service (Nova refuses to end this "
+                "state until nova-compute has run)"
             ),
         ]
     return ["start nova-compute when this run has ended, because return_host does not start nova-compute"]

@@ -319,7 +319,7 @@ def _refuse_while_it_may_live(signs: int, run: t.Mapping[str, t.Any]) -> None:
         age = int(now - seen["at"] if seen["boot_id"] == _boot_id() else now)
     if age < LEASE:
         raise JournalError(
-            f"SG707 lock-held: {run_text(run)} was alive {age} s ago: wait {LEASE - age} s. If you know that the run "
+            f"SG707 lock-held: {run_text(run)} was alive {age} s ago. Wait {LEASE - age} s. If you know that the run "
             "has ended, set rename_take_over=true"
         )
 

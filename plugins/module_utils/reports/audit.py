@@ -54,8 +54,8 @@ FAIL_ON: t.Mapping[str, t.Tuple[str, ...]] = {
     "warning": ("block", "warn"),
 }
 VERDICTS = {
-    "pass": "The audit read everything that you requested, and there are no findings.",
-    "warn": "There is no blocker. Check the warnings and the undecided checks in the report.",
+    "pass": "The audit read everything that you requested, and found no blockers and no warnings.",
+    "warn": "No blocker is left to resolve. Check the warnings and the undecided checks in the report.",
     "block": "Resolve these blockers before you begin maintenance.",
 }
 #: Entries of "what to do now", and objects that one names.

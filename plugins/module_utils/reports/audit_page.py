@@ -273,7 +273,7 @@ def _sentence(outcomes: t.Mapping[str, int], lost: int) -> str:
         TOUCHES: lambda n: f"nova-compute would change guests on {count(n, 'host')}",
         REFUSES: lambda n: f"nova-compute would refuse to start on {count(n, 'host')}",
         DESTROYS: lambda n: f"nova-compute would destroy {count(lost, 'guest')} on {count(n, 'host')}",
-        "unknown": lambda n: f"the effect is not known for {count(n, 'host')}",
+        "unknown": lambda n: f"the effect of a start is not known for {count(n, 'host')}",
     }
     return ", ".join(words[name](outcomes[name]) for name in reversed(OUTCOMES) if outcomes[name])
 
@@ -327,8 +327,8 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
         )
     else:
         words = (
-            f"If any one host of {zone.name} is lost, the other hosts have room for its guests. The exceptions are "
-            f"these hosts: {named}{more}"
+            f"If one of these hosts of {zone.name} is lost, the other hosts have too little room for its guests: "
+            f"{named}{more}. If any other host of {zone.name} is lost, the remaining hosts have room for its guests"
         )
     return (
         f"{words}. The run did not read {count(len(unread), 'host')}, so the effect of a loss of "
@@ -382,8 +382,8 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
     (
         r"the host was not read|not compared with the other hosts|compute host was read|no host that the audit",
         (
-            "Make these hosts reachable for Ansible (SG114 has the reason for each host), and name all of them in "
-            "audit_hosts."
+            "Make sure that Ansible can reach these hosts (SG114 shows why each host was not read), and that "
+            "audit_hosts matches all of these hosts."
         ),
     ),
     (

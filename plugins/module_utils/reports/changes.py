@@ -257,7 +257,10 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
             "some findings were only counted"
         )
     if now.scope["cloud"] is None and not now.scope["stores"]:
-        reasons.append("the cloud is not known: the evidence has neither the cloud's name nor the cloud's databases")
+        reasons.append(
+            "the cloud is not known, because the evidence contains neither the cloud's name nor a database or Ceph "
+            "pool of the cloud"
+        )
     for entry, which in ((now, "this audit"), (then, "the earlier audit")):
         if _gaps(entry):
             reasons.append(f"{which} did not read all sources")

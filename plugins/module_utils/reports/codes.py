@@ -44,7 +44,7 @@ def _nearest(typed: str, code: str) -> str:
         near = difflib.get_close_matches(code, CATALOGUE, 3, 0.7)
     near += [names[name] for name in difflib.get_close_matches(typed.casefold(), names, 3, 0.7)]
     if not near:
-        return "Without a code, the run lists all codes."
+        return "To list all codes, leave out the code."
     return (
         "The most similar codes are "
         + ", ".join(f"{item} ({CATALOGUE[item].slug})" for item in dict.fromkeys(near))

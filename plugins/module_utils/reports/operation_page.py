@@ -65,9 +65,9 @@ class Ended:
 STATES: t.Mapping[str, Ended] = {
     journals.FINISHED: Ended("done", None, "The operation is finished, and its journal is closed."),
     "evacuated": Ended("done", None, "The evacuation is finished, and its journal is closed."),
-    journals.ROLLED_BACK: Ended("rolled back", WARN, "The operation was undone, and its journal is closed."),
+    journals.ROLLED_BACK: Ended("rolled back", WARN, "The operation is rolled back, and its journal is closed."),
     "aborted": Ended(
-        "aborted", WARN, "The operation was ended before all its steps were done, and its journal is closed."
+        "aborted", WARN, "The operation was aborted before all steps were done, and its journal is closed."
     ),
     journals.OPEN: Ended(
         "open",
@@ -357,7 +357,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
         ("The compute service has the status and the disabled reason that this operation sets."),
     ),
     "lock_guests": ("guests locked", "Nova refuses requests of the guests' owners while the run renames the host."),
-    "settle": ("no task in flight", "The run waited until no guest of the host had a task in progress."),
+    "settle": ("no task in flight", "The run waited until all tasks of the host's guests had ended."),
     "drain_queues": ("no request waiting", "RabbitMQ had no request for the old name."),
     "stop_units": ("service stopped", "The run verified that the units are stopped and masked."),
     "cell_rows": (
@@ -392,14 +392,14 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "no_evacuation": ("no evacuation", "No guest of the host was evacuated during the operation."),
     "lost_requests": (
         "no request lost",
-        "All requests that are newer than the plan either have ended, or are listed below as findings.",
+        "Each request that is newer than the plan has ended, or is listed below as a finding.",
     ),
     "audit": ("old name gone", "Each place that stores a host name was read again."),
     "fence": ("fence", "The host was fenced, and the fence was read back."),
-    "hold_down": ("service held down", "The compute service is forced down and disabled by this operation."),
+    "hold_down": ("service held down", "This operation has forced down and disabled the compute service."),
     "guard": ("guard snapshots", "The run read back each image, its id and its snapshot."),
     "unguard": ("guards removed", "No image has a guard snapshot of this operation."),
-    "end_domains": ("domains ended", "Neither libvirt nor the process table of the host has any of these domains."),
+    "end_domains": ("domains ended", "These domains no longer exist in libvirt or in the process table of the host."),
     "unblock": (
         "blocklist",
         ("For each Ceph cluster, one of the hosts with access to the cluster removed the blocklist entries."),

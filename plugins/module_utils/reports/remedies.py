@@ -129,7 +129,7 @@ _BOTH_ENDS: t.Mapping[str, t.Tuple[str, ...]] = {"SG309": ("source", "destinatio
 _OTHER = Rule("rest")
 
 KEEP_STOPPED = (
-    "Do not start or restart nova-compute on this host until the steps below are done. Prevent others from "
+    "Do not start or restart nova-compute on this host before you have completed the steps below. Prevent others from "
     "starting nova-compute: systemctl mask nova-compute (the unit may have another name)."
 )
 AGAIN = "Run the audit again. The new report shows the remedies that this report does not show yet."

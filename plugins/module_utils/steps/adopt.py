@@ -138,15 +138,16 @@ class RemoveSecond:
             strange = [uuid for number, uuid in gone if node is None or number != node["id"]]
             if strange:
                 raise StepError(
-                    f"compute service {service['uuid']} is not deleted: Nova would also delete these compute nodes: "
-                    f"{', '.join(strange)}"
+                    f"the run did not delete compute service {service['uuid']}, because Nova would also delete these "
+                    f"compute nodes: {', '.join(strange)}"
                 )
             used = (
                 row_sets.instances_of_node(url, node["id"] if params["by_id"] else None, params["name"]) if node else 0
             )
             if used:
                 raise StepError(
-                    f"compute service {service['uuid']} is not deleted: its compute node has {used} instances"
+                    f"the run did not delete compute service {service['uuid']}, because its compute node has "
+                    f"{count(used, 'instance')}"
                 )
             self.systems.still_ours()
             compute_services.delete_service(self.systems.cloud, service["uuid"])

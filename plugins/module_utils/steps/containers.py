@@ -35,8 +35,9 @@ class RecreateContainers:
         shown = self._ask("verify", params)
         if shown["missing"]:
             raise RecreateError(
-                f"these containers do not exist or do not run now: {', '.join(shown['missing'])}. Create them with "
-                "your deployment tool (kolla-ansible deploy-containers), then run the same command again",
+                f"these containers do not exist or do not run now: {', '.join(shown['missing'])}. Create these "
+                "containers with your deployment tool (kolla-ansible deploy-containers), then run the same command "
+                "again",
                 shown["missing"],
             )
         names = [str(item["name"]) for item in params["containers"]]

@@ -511,10 +511,13 @@ class MoveServers:
         waiting = [*waiting, *mover.postponed]
         if past.doubtful:
             raise AgainError(
-                f"{count(len(past.doubtful), 'server')} in ERROR after a move, so the run reads the hosts again"
+                f"after a move, Nova shows ERROR for {count(len(past.doubtful), 'server')}, so the run reads the hosts "
+                "again"
             )
         if waiting:
-            raise AgainError(f"{count(len(waiting), 'server')} still to move, so the run measures the hosts again")
+            raise AgainError(
+                f"the run still has to move {count(len(waiting), 'server')}, so the run measures the hosts again"
+            )
         # One that has left and is there again is no more expected than a stranger.
         self._nobody_came(params, {*here, *known} - set(mover.moved))
         self._none_hidden(params, mover)
@@ -714,8 +717,8 @@ class MoveServers:
             mover.stayed[uuid] = (deleted.get(uuid, uuid), params["host"], f"{item.code} {item.slug}. {item.remedy}")
         if hidden is None:
             raise StepError(
-                f"SG709 evidence-missing: placement does not show whether {params['host']} has consumers, so it is "
-                "possible that the host is not empty"
+                f"SG709 evidence-missing: placement does not show whether {params['host']} has consumers, so the run "
+                "does not know whether the host is empty"
             )
 
     @staticmethod

@@ -143,8 +143,7 @@ class PortWatch:
         evidence = {"corrected": self.corrected[port], "milliseconds without its chassis": lost}
         remedy = (
             "Inform the owner of the port if the network of the port was interrupted. During the rename, an update "
-            "of this port wrote the wrong host name: at that moment, the chassis had a different hostname. The run "
-            "corrected the port."
+            "of this port wrote a host name that differed from the hostname of the chassis. The run corrected the port."
         )
         return finding("SG326", Subject("port", port), evidence, remedy, WARNING)
 

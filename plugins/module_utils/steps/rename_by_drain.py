@@ -314,8 +314,8 @@ class Mover:
                 continue
             if service is not None and service.state != "up":
                 found += (
-                    f"; nova-compute of {host} has not reported since {service.updated_at} (UTC): the move cannot end "
-                    "until this nova-compute runs again"
+                    f"; nova-compute of {host} has not reported since {service.updated_at} (UTC): the move can end "
+                    "only after this nova-compute runs again"
                 )
         return found
 
@@ -431,8 +431,8 @@ def _come_home(systems: Systems, params: Params) -> Mover:
     mover.move([MoveInTransit(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
     if mover.left:
         raise StepError(
-            f"{count(len(mover.moved), 'guest')} on {host}. These guests stay on other hosts, because Nova cannot move "
-            f"them in their state: {', '.join(mover.left)}"
+            f"the run found {count(len(mover.moved), 'guest')} on {host}. The following guests stay on other hosts, "
+            f"because Nova cannot move guests in their current state: {', '.join(mover.left)}"
         )
     return mover
 
@@ -550,7 +550,7 @@ class _Settling:
         return False
 
     def _revert(self, uuid: str, name: str, host: str) -> None:
-        self.systems.remark(f"{name}: the run reverts the unconfirmed cold migration, back to {host}")
+        self.systems.remark(f"{name}: the run reverts the unconfirmed cold migration, so the guest returns to {host}")
         try:
             server_actions.revert(self.systems.cloud, uuid)
         except ApiError as error:
@@ -679,13 +679,13 @@ class Register:
         node = self._mapped(params)
         if node == params["old_node"]:
             raise StepError(
-                f"the host started with its old identity {node}: nova-compute still reads a compute_id file with this "
-                "uuid"
+                "the host started with its old identity, because nova-compute still reads a compute_id file with the "
+                f"uuid {node}"
             )
         if params.get("new_node") not in (None, node):
             raise StepError(
                 f"the new compute node has the uuid {node}, expected {params['new_node']}: someone changed the "
-                "compute_id file after the run wrote it. Check whether the node belonged to another host"
+                "compute_id file after the run wrote it. Check whether this compute node belonged to another host"
             )
         told = f"service {service_id}, node {node}: the service is up, and the host is mapped to its cell"
         return Done(told, {"service_id": service_id, "provider": node})
@@ -746,8 +746,8 @@ class Register:
         except TimedOutError as error:
             raise DiscoveryError(
                 f"{error}. Run nova-manage cell_v2 discover_hosts on a controller node of the cloud. Then run the "
-                "same Ansible command again. If you set rename_discover_command and rename_discover_host, the run "
-                "maps the host"
+                "same Ansible command again. To let the run map the host, set rename_discover_command and "
+                "rename_discover_host"
             ) from error
 
 

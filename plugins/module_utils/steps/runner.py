@@ -136,7 +136,9 @@ class Runner:
             # Killed between the last write and the journal's way to the closed ones: nothing is left to do.
             return self._close(journal, journals.FINISHED)
         if journal["state"] != journals.OPEN:
-            raise StepError(f"operation {plan.operation_id} is {journal['state']}: only a rollback can end it")
+            raise StepError(
+                f"operation {plan.operation_id} is {journal['state']}: only a rollback can end this operation"
+            )
         for number, step in enumerate(plan.steps, 1):
             if journal["steps"].get(step.name) == journals.DONE:
                 continue

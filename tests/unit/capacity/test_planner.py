@@ -240,7 +240,7 @@ def test_not_enough_for_the_third_of_five():
         ({"room_mib": 1023}, "SG501", "1023 MiB of real memory left"),
         ({"zone": "az2"}, "SG512", "zone az2"),
         ({"storage": "local"}, "SG513", "rebuild the server from an image"),
-        ({"storage": None}, "SG709", "not known where the host stores disks"),
+        ({"storage": None}, "SG709", "not know where the host stores disks"),
         ({"images": None}, "SG709", "has not read the images"),
         ({"asked": frozenset({"b"})}, "SG709", "has not read the images"),
         ({"images": frozenset()}, "SG504", "lacks a_disk"),

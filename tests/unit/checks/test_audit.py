@@ -320,6 +320,21 @@ def test_every_code_that_the_audit_can_tell_has_a_case():
     assert covered >= {"SG701", "SG702", "SG703", "SG704", "SG705", "SG706"}
 
 
+@pytest.mark.parametrize(
+    ("reason", "first", "last"),
+    [
+        ("stackguard:rename:op1", "rename_action=status", "roll it back."),
+        ("stackguard:drain:op1", "drain_action=status", "openstack compute service set --enable compute1 nova-compute"),
+        ("stackguard:evacuate:op1", "evacuate_action=status", "run return_host."),
+        ("stackguard:of-another-version:op1", "the operation whose id is in the disabled reason", "the action status"),
+    ],
+)
+def test_the_remedy_for_a_service_that_an_operation_disabled_names_the_operations_own_playbook(reason, first, last):
+    cloud = healthy().change("api_services", {"id": service(1)}, status="disabled", disabled_reason=reason)
+    (found,) = [item for item in in_flight.check(cloud.bundle).findings if item.code == "SG706"]
+    assert first in found.remedy and last in found.remedy
+
+
 def test_a_guest_on_a_host_without_a_service_is_a_blocker():
     cloud = _service_gone(healthy()).drop("compute_nodes", {"uuid": node(1)}).drop("hypervisors", {"id": node(1)})
     assert ("SG119", "blocker") in told(cloud)

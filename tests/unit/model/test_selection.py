@@ -191,7 +191,10 @@ def test_a_type_that_only_one_record_has_is_an_error_and_no_empty_answer():
 
 def test_a_choice_that_is_misspelt_is_refused_with_the_nearest():
     record = Fields("a finding", {"severity": Scalar(frozenset({"string"}), ("blocker", "warning", "info"))})
-    with pytest.raises(selection.SelectionError, match="'blocked' is not a value that this field can have: blocker"):
+    with pytest.raises(
+        selection.SelectionError,
+        match=r"'blocked' is not a valid value of this field\. Examples of valid values: blocker",
+    ):
         selection.compiled("[?severity=='blocked']").result(Listing(record))
     selection.compiled("[?severity=='blocker']").result(Listing(record))
 

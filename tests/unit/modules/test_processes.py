@@ -83,7 +83,7 @@ def test_each_proof_is_needed(host, names, spoiled):
     answer, status = host.steps(step("verify", "host_names", names))
     assert status == 1
     assert answer["msg"].startswith("request 1 (verify host_names): ")
-    assert {"ovs": "external_ids", "nova.conf": "nova.conf", "libvirt": "libvirt calls this host"}[spoiled] in (
+    assert {"ovs": "external_ids", "nova.conf": "nova.conf", "libvirt": "libvirt reports the name"}[spoiled] in (
         answer["msg"]
     )
     assert "hush" not in str(answer)

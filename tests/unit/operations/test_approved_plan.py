@@ -62,7 +62,7 @@ def test_another_fence_is_another_plan(life):
 def test_without_the_approved_file_the_refusal_says_so(life):
     done = life.run(expect_plan=OTHER)
     assert (done["failed"], done["state"]) == (True, "refused")
-    assert "The plan.json of the approved plan is not in" in done["msg"]
+    assert "cannot show the differences, because the plan.json of the approved plan is not in" in done["msg"]
     nothing_done(life)
 
 
@@ -109,7 +109,7 @@ def test_a_file_that_does_not_say_what_it_stands_for_is_not_shown(life):
     life.nova.servers[BOTH[1]]["host"] = "compute3"
     done = life.run(expect_plan=value)
     assert done["failed"]
-    assert "The plan.json of the approved plan is not in" in done["msg"]
+    assert "cannot show the differences, because the plan.json of the approved plan is not in" in done["msg"]
 
 
 def test_only_an_operation_begun_with_the_plan_is_resumed_by_it(life):

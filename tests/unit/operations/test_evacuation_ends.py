@@ -79,8 +79,8 @@ def test_the_guard_of_one_still_in_transit_stays(life):
     assert "Run the same command again" in done["msg"]
     # On the lab: "evacuate_max_rounds rounds have passed The operation is open", and a workflow read "0 needs".
     assert (
-        "limit of rounds (evacuate_max_rounds); Nova may still be working on these servers, so their guard snapshots "
-        "remain: guest2. The" in done["msg"]
+        "limit of rounds (evacuate_max_rounds); Nova may still be evacuating these servers, so the run keeps their "
+        "guard snapshots: guest2. The" in done["msg"]
     )
     assert done["ansible_stats"]["data"]["stackguard"]["message"] == done["msg"]
 
@@ -93,7 +93,7 @@ def test_the_guard_of_one_that_used_up_its_time_stays_and_its_operation_stays_op
     report = life.report()
     assert report["verdict"] == "block"
     assert TWO in str(report["findings"])
-    assert "so their guard snapshots remain: guest2" in done["msg"]
+    assert "so the run keeps their guard snapshots: guest2" in done["msg"]
     # Its destination has been started again: Nova ends it.
     life.nova.servers[TWO].update(task=None, host="compute3")
     done = life.run()

@@ -282,7 +282,7 @@ def test_servers_that_nova_does_not_know_keep_the_rollback_open(cloud, state):
     cloud.gone, cloud.deleted = {UUIDS[1], UUIDS[3]}, {UUIDS[3]}
     result = cloud.run(state, action="rollback")
     assert (result["failed"], bool(state.open)) == (True, True)
-    assert "Nova does not show web1, and has no record that it was deleted" in result["msg"]
+    assert "Nova does not show web1, and has no record that the server was deleted" in result["msg"]
     # The rest is restored, and again with the right credentials all of it.
     assert [uuid for uuid in UUIDS if cloud.pins[uuid] != cloud.before[uuid]] == [UUIDS[1], UUIDS[3]]
     cloud.gone.discard(UUIDS[1])

@@ -393,6 +393,20 @@ def test_a_file_with_the_uuid_of_an_empty_host_does_not_make_its_node_a_second_o
     assert codes(cloud.cell(1, services=services).bundle) == {"SG205"}
 
 
+def test_a_file_with_the_uuid_of_a_host_in_use_is_no_reason_to_touch_that_hosts_allocations():
+    cloud, before = handmade.begun("short")
+    found = before.copy()
+    found.services[handmade.SECOND_SERVICE] = "renamed1"
+    found.compute_id = builders.node(2)
+    cloud = builders.Cloud(handmade.bundle_of(cloud, found))
+    assert any(row.host == "compute2" for cell in cloud.bundle.databases.cells for row in cell.instances)
+    (refusal,) = [
+        item for item in judged(cloud.bundle, request("short", "forward"))[0] if item.code in ("SG102", "SG205")
+    ]
+    assert "compute2" in refusal.remedy
+    assert "allocations" not in refusal.remedy
+
+
 @pytest.mark.parametrize("direction", ["forward", "back"])
 def test_a_second_node_with_allocations_below_it_is_nobodys_to_remove(direction):
     cloud, uuid, child = second_service(), builders.uid("second node"), builders.uid("second child")

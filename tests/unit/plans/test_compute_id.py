@@ -89,7 +89,7 @@ MINE = {"uuid": make.node(1)}
         (lambda c: c.without("databases"), ["the databases were not read"]),
         (lambda c: c.databases(cells=None), ["list of cells was not read"]),
         (lambda c: c.cell(2, compute_nodes=None, unread=[facts.Unread("x", "gone away")]), ["cell2", "gone away"]),
-        (lambda c: c.cell(2, scope=["compute2"]), ["cell2", "only about the hosts compute2"]),
+        (lambda c: c.cell(2, scope=["compute2"]), ["cell2", "cover the hosts compute2, but not host"]),
         (lambda c: c.drop("compute_nodes", MINE), ["no cell has an existing compute node of host compute1"]),
         (
             lambda c: c.change("compute_nodes", MINE, host="Compute1"),
@@ -99,9 +99,9 @@ MINE = {"uuid": make.node(1)}
         (lambda c: c.change("compute_nodes", MINE, hypervisor_type="ironic"), ["ironic"]),
         (
             lambda c: c.change("compute_nodes", MINE, hypervisor_hostname="x"),
-            ["is called x", "libvirt calls this host compute1"],
+            ["has the name x in the database", "libvirt reports the name compute1"],
         ),
-        (lambda c: c.part("libvirt", hostname="compute1.example"), ["libvirt calls this host compute1.example"]),
+        (lambda c: c.part("libvirt", hostname="compute1.example"), ["libvirt reports the name compute1.example"]),
         (
             lambda c: c.part("nova_conf", host="compute2"),
             ["2 existing compute nodes have the name compute2 or compute1"],

@@ -246,7 +246,7 @@ def test_an_agent_that_neutrons_database_does_not_have_is_refused_before_anythin
     wanted = {"host": some.old}
     cloud = some.cloud
     cloud = cloud.change("neutron_agents", wanted, host=host) if host else cloud.drop("neutron_agents", wanted)
-    with pytest.raises(PlanError, match="no rows of these agents of compute1: Open vSwitch agent"):
+    with pytest.raises(PlanError, match="no rows for these agents of compute1: Open vSwitch agent"):
         rename.plan(cloud.bundle, some.request)
     with pytest.raises(PlanError, match="not read: neutron's agents"):
         rename.plan(some.cloud.neutron_db(agents=None).bundle, some.request)

@@ -137,7 +137,7 @@ def test_a_container_without_a_known_unit_is_refused():
     some = boxed_fleet(deployment=dataclasses.replace(base, units=[u for u in base.units if "libvirt" not in u.name]))
     (item,) = found(some).values()
     assert (item.code, item.object.name) == ("SG123", "libvirt")
-    assert "does not know the unit that starts libvirtd" in item.remedy
+    assert "does not know which unit starts libvirtd" in item.remedy
 
 
 def test_a_second_container_with_the_same_program_is_refused():

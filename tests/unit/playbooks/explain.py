@@ -21,6 +21,8 @@ ENTRY = Entry(
     more={"code": None},
     ends={NAME: ("successful", "SG113 restart-would-destroy")},
     refusals={
-        "no code": Refusal(NAME, "'SG1113' is not a finding code. The nearest are SG113", {"explain_code": "SG1113"}),
+        "no code": Refusal(
+            NAME, "'SG1113' is not a finding code. The most similar codes are SG113", {"explain_code": "SG1113"}
+        ),
     },
 )

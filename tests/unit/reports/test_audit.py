@@ -358,8 +358,8 @@ def test_a_zone_says_which_losses_it_survives():
     some = healthy(hosts=6, guests=2).change("domains", None, "compute4", 1, memory_mib=200 * 1024)
     (_one, two) = capacity_outlook.zones(some.bundle)
     assert audit_page.zone_words(two) == (
-        "If any one host of az2 is lost, the other hosts have room for its guests. The "
-        "exceptions are these hosts: compute4 (no room for 400 GiB)"
+        "If one of these hosts of az2 is lost, the other hosts have too little room for its guests: compute4 (no room "
+        "for 400 GiB). If any other host of az2 is lost, the remaining hosts have room for its guests"
     )
     alone = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
     assert audit_page.zone_words(alone[0]) == (

@@ -24,7 +24,7 @@ def test_a_code_is_found_however_it_is_typed(typed):
     [
         ("SG1113", "SG113 (restart-would-destroy)"),
         ("sg999", f"The most similar codes are {max(CATALOGUE)}"),
-        ("114x", "Without a code, the run lists all codes"),
+        ("114x", "To list all codes, leave out the code"),
         ("restart-would-destory", "SG113 (restart-would-destroy)"),
         ("mising-domain", "SG109 (missing-domain)"),
     ],

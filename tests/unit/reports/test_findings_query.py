@@ -62,10 +62,10 @@ def test_it_selects_the_findings_that_are_asked_for(given, codes):
         ({"expression": "findings[?sverity=='blocker']"}, "a finding has no field 'sverity': did you mean severity?"),
         (
             {"expression": "findings[?severity=='blocked']"},
-            "'blocked' is not a value that this field can have: blocker",
+            "'blocked' is not a valid value of this field. Examples of valid values: blocker",
         ),
-        ({"expression": "findings[?code=='SG133']"}, "'SG133' is not a value that this field can have"),
-        ({"expression": "findings[?object.kind=='server']"}, "'server' is not a value that this field can have"),
+        ({"expression": "findings[?code=='SG133']"}, "'SG133' is not a valid value of this field"),
+        ({"expression": "findings[?object.kind=='server']"}, "'server' is not a valid value of this field"),
         ({"expression": "finding"}, "the report has no field 'finding': did you mean findings?"),
         ({"expression": "remedies[].name"}, "a host has no field 'name': did you mean names?"),
         ({"expression": "findings[?evidence.zon=='az1']"}, "the evidence has no field 'zon': did you mean zone?"),

@@ -307,7 +307,7 @@ def test_a_guest_that_was_evacuated_meanwhile_keeps_nova_compute_stopped(monkeyp
         step = guest_requests.NoEvacuation(cloud.systems(*words))
         return step.apply({"hosts": HOSTS}, {}) if way == "apply" else step.undo({"hosts": HOSTS})
 
-    with pytest.raises(StepError, match="its start would destroy this domain"):
+    with pytest.raises(StepError, match="would destroy the guest's domain at its start"):
         look()
     done = look(Override("SG509", "m-7", "it runs there, and not here"))
     assert done is None or done.memory["passed"] == [["SG509", "m-7"]]
@@ -383,6 +383,7 @@ def test_a_rollback_that_does_not_know_whom_it_locked_reports_locks_without_a_re
     found = {item["object"]["id"]: item for item in done.memory["findings"]}
     assert set(found) == {"uuid-shelved", "uuid-bare"}
     assert found["uuid-shelved"]["code"] == "SG122"
-    assert found["uuid-shelved"]["remedy"].startswith("Run openstack server unlock uuid-shelved, unless the owner")
+    assert found["uuid-shelved"]["remedy"].startswith("Find out whether the owner locked the server")
+    assert "unlock the server (openstack server unlock uuid-shelved)" in found["uuid-shelved"]["remedy"]
     assert locks(cloud)["plain"] == (False, None)
     assert locks(cloud)["shelved"] == (True, None)

@@ -94,7 +94,7 @@ def test_requests_that_wait_for_the_new_name_are_refused_whoever_reads_them(monk
 def test_another_nova_compute_that_answers_under_the_new_name_is_refused(monkeypatch):
     (item,) = found_before(rabbit(monkeypatch, new1=((), 1))).findings
     assert (item.code, item.evidence["consumers"]) == ("SG315", 1)
-    assert "and stop that nova-compute" in item.remedy
+    assert "and stop nova-compute on that host" in item.remedy
 
 
 def test_the_second_queue_of_the_new_name_counts_too(monkeypatch):

@@ -86,7 +86,7 @@ def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str]) -> t.Optio
     if not index.migrations_read:
         return "the migrations were not read, so the server may be migrating"
     moving = [row.status for _place, row in index.migrations if row.instance_uuid == server.id and in_progress(row)]
-    return f"a migration of the server is {moving[0]}" if moving else None
+    return f"a migration of the server has the status {moving[0]}" if moving else None
 
 
 def told(state: FailedServer) -> Finding:

@@ -68,10 +68,10 @@ def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, stri
     since = {"host": "the host has rebooted since the run made the plan"} if rebooted else {}
     if ran and not runs:
         evidence = {"before": old["state"], "now": there.state, **since}
-        why = "the host rebooted" if rebooted else "the guest shut down, or a person stopped it on the host"
+        why = "the host rebooted" if rebooted else "the guest shut down, or a person stopped the guest on the host"
         remedy = (
-            "Start the guest as soon as nova-compute runs, unless the owner wants the guest to stay off: openstack "
-            f"server start {there.uuid}"
+            f"Start the guest as soon as nova-compute runs (openstack server start {there.uuid}). If the owner wants "
+            "the guest to stay off, do not start the guest."
         )
         yield _finding(subject, {**evidence, "why": why}, remedy, strict=False)
         return
@@ -115,7 +115,7 @@ def _lost(uuid: str, pid: int, there: t.Optional[Domain], facts: HostFacts) -> t
     remedy = (
         f"Find out why libvirt does not show QEMU process {pid}. The QEMU process still runs and writes the guest's "
         "disks. If someone starts the guest in Nova, a second QEMU starts on the same disks. End the QEMU process "
-        "only if the owner accepts that this switches the guest off."
+        "only if the guest's owner agrees, because the end of this process switches the guest off."
     )
     return finding(CODE, subject, evidence, remedy, BLOCKER)
 

@@ -39,9 +39,9 @@ def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterato
         subject = Subject("instance", uuid, host=mine[0].host)
         if states.get(uuid, OFF[0]) not in OFF:
             remedy = (
-                "Find out which of the guest's two domains must keep running (rbd status, virsh domstate on both "
-                "hosts), because both domains write the same disk. Destroy the domain that must not keep running "
-                f"(on this host: virsh destroy {uuid}). Then run the same command again."
+                "Find out which of the guest's two domains must keep running: run rbd status, and virsh domstate on "
+                "both hosts. Both domains write the same disk. Destroy the domain that must not keep running (on this "
+                f"host: virsh destroy {uuid}). Then run the same command again."
             )
             seen = {"guest lives on": mine[0].host, "domain on this host": states[uuid]}
             yield finding("SG108", Subject("domain", uuid, host=mine[0].host), seen, remedy)

@@ -60,9 +60,9 @@ def bare_locks(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
     for guest in guests:
         evidence = {"locked": guest.locked, "reason": guest.reason}
         remedy = (
-            f"Run openstack server unlock {guest.uuid}, unless the owner locked the server (openstack server event "
-            f"list {guest.uuid}). A run was killed while it was locking guests, before it could record which guests "
-            "it had locked."
+            f"Find out whether the owner locked the server (openstack server event list {guest.uuid}). If the owner "
+            f"did not lock the server, unlock the server (openstack server unlock {guest.uuid}). A run was killed "
+            "while it was locking guests, before it recorded which guests it had locked."
         )
         yield finding("SG122", _subject(guest), evidence, remedy)
 
@@ -102,9 +102,9 @@ def _evacuation(row: MigrationRow) -> Finding:
         "destination": row.dest_compute,
     }
     remedy = (
-        "Do not start nova-compute: its start would destroy this domain. Find out where the guest runs and which "
-        "client writes to the disks of the guest; then override SG509 for the migration and run the same command "
-        "again."
+        "Do not start nova-compute on this host, because nova-compute would destroy the guest's domain at its start. "
+        "Find out where the guest runs, and which client writes to the guest's disks. Then override SG509 for the "
+        "migration, and run the same command again."
     )
     subject = Subject("migration", row.uuid or str(row.id), row.instance_uuid, row.source_compute)
     return finding("SG509", subject, evidence, remedy)

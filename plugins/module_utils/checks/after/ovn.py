@@ -29,7 +29,7 @@ Params = t.Mapping[str, t.Any]
 def check(params: Params, facts: OvnFacts) -> Checked:
     """Compare what was read after the rename with the plan. What was not read is reported, and is no proof."""
     unread = [
-        Unchecked("SG317", params["new"], f"{part} of OVN's databases were not read: {_reason(facts)}")
+        Unchecked("SG317", params["new"], f"the run did not read {part} from OVN's databases: {_reason(facts)}")
         for part in ("chassis", "port_bindings", "switch_ports", "gateways")
         if getattr(facts, part) is None
     ]
@@ -61,7 +61,10 @@ def _chassis(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
         yield finding("SG322", Subject("host", old, host=old), {"chassis of the old hostname": left}, _BACK)
     if (wanted["name"] in params["gateways"]) != (wanted["name"] in (facts.gateways or [])):
         evidence = {"gateway before": wanted["name"] in params["gateways"]}
-        remedy = "Check which routers use this chassis: the gateways of the chassis changed during the rename."
+        remedy = (
+            "Check which routers use this chassis as a gateway. During the rename, the chassis became a gateway "
+            "chassis, or lost this role."
+        )
         yield finding("SG324", Subject("host", new, host=new), evidence, remedy, WARNING)
 
 

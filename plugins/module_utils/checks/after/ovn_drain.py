@@ -29,7 +29,7 @@ def check(params: Params, facts: OvnFacts, host: HostFacts) -> Checked:
     """Compare what was read after the drain with the plan. What was not read is reported, and is no proof."""
     new, reasons = params["new"], "; ".join(entry.reason for entry in facts.unread) or "no reason was given"
     unread = [
-        Unchecked("SG317", new, f"{part} of OVN's databases were not read: {reasons}")
+        Unchecked("SG317", new, f"the run did not read {part} from OVN's databases: {reasons}")
         for part in ("chassis", "switch_ports")
         if getattr(facts, part) is None
     ]

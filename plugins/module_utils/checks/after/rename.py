@@ -147,7 +147,10 @@ def _same_rows(bundle: Bundle, expected: RenamedHost) -> t.Iterator[Finding]:
         yield finding(
             "SG301",
             Subject("instance", str(missing), host=expected.new_host),
-            {"store": "instances", "seen": "no database row, apart from deleted rows, has the new name"},
+            {
+                "store": "instances",
+                "seen": "the run found no row of this instance with the host's new name (deleted rows excluded)",
+            },
             "Check whether the owner deleted the server during the rename (openstack server event list).",
             "warning",
         )

@@ -97,8 +97,9 @@ def _both_directions(bundle: Bundle, request: RenameRequest) -> Items:
         if open_evacuation(row) and own:
             remedy = (
                 f"Keep nova-compute stopped, restore the host name {row.source_compute} on the host by hand, and run "
-                "the playbook return_host for this host. A guest was evacuated from this host, and the guest's "
-                "old QEMU process may still run on this host. return_host ends this process, then starts nova-compute."
+                "the playbook return_host for this host. A guest was evacuated from this host, and the guest's old "
+                "QEMU process may still run on this host. The playbook return_host ends this process. Start "
+                "nova-compute after this playbook has ended."
             )
             yield finding("SG509", migration_subject(row), migration_evidence(row, place), remedy, BLOCKER)
 
@@ -175,7 +176,7 @@ def _in_use(adoption: Adoption) -> Items:
             evidence["both services are up"] = ", ".join(str(entry.host) for entry in up)
         remedy = (
             "Wait service_down_time seconds (60 by default), then run the same command again. If the service is still "
-            "up, another machine runs nova-compute under this name: find that machine first."
+            "up, another machine runs nova-compute under this name. Find that machine before you adopt the host."
         )
         yield finding("SG107", subject, evidence, remedy)
 
@@ -187,8 +188,8 @@ def _forced_down(adoption: Adoption) -> Items:
         if second is not None and row.id == second.uuid and row.forced_down:
             evidence = {"second compute service": row.id, "state": row.state, "forced_down": True}
             remedy = (
-                "Find out who forced the second compute service down. An evacuation may be in progress. Then run "
-                f"openstack compute service set --up {row.host} nova-compute."
+                "Find out who forced the second compute service down, because an evacuation may be in progress. Then "
+                f"run openstack compute service set --up {row.host} nova-compute."
             )
             yield finding("SG704", Subject("service", row.id, host=row.host), evidence, remedy, BLOCKER)
 
@@ -208,8 +209,8 @@ def _second_not_shown(adoption: Adoption) -> Items:
         return
     evidence = {"second compute service": second.uuid, "compute API": "does not show this service"}
     remedy = (
-        "The API does not show this service. Check that the database and the API belong to the same cloud, and that "
-        "the cell is mapped."
+        "Check that the database and the API belong to the same cloud, and that the cell is mapped. The API does not "
+        "show this service."
     )
     yield finding("SG301", Subject("service", str(second.uuid), host=second.host), evidence, remedy)
 
@@ -225,7 +226,8 @@ def _agents_in_use(adoption: Adoption) -> Items:
             subject = Subject("host", f"{adoption.request.inventory_name}:{agent.binary}", agent.binary, agent.host)
             remedy = (
                 "Wait agent_down_time seconds (75 by default), then run the same command again. If both agents are "
-                "still alive, another machine has one of the names: find that machine first."
+                "still alive, another machine runs an agent under one of the names. Find that machine before you adopt "
+                "the host."
             )
             yield finding("SG107", subject, {"agent": agent.binary, "alive under": same}, remedy)
 
@@ -250,15 +252,15 @@ def _network(adoption: Adoption) -> Items:
     if adopted_names.ovn_is_mixed(adoption):
         remedy = (
             f"Set external_ids:hostname of Open vSwitch to {adoption.source.host}, and wait until neutron shows the "
-            "OVN agents of the host under this name. Then run the same command again, because the run changes OVN "
-            "only if all names of the host in OVN agree."
+            "OVN agents of the host under this name. Then run the same command again. The run changes OVN only if "
+            "every place in OVN has the same name for the host."
         )
         places = {place.place: list(place.names) for place in adoption.places if place.place.startswith("neutron")}
         yield finding("SG317", subject, {"part": "names", **places}, remedy)
     elif adopted_names.needs_neutron_database(adoption):
         remedy = (
-            "Set neutron_db_url: neutron has agents or ports under both names. To give these agents and ports the "
-            "same name, the run needs neutron's database."
+            "Set neutron_db_url, because neutron has agents or ports under both names. The run needs neutron's "
+            "database to give these agents and ports the same name."
         )
         yield finding("SG305", subject, {"goal": adoption.goal.host, "neutron_db_url": "not set"}, remedy)
 

@@ -189,25 +189,31 @@ class _Looking:
         if len(found) == 1:
             if strangers:
                 remedy = (
-                    "Check rename_from, rename_to and the inventory host. The name of this machine's compute node "
-                    "is neither rename_from nor rename_to, but a compute service has this name."
+                    "Check rename_from, rename_to and the inventory host. The compute node of this machine has a name "
+                    "other than rename_from and rename_to, and Nova has a compute service with this other name."
                 )
                 shown = {"searched for": list(self.names), "compute node": strangers[0].uuid, "host": strangers[0].host}
                 self._refuse("SG119", self.subject, shown, remedy)
             return (*found[0], None)
         used = [entry for entry in found if self._is_used(*entry)]
         evidence = {"compute nodes": [[cell.name, row.uuid, row.host, row.hypervisor_hostname] for cell, row in found]}
-        remedy = (
-            "Keep the compute node whose uuid is in the allocations of the host's guests. Move or remove the "
-            "allocations of the other listed compute nodes, then run the same command again."
-        )
-        if len(found) > 2 or len(used) > 1 or len({cell.name for cell, _row in found}) > 1:
-            self._refuse("SG205", self.subject, evidence, remedy)
         if strangers:
+            # What SG205 advises otherwise would destroy the other host's allocations.
             remedy = (
-                "Check the inventory host and the compute_id file: the file has the uuid of another host's compute "
-                "node. Write the uuid of this host's compute node into the file (module compute_id_file)."
+                "Check rename_from, rename_to and the inventory host: the compute_id file of this machine has the uuid "
+                f"of the compute node of {strangers[0].host}. If rename_from, rename_to and the inventory host are "
+                "correct, the file is wrong. In that case, stop nova-compute and write the uuid of this host's compute "
+                "node into the file."
             )
+        else:
+            remedy = (
+                "Find out whether every listed compute node belongs to this machine. If so, keep the compute node "
+                "whose uuid is in the allocations of the host's guests. Move or remove the allocations of the other "
+                "listed compute nodes, then run the same command again."
+            )
+        if len(found) > 2 or len(used) > 1 or len({cell.name for cell, _row in found}) > 1:
+            self._refuse("SG205", self.subject, {"compute_id": uuid, **evidence}, remedy)
+        if strangers:
             self._refuse("SG102", self.subject, {"compute_id": uuid, **evidence}, remedy)
         # Of two without anything: the one that was there first.
         cell, node = used[0] if used else min(found, key=lambda entry: entry[1].id)
@@ -241,8 +247,8 @@ class _Looking:
         linked = [row for row in mine if row.id == node.service_id]
         if not mine:
             remedy = (
-                "The collection cannot restore a deleted compute service. Start nova-compute once under the name of "
-                "the host's compute node."
+                "Start nova-compute once under the name of the host's compute node. The collection cannot restore a "
+                "deleted compute service."
             )
             self._refuse("SG204", Subject("compute_node", str(node.uuid), host=node.host), evidence, remedy)
         if len(mine) == 1:
@@ -253,7 +259,7 @@ class _Looking:
             # Deleted with a service: every node of its name and every node with its id (main/api.py, service_destroy).
             remedy = (
                 "Set compute_nodes.service_id of this compute node to the id of the first service (playbook "
-                "repair_links). Otherwise, Nova deletes the compute node together with the second service."
+                "repair_links). Otherwise, Nova deletes the compute node when the run deletes the second service."
             )
             self._refuse("SG203", Subject("compute_node", str(node.uuid), host=node.host), evidence, remedy)
         return first, second
@@ -302,8 +308,8 @@ class _Looking:
         if not proven or (stranger and self.index.node_rows_by_uuid.get(uuid_key(uuid or ""))):
             remedy = (
                 "If you know that this machine is the host of this compute node, write the uuid of the compute node "
-                "into the compute_id file of the machine (module compute_id_file). The run cannot prove the machine's "
-                "identity without this file."
+                "into the compute_id file of the machine. The facts that the run has read do not prove that the "
+                "compute node belongs to this machine."
             )
             self._refuse("SG102" if uuid else "SG101", self.subject, evidence, remedy)
         state_path = self.host.nova_conf.state_path if self.host.nova_conf else ""
@@ -342,17 +348,17 @@ class _Looking:
             self._refuse("SG205", self.subject, evidence, remedy)
         if second_service is None or second.service_id not in (None, second_service.id):
             remedy = (
-                "Start no service. Delete the compute service of the second compute node: Nova deletes a compute node "
-                "only together with its compute service."
+                "Do not start any service. Delete the compute service of the second compute node, because Nova deletes "
+                "a compute node only together with its compute service."
             )
             self._refuse("SG205", self.subject, {**evidence, "its service": second.service_id}, remedy)
         # A start on this machine wrote this machine's address. An empty host of that name has its own.
         own = {node.host_ip, *(self.host.addresses or [])}
         if second.host not in self.names or (second.host_ip is not None and second.host_ip not in own):
             remedy = (
-                "Check rename_from and rename_to: the second compute node either has neither of these names, or has "
-                "the address of another machine. If no machine still has the name of the second compute node, "
-                "delete the compute service of that name (openstack compute service delete)."
+                "Check rename_from and rename_to. The second compute node has neither of these names, or has the "
+                "address of another machine. If no machine uses the name of the second compute node any more, delete "
+                "the compute service with that name (openstack compute service delete)."
             )
             shown = {**evidence, "its address": second.host_ip, "addresses of this host": self.host.addresses}
             self._refuse("SG205", self.subject, shown, remedy)

@@ -82,7 +82,9 @@ def _in_ovn(host: str, ovn: OvnFacts) -> t.Optional[str]:
     found = chassis_of(ovn, host)
     if len(found) != 1:
         named = f": {_some([row.name for row in found])}" if found else ""
-        return f"the southbound database has {len(found)} chassis with the hostname {host}, expected 1{named}"
+        return (
+            f"the southbound database must have exactly 1 chassis with the hostname {host}, but has {len(found)}{named}"
+        )
     (chassis,) = found
     ports = sorted({*users(ovn, chassis), *_requested(host, chassis, ovn)})
     if ports:
@@ -107,7 +109,7 @@ def _in_neutron(host: str, seen: ChassisFacts) -> t.Optional[str]:
             "another cloud, or the API user has no permission to list agents"
         )
     if len(found) > 1:
-        return f"neutron shows {len(found)} OVN controller agents of {host}, expected 1: {_some(found)}"
+        return f"neutron must show exactly 1 OVN controller agent of {host}, but shows {len(found)}: {_some(found)}"
     names = [row.name for row in chassis_of(seen.ovn, host)]
     if found != names:
         return (

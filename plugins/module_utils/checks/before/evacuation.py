@@ -219,7 +219,7 @@ def _known(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest
                 "SG710",
                 Subject("instance", uuid),
                 {"host": request.host},
-                "Leave the server out, because it does not exist.",
+                "Leave the server out (evacuate_servers), because the server is not on this host.",
             )
 
 
@@ -353,8 +353,8 @@ def _way_out(row: MigrationRow) -> str:
     by_name = f"Then override this finding for the object {row.uuid or row.id} in stackguard_overrides."
     if row.status == "finished":
         return (
-            f"Confirm the resize while {row.dest_compute} is up (openstack server resize confirm "
-            f"{row.instance_uuid}). Nova cannot revert the resize while {row.source_compute} is dead. {leave}"
+            f"Confirm the resize while nova-compute on {row.source_compute} is up (openstack server resize confirm "
+            f"{row.instance_uuid}). Nova cannot revert the resize while {row.dest_compute} is dead. {leave}"
         )
     if row.migration_type != "evacuation":
         return (

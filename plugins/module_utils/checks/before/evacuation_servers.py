@@ -100,8 +100,8 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
         yield finding("SG709", Subject("instance", uuid, None, request.host), evidence, remedy)
     if request.host in (about.cells_down or ()):
         remedy = (
-            "Make sure that the database and the message queue of the server's cell respond, then run the same "
-            "command again."
+            "Make sure that the database and the message queue of the host's cell respond, then run the same command "
+            "again."
         )
         yield finding("SG709", subject, {"cell": "does not answer"}, remedy)
     for uuid, name in sorted((about.soft_deleted or {}).items()):

@@ -96,16 +96,17 @@ def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
     partial = f"{request.option('partial')}=true"
     return collections.defaultdict(
         lambda: (
-            "Start and enable another compute host of the server's zone, or free resources on such a host. Nothing "
+            "Start and enable another compute host of the server's zone, or free up resources on such a host. Nothing "
             "was moved."
         ),
         {
             "SG501": (
-                f"Free memory on a host of the server's zone, add a host, or leave the server where it is ({partial})."
+                "Free up memory on a host of the server's zone, add a host, or leave the server where it is "
+                f"({partial})."
             ),
             "SG503": (
-                "Increase the number of available huge pages of the server's page size on a host in the server's "
-                "zone. All the huge pages that the server needs must be free on one NUMA node."
+                "Make more huge pages of the server's page size available on a host of the server's zone. On this "
+                "host, each NUMA cell of the server needs its own NUMA node with enough free huge pages."
             ),
             "SG709": _MAKE_READABLE,
             "SG710": "Bring the server into a state in which Nova can move the server.",
@@ -350,7 +351,7 @@ def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], requ
             yield failed_move.told(dataclasses.replace(found, against=None))
             return
     asked = f"{request.option('live')}={str(request.live).lower()}, {request.option('cold')}={request.cold}"
-    yield from zones.state(server, movable, f"moves (with {asked})")
+    yield from zones.state(server, movable, f"with {asked}, the run moves")
 
 
 def _barred(
@@ -443,7 +444,7 @@ def soft_deleted(uuid: str, name: str, host: str) -> Finding:
     """SG710: its owner can have it back, and Nova moves it nowhere."""
     remedy = (
         f"Restore the server (openstack server restore {uuid}), or delete the server for good (openstack server delete "
-        f"--force {uuid}), because Nova cannot move a soft-deleted server."
+        f"--force {uuid}). Nova cannot move a soft-deleted server."
     )
     return finding("SG710", Subject("instance", uuid, name, host), {"status": "SOFT_DELETED"}, remedy)
 
@@ -452,7 +453,7 @@ def not_on_its_host(server: ApiServer) -> Finding:
     """SG710: asked for, and no move would take it: it is soft-deleted, or has just left its host."""
     if server.status == "SOFT_DELETED":
         return soft_deleted(server.id, server.name, str(server.host))
-    remedy = "Run the same command again, because the server left its host while the run read the servers."
+    remedy = "Run the same command again, because the server left its host while the run was reading the servers."
     evidence = {"status": server.status, "servers of its host": "without this server"}
     return finding(NO_SERVER, Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
@@ -460,9 +461,9 @@ def not_on_its_host(server: ApiServer) -> Finding:
 def not_listed(uuid: str, host: str) -> Finding:
     """SG709: a cell that does not answer is not "no server"."""
     remedy = (
-        "Make sure that the server's cell answers. If the server no longer exists, the allocation is left over from "
-        f"an old move. Check the allocation (openstack resource provider allocation show {uuid}), then override the "
-        "finding with the server's id as object."
+        "Make sure that the server's cell answers. If the server no longer exists, an old move left the allocation "
+        f"behind. In this case, check the allocation (openstack resource provider allocation show {uuid}), then "
+        "override this finding for the server's id."
     )
     return finding(
         "SG709", Subject("instance", uuid, host=host), {"placement": f"on {host}", "Nova": "not listed"}, remedy

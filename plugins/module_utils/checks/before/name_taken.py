@@ -26,8 +26,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places.host_i
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import WantedName
 
 _CHOOSE = (
-    "The new name must be free before the rename. Choose another name, or remove the object that already has the "
-    "new name."
+    "Choose another name, or remove the object that already has the new name. The new name must be free before the "
+    "rename."
 )
 #: Neutron keeps these rows when a chassis gets another hostname, or is deleted, and takes them up again: a row that is
 #: there already is none that it adds (plugins/ml2/drivers/ovn, update_segment_host_mapping; services/segments/db.py).
@@ -69,8 +69,8 @@ def _evacuations(index: Index, request: WantedName) -> Items:
     for place, row in index.migrations:
         if open_evacuation(row) and request.wants(row.source_compute):
             remedy = (
-                "Choose another name, because under this name nova-compute would destroy the domains that these "
-                "instances have on this host."
+                "Choose another name. Under this name, nova-compute would destroy any domain of this instance on this "
+                "host at its next start."
             )
             evidence = {"rule": "_destroy_evacuated_instances", **migration_evidence(row, place)}
             yield finding("SG113", migration_subject(row), evidence, remedy)

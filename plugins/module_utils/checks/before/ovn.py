@@ -173,7 +173,7 @@ def _unread(about: OvnHost) -> Items:
             yield _gap(about, "ovn-northd", f"ovn-northd did not process a change: {reason}")
         wanted = [name for name in (about.old, about.new) if name not in ovn.scope]
         if wanted:
-            yield _gap(about, "scope", f"OVN's databases were not searched for {', '.join(wanted)}")
+            yield _gap(about, "scope", f"the run did not search OVN's databases for {', '.join(wanted)}")
     if not about.has_neutron_db:
         yield _gap(
             about,
@@ -306,10 +306,9 @@ def _rbac(about: OvnHost, ovn: OvnFacts) -> Items:
     if shared:
         evidence = {"ovn_sb_connection": ovn.southbound, "role": roles[shared[0]], "port": shared[0]}
         remedy = (
-            "Set ovn_sb_connection to a southbound database port that has no role, or to the database's unix "
-            "socket. If the database port has a role, such as ovn-controller, neither the run nor ovn-controller "
-            "has permission to write the hostname of the chassis, and every transaction of ovn-controller then "
-            "fails."
+            "Set ovn_sb_connection to a southbound database port that has no role, or to the database's unix socket. "
+            "If the database port has a role (for example ovn-controller), the run and ovn-controller have no "
+            "permission to write the hostname of the chassis. Every transaction of ovn-controller then fails."
         )
         yield finding("SG325", about.subject, evidence, remedy)
 
@@ -393,8 +392,8 @@ def _differences(about: OvnHost, ovn: OvnFacts) -> Items:
             "requested-chassis": port in asking,
         }
         remedy = (
-            "Run the same command again, because the port may have changed while the run read it. If the finding "
-            "appears again, compare neutron's database with OVN's databases (neutron-ovn-db-sync-util "
+            "Run the same command again, because the port may have changed while the run was reading the port. If the "
+            "finding appears again, compare neutron's database with OVN's databases (neutron-ovn-db-sync-util "
             "--ovn-neutron_sync_mode log)."
         )
         yield finding("SG324", Subject("port", port, host=about.old), evidence, remedy)

@@ -48,7 +48,9 @@ def check(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> Items:
             yield Unchecked("SG317", request.host, f"the run does not know whether the host has OVN: {why}")
         return
     if ovn is None:
-        yield Unchecked("SG317", request.host, f"OVN's databases were not read, and the host has OVN: {signs[0]}")
+        yield Unchecked(
+            "SG317", request.host, f"the host has OVN ({signs[0]}), but the run did not read OVN's databases"
+        )
         return
     missing = [part for part in _PARTS if getattr(ovn, part) is None]
     if missing:
@@ -80,7 +82,10 @@ def _ports(bundle: Bundle, facts: HostFacts, ovn: OvnFacts, request: ReturnReque
         yield Unchecked(
             "SG511",
             request.host,
-            "servers or ports were not read, so the run does not know to which servers the OVN ports belong",
+            (
+                "the run did not read the servers or the ports, so the run does not know which server each OVN port "
+                "belongs to"
+            ),
         )
         return
     own = (facts.ovs_external_ids or {}).get("system-id")
@@ -101,8 +106,7 @@ def _ports(bundle: Bundle, facts: HostFacts, ovn: OvnFacts, request: ReturnReque
             "neutron binds it to": known.binding_host_id if known else "another host or no host",
         }
         remedy = (
-            "Bind the port to the host that Nova shows for the server (openstack port set --host HOST "
-            f"{port.name}) before the returning host starts: otherwise the chassis of the returning host claims the "
-            "port."
+            "Before the returning host starts, bind the port to the host that Nova shows for the server (openstack "
+            f"port set --host HOST {port.name}). Otherwise, the chassis of the returning host claims the port."
         )
         yield finding("SG511", Subject("port", port.name, "OVN", request.host), evidence, remedy, BLOCKER)

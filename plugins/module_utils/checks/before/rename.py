@@ -345,7 +345,10 @@ def _new_name(case: Case) -> Items:
             "SG310", new, "the run did not search the APIs for this name: the name is invalid, so no host can have it"
         )
     if new != new.lower() and not wrong:
-        remedy = "Choose a name in lower case, because DNS and MySQL ignore case, but Nova and placement do not."
+        remedy = (
+            "Choose a name in lower case, because DNS and MySQL ignore case, but Nova and placement distinguish "
+            "capital letters from small letters."
+        )
         yield finding("SG118", subject, {"name": new, "wrong": ["the name has capital letters"]}, remedy, WARNING)
     if hostnames.never_resolves(new):
         remedy = (
@@ -523,7 +526,7 @@ def _duplicate_node_name(case: Case) -> Items:
         )
     scopes = [name for cell in case.index.cells or [] for name in cell.scope]
     if name is not None and scopes and not any(same_name(name, entry) for entry in scopes):
-        yield Unchecked("SG205", name, "the databases were not searched for other compute nodes of this name")
+        yield Unchecked("SG205", name, "the run did not search the databases for other compute nodes of this name")
 
 
 def _home(case: Case) -> Items:
@@ -600,8 +603,8 @@ def _one_home(case: Case, service: ServiceRow) -> Items:
     if shown is not None and not any(entry.id == service.uuid and entry.binary == COMPUTE for entry in shown):
         evidence = {"service": service.uuid, "compute API": [entry.id for entry in shown if entry.host == case.old]}
         remedy = (
-            "The API does not show this service. Check that the database and the API belong to the same cloud, and "
-            "that the cell is mapped."
+            "Check that the database and the API belong to the same cloud, and that the cell is mapped. The API does "
+            "not show this service."
         )
         yield finding("SG301", Subject("service", str(service.uuid), host=service.host), evidence, remedy)
 
@@ -621,8 +624,8 @@ def _release(case: Case) -> Items:
     elif case.in_place and not set(known) & set(releases.RENAME_IN_PLACE):
         evidence = {"release": list(known), "in place from": min(releases.RENAME_IN_PLACE)}
         remedy = (
-            "Use rename_strategy=drain: this Nova release finds a compute node only by its name, so a rename in place "
-            "would lose the node."
+            "Use rename_strategy=drain. This Nova release finds a compute node only by the node's name, so Nova would "
+            "not find the node after a rename in place."
         )
         yield finding("SG705", case.subject, evidence, remedy)
 
@@ -670,8 +673,8 @@ def _network(case: Case) -> Items:
             yield agent_item(agent, DISTRIBUTED, DRAIN_DISTRIBUTED)
         else:
             remedy = (
-                "Move the agent's networks and routers away and delete the agent before the rename, or use "
-                "rename_strategy=drain."
+                "Before the rename, move the agent's networks and routers to another agent, then stop the agent and "
+                "delete its record."
             )
             why = (
                 "this agent belongs to a network node, and a rename does not change the places that store the "
@@ -724,10 +727,10 @@ def _ovn_without_agents(case: Case) -> Items:
         agents = sorted({agent.agent_type for agent in case.agents})
         evidence = {"part": "agents", "OVN": signs, f"agents of {case.old}": agents}
         remedy = (
-            "Compare openstack network agent list with ovn-sbctl list Chassis: neutron must show an OVN agent whose "
-            "host field contains exactly the host name that Nova uses. If the host no longer uses OVN, remove OVN's "
-            "keys from external_ids of Open vSwitch, and remove the host's chassis from the southbound database. Then "
-            "run the same command again."
+            "Compare the output of openstack network agent list with the output of ovn-sbctl list Chassis. Neutron "
+            "must show an OVN agent whose host field contains exactly the host name that Nova uses. If the host no "
+            "longer uses OVN, remove OVN's keys from external_ids of Open vSwitch, and remove the host's chassis from "
+            "the southbound database. Then run the same command again."
         )
         yield finding("SG317", subject, evidence, remedy)
 
@@ -801,7 +804,7 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
             "SG305", subject, evidence, f"Set host={case.old} in the agent's configuration before the rename."
         )
     if host.units is not None and not _loaded(host.units, case.request.agent_units):
-        reason = "this host has a registered L2 agent, and the run found no systemd unit of this agent"
+        reason = "neutron shows an L2 agent of this host, but the run found no systemd unit of this agent"
         remedy = "Set rename_agent_units to the agent's unit: otherwise the agent keeps running under the old name."
         yield missing(case, "agent unit", reason, remedy)
 
@@ -866,8 +869,8 @@ def _routed(case: Case, port: ApiPort) -> Items:
     if found:
         evidence = {"subnets of a segment": found, "device": port.device_id}
         remedy = (
-            "Use rename_strategy=drain: the port is on a routed provider network, and neutron maps the segments of "
-            "that network to hosts by host name."
+            "Use rename_strategy=drain, because the port is on a routed provider network, and neutron maps the "
+            "segments of that network to hosts by host name."
         )
         yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
@@ -891,14 +894,14 @@ def _guest_ports(case: Case) -> Items:
     unasked = sorted(guests - set(cloud.port_devices)) if cloud.scope else []
     if unasked:
         reason = (
-            f"the host has {len(guests)} servers, and the run did not read the ports of {len(unasked)} of these "
-            f"servers, for example {unasked[0]}"
+            f"the run did not read the ports of {len(unasked)} of the {len(guests)} servers of this host, for example "
+            f"{unasked[0]}"
         )
         yield missing(
             case,
             "cloud.ports.devices",
             reason,
-            "Run the same command again: the servers of the host changed while the run read the cloud.",
+            "Run the same command again, because the servers of the host changed while the run was reading the cloud.",
         )
     for port in cloud.ports:
         if port.device_id not in guests or not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
@@ -912,8 +915,8 @@ def _guest_ports(case: Case) -> Items:
                 "instances.host": case.old,
             }
             remedy = (
-                "Set the port's binding:host_id back to the guest's host. The rename changes only ports that are "
-                "bound to the host that it renames."
+                "Set the port's binding:host_id back to the guest's host. The rename changes only ports that are bound "
+                "to the renamed host."
             )
             yield finding("SG306", subject, evidence, remedy)
 

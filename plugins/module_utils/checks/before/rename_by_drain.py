@@ -38,7 +38,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agen
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places import neutron_ports
 
-GO_ON = "Check the evidence, repair the cause, then run the same command again to resume."
+GO_ON = "Check the evidence, repair the cause, then run the same command again to resume the rename."
 
 
 # --- before ---------------------------------------------------------------------------------------------------
@@ -75,7 +75,10 @@ def _agents(case: rename.Case) -> Items:
     for agent in case.agents:
         if agent.agent_type not in L2_AGENTS and agent.agent_type not in OVN_AGENTS:
             why = "this agent belongs to a network node, and the agent would keep running under the old name"
-            remedy = "Move the agent's networks and routers away, then stop the agent and delete its record."
+            remedy = (
+                "Before the rename, move the agent's networks and routers to another agent, then stop the agent and "
+                "delete its record."
+            )
             if rename.is_distributed(agent):
                 why, remedy = rename.DISTRIBUTED, rename.DRAIN_DISTRIBUTED
             yield rename.agent_item(agent, why, remedy)
@@ -220,7 +223,7 @@ def _room(
     if not usable:
         remedy = f"Start and enable another compute host of zone {zone}, or add a host to the zone."
     else:
-        remedy = f"Make room in zone {zone}, because every other host of the zone is too full."
+        remedy = f"Free up resources on another host of zone {zone}, because every other host of the zone is too full."
     return [
         finding(
             "SG406",
@@ -238,7 +241,10 @@ def _disks(bundle: Bundle, request: RenameRequest, servers: t.Sequence[ApiServer
     if conf is None or conf.images_type == "rbd" or not servers:
         return []
     evidence = {"images_type": conf.images_type, "instances_path": conf.instances_path, "servers": len(servers)}
-    remedy = "Plan for block migration: Nova copies the disks over the network, unless every guest boots from a volume."
+    remedy = (
+        "Plan for block migration. If a guest does not boot from a volume, Nova copies the guest's disks over the "
+        "network."
+    )
     return [finding("SG513", Subject("host", request.rename_from), evidence, remedy, WARNING)]
 
 
@@ -351,13 +357,16 @@ def _memberships(bundle: Bundle, expected: ReplacedHost) -> t.Iterator[Finding]:
         }
         subject = Subject("aggregate", str(identity), name, host)
         if identity in expected.gone or (expected.gone and identity in now):
-            remedy = "Check which aggregate replaces the deleted one, and add the host to that aggregate."
+            remedy = "Check which aggregate replaces the deleted aggregate, and add the host to the new aggregate."
             yield finding("SG303", subject, evidence, remedy, WARNING)
         else:
             yield finding("SG303", subject, evidence, GO_ON)
     zones = [entry.zone for entry in (bundle.cloud.services if bundle.cloud else None) or [] if entry.host == host]
     if expected.gone and zones != [expected.zone]:
-        remedy = f"Add the host to an aggregate of zone {expected.zone}, then run the same command again to resume."
+        remedy = (
+            f"Add the host to an aggregate of zone {expected.zone}, then run the same command again to resume the "
+            "rename."
+        )
         seen = {"zone now": zones, "zone before": expected.zone}
         yield finding("SG303", Subject("host", expected.inventory_name, host=host), seen, remedy)
 

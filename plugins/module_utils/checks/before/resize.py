@@ -68,9 +68,9 @@ def choose(
             ),
         )
     if not zone_carried:
-        why = "no aggregate has the zone of the server's host, so no pin can keep the server in that zone"
+        why = "no aggregate defines the zone of the server's host, so a pin cannot keep the server in this zone"
         return (
-            Choice(VERIFY, f"{why}, so the run checks the zone after the resize")
+            Choice(VERIFY, f"{why}. The run checks the zone after the resize")
             if strategy == "auto"
             else Choice(None, why)
         )
@@ -81,7 +81,9 @@ def choose(
     if problems[BY_API] is None:
         return Choice(BY_API, f"this Nova can pin the server through the API (microversion {offered})")
     if problems[BY_DB] is None:
-        return Choice(BY_DB, f"{problems[BY_API]}, and nova_api_db_url is set")
+        return Choice(
+            BY_DB, f"{problems[BY_API]}. nova_api_db_url is set, so the run pins the server in Nova's API database"
+        )
     return Choice(VERIFY, f"{problems[BY_API]}, and {problems[BY_DB]}, so the run checks the zone after the resize")
 
 
@@ -89,7 +91,10 @@ def _not_by_api(offered: t.Optional[str], pin: t.Optional[str]) -> t.Optional[st
     if not by_api(offered):
         return f"this Nova offers microversion {offered}, but an availability zone pin through the API needs {PIN_API}"
     if pin is not None:
-        return f"the pin to {pin} has no effect, and the API cannot set this pin again after the resize"
+        return (
+            f"the server is pinned to {pin}, not to the zone of its host, and the API cannot restore the pin to {pin} "
+            "after the resize"
+        )
     return None
 
 
@@ -105,7 +110,7 @@ def preflight(facts: ZoneFacts, request: ResizeRequest) -> ResizeDecision:
         )
         evidence = {"server": "not found" if read else "not read"}
         return ResizeDecision(gather([finding(code, Subject("instance", request.server), evidence, remedy)]))
-    items = [*zones.state(server, STATUSES, "resizes"), *zones.volumes(facts, server)]
+    items = [*zones.state(server, STATUSES, "Nova resizes"), *zones.volumes(facts, server)]
     if facts.aggregates is None or facts.services is None or facts.pins is None or server.id not in facts.pins:
         return ResizeDecision(gather([*items, _unread(facts, server)]), server)
     pin, zone = facts.pins[server.id], zones.zone_of(facts, server.host)

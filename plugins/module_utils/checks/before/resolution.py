@@ -143,8 +143,8 @@ def _on_peers(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
         yield _peers(host, new, evidence, remedy, BLOCKER if by_name else WARNING)
     if unresolved:
         remedy = (
-            f"If these hosts use host names for live migration, make {new} resolve on these hosts. Neither {old} nor "
-            f"{new} resolves on these hosts, so the rename does not cause this problem."
+            f"If these hosts use host names for live migration, make {new} resolve on these hosts. The old name {old} "
+            "does not resolve on these hosts either, so the rename does not cause this problem."
         )
         yield _peers(host, new, {"not resolved on": unresolved}, remedy, WARNING)
     if unasked:

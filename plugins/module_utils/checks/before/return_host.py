@@ -259,7 +259,7 @@ def _unread_ceph(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.
         ]
     reasons = {entry.part: entry.reason for entry in view.rbd.unread}
     return [
-        f"Ceph's {part}, which the run reads on {view.name}: {reasons.get(part, 'not read')}"
+        f"Ceph's {part}, which the run reads through {view.name}: {reasons.get(part, 'not read')}"
         for part in ("images", "blocklist")
         if getattr(view.rbd, part) is None
     ]
@@ -282,9 +282,9 @@ def _another_machine(index: Index, facts: HostFacts, request: ReturnRequest) -> 
         if host is None:
             evidence["why"] = refused_host(facts) or "the host name in nova-compute's container was not read"
         remedy = (
-            "Keep nova-compute stopped. Correct ansible_host or stackguard_nova_host in the inventory. If the machine "
-            f"is the correct host, set host={request.host} in its nova.conf, or finish the rename first. "
-            "Then run return_host again."
+            "Keep nova-compute stopped. If the machine is a different host, correct ansible_host or "
+            f"stackguard_nova_host in the inventory. If the machine is the correct host, set host={request.host} in "
+            "its nova.conf, or finish the rename first. Then run return_host again."
         )
         yield finding("SG106", host_subject(facts), evidence, remedy)
     nodes = {uuid_key(node.uuid): node.uuid for node in index.nodes_by_host.get(request.host, []) if node.uuid}
@@ -491,8 +491,8 @@ def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> 
                 evidence = {"cluster": fsid, "entry": entry.address, "addresses": covered, "until": entry.until}
                 command = blocklists.removal(entry, view.rbd.blocklist_word)
                 remedy = (
-                    "Find out who added the blocklist entry, then remove the entry: this host cannot write to its "
-                    f"disks while the entry exists. {command}"
+                    "Find out who added the blocklist entry, because this host cannot write to its disks while the "
+                    f"entry exists. Then remove the entry: {command}"
                 )
                 yield finding("SG515", Subject("host", str(span), host=request.host), evidence, remedy, BLOCKER)
 
@@ -571,8 +571,8 @@ def _services(bundle: Bundle, request: ReturnRequest) -> Items:
             subject,
             seen,
             (
-                "No action is needed: no evacuation by this collection changed the service, and return_host does "
-                "not change the service."
+                "No action is needed. The disabled reason of the service does not show an evacuation by this "
+                "collection, so return_host leaves the service unchanged."
             ),
             WARNING,
         )
@@ -595,7 +595,7 @@ def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Cle
             addresses = sorted(address for lift in clearing.lifts for address in lift.addresses)
             evidence = {"domain": [fate.domain.name, fate.domain.state], "blocklist": addresses}
             remedy = (
-                f"Find out what runs in this libvirt domain, or run virsh destroy {fate.domain.name}, because the "
+                f"Find out what runs in this libvirt domain, or run virsh destroy {fate.domain.name}. The "
                 "domain could write to its disks again after the run removes the blocklist entry."
             )
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
@@ -645,8 +645,8 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
         # Not the host: an override for a host without a unit does not pass what runs there.
         subject = Subject("service", f"{facts.inventory_name}:nova-compute", host=conf_host(facts))
         remedy = (
-            f"{_stopping(facts)} A nova-compute process outside the systemd unit keeps running when the unit stops: "
-            "stop the container of the process, or end the process (kill PID)."
+            f"{_stopping(facts)} If a nova-compute process runs outside the systemd unit, the process keeps running "
+            "when the unit stops. In this case, stop the container of the process, or end the process (kill PID)."
         )
         yield finding("SG510", subject, {"runs": running}, remedy, BLOCKER)
     elif not _compute_units(facts):
@@ -662,10 +662,10 @@ def _stopping(facts: HostFacts) -> str:
     """Return how nova-compute is kept stopped: a unit file below /etc, as kolla-ansible's, cannot be masked."""
     own = [unit.name for unit in _compute_units(facts) if (unit.fragment_path or "").startswith("/etc/systemd/system/")]
     if not own:
-        return "Stop and mask nova-compute, then run return_host again: systemctl mask --now nova-compute."
+        return "Stop and mask nova-compute (systemctl mask --now nova-compute), then run return_host again."
     names = " ".join(own)
     return (
-        f"Stop and disable nova-compute, then run return_host again: systemctl disable --now {names}. After the "
+        f"Stop and disable nova-compute (systemctl disable --now {names}), then run return_host again. After the "
         f"return, enable nova-compute again: systemctl enable --now {names}."
     )
 
@@ -700,8 +700,8 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
         if same_name(row.source_compute, request.host) and _has_arrived(index, row):
             remedy = (
                 "No action is needed: the server is on the destination, and is running or stopped. The evacuation "
-                "request was lost and sent again, or nova-compute restarted on the destination. When nova-compute "
-                "next starts on the returning host, it closes the migration record."
+                "request was lost and sent again, or nova-compute restarted on the destination. At its next start on "
+                "the returning host, nova-compute closes the migration record."
             )
             yield finding("SG702", subject, evidence, remedy, WARNING)
         else:
@@ -789,7 +789,9 @@ def _without_domain(index: Index, facts: HostFacts, request: ReturnRequest, view
             yield finding("SG507", Subject("instance", uuid, host=request.host), evidence, _one_writer(uuid))
         for name in unread:
             source = f"{place[1]}/{name}" if place is not None else name
-            yield _image_unread(source, {"unread": ["the run did not read who has the image open"], "server": uuid})
+            yield _image_unread(
+                source, {"unread": ["the run did not read which clients have the image open"], "server": uuid}
+            )
 
 
 def _runs(other: HostFacts, uuid: str) -> bool:
@@ -823,8 +825,8 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
         if dead:
             evidence = {"domain": [domain.name, domain.state], "watchers": dead}
             remedy = (
-                "The server's disk does not work until a hard reboot of the server. Run the hard reboot as soon as "
-                f"nova-compute runs on this host: openstack server reboot --hard {domain.uuid}"
+                "Hard-reboot the server as soon as nova-compute runs on this host, because the server's disk works "
+                f"again only after a hard reboot: openstack server reboot --hard {domain.uuid}"
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
 
@@ -841,8 +843,8 @@ def _disk_unread(source: str, domain: Domain, why: t.Sequence[str]) -> Finding:
 
 def _image_unread(source: str, evidence: t.Mapping[str, t.Any]) -> Finding:
     remedy = (
-        "Give the Ceph user of return_ceph_user read access to the image (profile rbd), then run return_host again. "
-        "You can also verify that the guest can write to its disk. Then override this finding for the image."
+        "Give the Ceph user of return_ceph_user read access to the image (profile rbd), then run return_host again. As "
+        "an alternative, verify that the guest can write to its disk, then override this finding for the image."
     )
     return finding("SG709", Subject("image", source), evidence, remedy)
 

@@ -33,8 +33,8 @@ _NAMED = 20
 _VERSION = re.compile(r"\d+\.\d+")
 
 _KNOW = (
-    "Inform the owner before the next start, because the guest will find its devices at other addresses. To pin "
-    "machine types: nova-manage libvirt update_machine_type."
+    "Inform the owner before the guest's next start, because the guest may then find its devices at other addresses. "
+    "To pin machine types: nova-manage libvirt update_machine_type."
 )
 
 
@@ -89,8 +89,8 @@ def _compared(
     if strangers:
         named = {"guests": len(strangers), "named": strangers[:_NAMED]}
         remedy = (
-            "No action is needed: this run records the definitions, and the next run compares the new definitions "
-            "with the recorded ones."
+            "No action is needed. This run records the guests' definitions, and the next run compares the guests with "
+            "this record."
         )
         yield finding("SG607", Subject("host", inventory_name, host=host), named, remedy)
 

@@ -77,7 +77,7 @@ def _stale(facts: HostFacts, entry: ServiceProcess) -> t.Any:
         "the host's name": facts.kernel_hostname,
     }
     remedy = (
-        f"Correct the name before you recreate the container: otherwise {entry.program} starts with the name "
+        f"Check the host's name before you recreate the container, because {entry.program} then starts with the name "
         f"{facts.kernel_hostname}. If {facts.kernel_hostname} is wrong, restore the host's name {entry.hostname} "
         f"(hostnamectl). If {facts.kernel_hostname} is correct, see docs/guides/deployments.md."
     )
@@ -118,10 +118,10 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
             if own is None or uuid_key(guest.uuid) in own:
                 yield finding("SG127", subject, evidence, remedy)
             else:
-                evidence["guest"] = "neither a domain of the host's libvirt nor an instance of the host"
+                evidence["guest"] = "not a domain of the host's libvirt, and not an instance of the host"
                 remedy = (
-                    "Find out who started this QEMU, because neither Nova nor the libvirt of this host knows the "
-                    "guest. When the container stops, the QEMU process in the container ends."
+                    "Find out who started this QEMU, because Nova and libvirt do not show the guest on this host. When "
+                    "the container stops, the QEMU process in the container ends."
                 )
                 yield finding("SG127", subject, evidence, remedy, WARNING)
 

@@ -201,8 +201,8 @@ def _hyperconverged(
             "would stop": "the Ceph daemons and every Ceph client on this machine, such as radosgw",
         }
         remedy = (
-            "If this address is in evacuate_blocklist_addresses, remove it there: the run never puts this address "
-            f"on the blocklist. {_OTHER_FENCE}"
+            "If evacuate_blocklist_addresses contains this address, remove the address. The run never puts this "
+            f"address on the blocklist. {_OTHER_FENCE}"
         )
         yield finding("SG506", Subject("host", request.host), evidence, remedy)
 
@@ -221,10 +221,10 @@ def _unread(
         if known.services.get(fsid) is None or (unread and strange and not request.infrastructure):
             evidence = {"not read": unread or ["infrastructure"], "cluster": fsid, "addresses": strange}
             remedy = (
-                "List the addresses of managers and MDS in evacuate_ceph_infrastructure=[...], or let the Ceph user "
-                "read them. The next command replaces all caps, so repeat those that ceph auth get client.NAME "
-                'shows: ceph auth caps client.NAME mon \'AS IT IS, allow command "mgr dump", allow command '
-                "\"fs dump\"' osd 'AS IT IS'"
+                "Set evacuate_ceph_infrastructure=[...] to the addresses of the managers and MDS, or let the Ceph user "
+                "read these addresses. The following command replaces all caps of the user, so repeat the caps that "
+                "ceph auth get client.NAME shows: ceph auth caps client.NAME mon 'AS IT IS, allow command \"mgr "
+                "dump\", allow command \"fs dump\"' osd 'AS IT IS'"
             )
             yield finding("SG709", Subject("host", request.host), evidence, remedy)
 
@@ -300,7 +300,10 @@ def _not_covered(
             lacking = f"the run found no address that this host uses as a client of Ceph cluster {entry.fsid}"
             seen = candidates(known, entry.fsid)
             return (
-                f"{lacking}; addresses seen: {', '.join(seen)}; set the address that belongs to the host"
+                (
+                    f"{lacking}. The run found these addresses of unknown clients: {', '.join(seen)}. If one of these "
+                    "addresses belongs to the host, add this address to evacuate_blocklist_addresses"
+                )
                 if seen
                 else lacking
             )
@@ -422,8 +425,8 @@ def rights(bundle: Bundle, fsids: t.Iterable[str], fence_kind: t.Optional[str]) 
             facts, rbd = able[0]
             evidence = {"cluster": fsid, "may add": True, "may remove": rbd.rights.remove if rbd.rights else None}
             remedy = (
-                "Give the Ceph user the permission to remove blocklist entries, or return_host will need "
-                f"another user. {_caps(facts, rbd)}"
+                "Give the Ceph user the permission to remove blocklist entries. Otherwise, return_host needs another "
+                f"Ceph user. {_caps(facts, rbd)}"
             )
             yield finding("SG518", _reader(facts), evidence, remedy, WARNING)
 

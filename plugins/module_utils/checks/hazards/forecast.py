@@ -211,15 +211,15 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
     if fate.exists and same_name(fate.lives, host):
         if fate.action != LEFT:
             remedy = (
-                f"{_STOPPED} First set the status of the evacuation record to completed, because the instance is on "
-                "this host."
+                f"{_STOPPED} Before you start nova-compute, set the status of the evacuation record to completed, "
+                "because the instance is on this host."
             )
             yield finding("SG113", subject, evidence, remedy)
         return
     if fate.domain.state in RUNNING and fate.exists:
         remedy = (
-            f"{_STOPPED} Then destroy the domain on this host, because Nova shows the guest on {fate.lives}. The "
-            "guest's disks stay in Ceph."
+            f"{_STOPPED} Destroy the domain on this host, because Nova shows the guest on {fate.lives}. The guest's "
+            "disks stay in Ceph."
         )
         # SG509 where a start would end it: it is still a second writer until then.
         yield finding("SG108", subject, evidence, remedy)
@@ -229,15 +229,17 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
         )
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.action in (DESTROYED, DESTROYED_WITH_DISKS):
-        remedy = "The server is deleted in Nova. Save the data you need from its disks before nova-compute starts."
+        remedy = (
+            "Save the data you need from the server's disks before nova-compute starts. The server is deleted in Nova."
+        )
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.rule is None:
         yield Unchecked(
             "SG110",
             fate.domain.uuid,
             (
-                "no action is needed: Nova's databases do not have this domain, so nova-compute does not change the "
-                "domain when nova-compute starts"
+                "no action is needed: Nova's databases do not have this domain, so nova-compute leaves the domain "
+                "unchanged at its next start"
             ),
         )
 

@@ -91,8 +91,8 @@ def _unread(cloud: t.Optional[CloudFacts]) -> t.Optional[str]:
     offered = cloud.compute_max_microversion
     if offered is None or releases.microversion_tuple(offered) < releases.microversion_tuple(PINS_SINCE):
         return (
-            f"this Nova does not show availability zone pins (microversion {PINS_SINCE}, release 29): use the module "
-            "server_zone_pin to read them"
+            f"the API of this Nova does not offer microversion {PINS_SINCE} (release 29), which shows availability "
+            "zone pins. To read the pins, use the module server_zone_pin"
         )
     return None
 

@@ -190,7 +190,11 @@ def _missing_file(index: Index, facts: HostFacts) -> Items:
     if known is not None and max(known) < 27:
         return
     if known is None:
-        yield Unchecked("SG101", facts.inventory_name, "no compute_id file, and Nova's release is not known")
+        yield Unchecked(
+            "SG101",
+            facts.inventory_name,
+            "the host has no compute_id file, and the run does not know the host's Nova release",
+        )
         return
     nodes = index.nodes_by_host.get(conf_host(facts), [])
     services = index.services_by_host.get(conf_host(facts), [])
@@ -504,8 +508,8 @@ def _domain(index: Index, facts: HostFacts, host: str, domain: Domain) -> Items:
             "this host": host,
             "evacuations": [entry.status for entry in index.migrations_by_instance.get(domain.uuid, [])],
         },
-        "Check the watchers of the disks (rbd status) before anything else, because two hosts may write to the "
-        "disks of this instance. Then stop the domain on every host except the one that Nova shows for the instance.",
+        "Check the watchers of the disks (rbd status) before anything else, because two hosts may write to the disks "
+        "of this instance. Then stop the domain on every host except the host that Nova shows for the instance.",
     )
 
 
@@ -514,7 +518,7 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
         yield Unchecked(
             "SG110",
             domain.uuid,
-            f"the instances of at least one cell were not read, or the instances of {host} were left out",
+            f"the run did not read the instances of every cell, or did not read the instances of {host}",
         )
         return
     if deleted:
@@ -536,8 +540,8 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
         subject,
         {"why": why, "made": made, "state": domain.state, "name": domain.name},
         (
-            "Find out who owns the domain, then move the domain to another machine or undefine it. Nova neither "
-            "counts nor manages this domain."
+            "Find out who owns the domain, then move the domain to another machine or undefine it. Nova does not "
+            "manage this domain, and does not count the domain's resources."
         ),
     )
 
@@ -550,8 +554,8 @@ def _missing_domain(index: Index, cell: CellFacts, row: InstanceRow, host: str) 
         instance_subject(row),
         {"read from": f"cell {cell.name}", "vm_state": row.vm_state, "host": row.host, "node": row.node},
         (
-            "A hard reboot creates a new domain on this host, so first look for the instance's domain on the other "
-            "hosts."
+            "Look for the instance's domain on the other hosts before you hard-reboot the server, because a hard "
+            "reboot creates a new domain on this host."
         ),
         # A build that failed leaves an instance in error and no domain.
         WARNING if row.vm_state == "error" else None,
@@ -587,8 +591,8 @@ def forecast(index: Index, facts: HostFacts) -> Items:
                     "domain": [domain.name, domain.state, domain.pid],
                 },
                 (
-                    f"{_LEAVE_STOPPED} If the instance is on this host, first set the status of the instance's "
-                    "evacuation record to completed."
+                    f"{_LEAVE_STOPPED} If the instance is on this host, set the status of the instance's evacuation "
+                    "record to completed before you start nova-compute."
                 ),
             )
     yield from _half_deleted(index, facts, host, local)

@@ -143,7 +143,10 @@ def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
 
 
 def _resized(subject: Subject, evidence: t.Mapping[str, t.Any], severity: str) -> Item:
-    remedy = "Ask the owner to confirm or revert the resize: both actions use the host names in the migration record."
+    remedy = (
+        "Ask the owner to confirm or revert the resize, because Nova uses the host names in the migration record for "
+        "both actions."
+    )
     return finding("SG703", subject, evidence, remedy, severity)
 
 
@@ -164,11 +167,7 @@ def service_status(service: ApiService, severity: str) -> Items:
         "disabled_reason": service.disabled_reason,
     }
     if reason.startswith(OURS):
-        remedy = (
-            "Resume the operation that disabled the service, or roll the operation back (rename_action=status shows "
-            "its state)."
-        )
-        yield finding("SG706", subject, evidence, remedy)
+        yield finding("SG706", subject, evidence, _held_by(reason, str(service.host)))
     if service.state != "up" or service.forced_down:
         remedy = "Start nova-compute first, and wait until its compute service is up."
         yield finding("SG704", subject, evidence, remedy, severity)
@@ -177,6 +176,28 @@ def service_status(service: ApiService, severity: str) -> Items:
             "Find out who disabled the compute service, and why. The run restores the status of the service at the end."
         )
         yield finding("SG704", subject, evidence, remedy, WARNING)
+
+
+def _held_by(reason: str, host: str) -> str:
+    """Return what to do about a service that an operation has disabled. A drain and an evacuation leave it disabled."""
+    kind = reason[len(OURS) :].partition(":")[0]
+    if kind == "evacuate":
+        return (
+            "Run evacuate_host with evacuate_action=status for this host. If the evacuation is open, resume or abort "
+            "it. If the evacuation has ended, repair the host, then run return_host."
+        )
+    if kind == "drain":
+        return (
+            "Run drain_host with drain_action=status for this host. If the drain is open, resume it or roll it back. "
+            "If the drain has ended, enable the compute service (openstack compute service set --enable "
+            f"{host} nova-compute)."
+        )
+    if kind == "rename":
+        return "Run rename_host with rename_action=status for this host, then resume the rename or roll it back."
+    return (
+        "Find the operation whose id is in the disabled reason. Run its playbook with the action status, then resume "
+        "the operation or roll it back."
+    )
 
 
 def open_operations(facts: HostFacts) -> Items:
@@ -234,8 +255,7 @@ def _contradiction(signs: t.Sequence[t.Tuple[str, t.Optional[str], t.Optional[re
             "SG705",
             Subject("service", "control plane"),
             {place: [sign, list(found or ())] for place, sign, found in signs},
-            "Finish the upgrade of Nova first: the database schema is of one release, and the API is of another "
-            "release.",
+            "Finish the upgrade of Nova first, because the database schemas and the API belong to different releases.",
         )
 
 
@@ -267,7 +287,7 @@ def host_release(index: Index, facts: HostFacts, severity: str) -> Items:
 
 def _unknown(facts: HostFacts, seen: t.Mapping[str, t.Any]) -> Item:
     evidence = {**seen, "releases known": list(releases.KNOWN)}
-    remedy = "Use a version of this collection that knows this release of nova-compute."
+    remedy = "Use a version of this collection that supports this release of nova-compute."
     return finding("SG705", host_subject(facts), evidence, remedy)
 
 

@@ -134,8 +134,8 @@ def _way_out(
 ) -> str:
     if living:
         return (
-            f"Find out who added the blocklist entry, then remove the entry, because {living[0]} is alive and Ceph "
-            f"refuses its writes: {command}"
+            f"Find out who added the blocklist entry, because {living[0]} is alive, but Ceph refuses the writes of "
+            f"this host. Then remove the entry: {command}"
         )
     hosts = sorted({record.host for record in journals if record.host} or set(owners))
     if hosts:

@@ -423,7 +423,7 @@ class Links:
         refused = self._held(cell, row.host) or self._shared(cell, row)
         if refused:
             return refused
-        why = f"service {found[0].id} is the only existing nova-compute of {row.host}"
+        why = f"service {found[0].id} is the only existing nova-compute service of {row.host}"
         return Verdict({"service_id": found[0].id}, why, _service_premise(found[0]))
 
     def _service_by_file(self, wrong: Wrong) -> Verdict:
@@ -439,7 +439,9 @@ class Links:
         own = conf_host(host)
         if own is None:
             name = host.inventory_name
-            return uncertain(f"the node's uuid is in the compute_id file of {name}, whose nova.conf was not read")
+            return uncertain(
+                f"the node's uuid is in the compute_id file of {name}, but the run did not read nova.conf on {name}"
+            )
         if own != row.host:
             return uncertain(f"the node's uuid is in the compute_id file of {own}, not of {row.host}")
         if host.libvirt is None or host.libvirt.hostname != row.hypervisor_hostname:
@@ -523,8 +525,8 @@ class Links:
             after = {"host": linked.host, "node": linked.hypervisor_hostname}
             return Verdict(after, why, _node_premise(linked))
         return uncertain(
-            f"the instance's domain runs on {place.inventory_name}, but neither the instance's compute_id nor the "
-            "instance's host and node names point to this host"
+            f"the instance's domain runs on {place.inventory_name}, but the instance's compute_id and the instance's "
+            "host and node names point to other hosts"
         )
 
     def _no_host(self, wrong: Wrong) -> Verdict:

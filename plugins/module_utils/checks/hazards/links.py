@@ -64,7 +64,7 @@ HEALS: t.Mapping[str, str] = {
     "SG204": "nova-compute repairs the link when it starts on this host. Nova has no other way to repair the link",
     "SG205": "never",
     "SG206": "nova-compute creates a missing resource provider at its next periodic pass, but repairs nothing else",
-    "SG207": "the problem ends when no existing instance links to this node any more (see SG213)",
+    "SG207": "the problem ends as soon as no existing instance links to this node (see SG213)",
     "SG211": _ID_HEALS,
     "SG212": _ID_HEALS,
     "SG213": f"{_ID_HEALS}. The repair needs an existing node with the same host name and node name as the instance",
@@ -92,12 +92,12 @@ REMEDIES: t.Mapping[str, str] = {
         "proves which host the node belongs to."
     ),
     "SG204": (
-        "Find out which host name nova-compute on this host uses now. If this is the host name of the compute node, "
-        "start nova-compute. If not, use rename_host."
+        "Find out which host name nova-compute on this host uses now. If nova-compute uses the host name of the "
+        "compute node, start nova-compute. If nova-compute uses another name, use rename_host."
     ),
     "SG205": (
-        "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI "
-        "devices from the duplicate node to the node that you keep; then delete the duplicate node."
+        "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI devices "
+        "from the duplicate node to the node that you keep. Then delete the duplicate node."
     ),
     "SG206": "Follow the remedy of SG102 for the compute_id file, and the remedy of SG112 for the resource provider.",
     "SG207": "Repair compute_id of the instances that point to this node (SG213).",
@@ -127,7 +127,8 @@ REMEDIES: t.Mapping[str, str] = {
         "instance was not offloaded."
     ),
     "SG221": (
-        "Wait until the migration ends, or confirm it, or revert it. Then repair dest_compute_id of the migration."
+        "Wait until the migration ends, or confirm or revert the migration. Then repair dest_compute_id of the "
+        "migration."
     ),
     "SG231": (
         "Find the same PCI device on the host's existing compute node, and free the device on that compute node before "
@@ -280,7 +281,9 @@ def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = 
     if left.accepted:
         said.append(f"your overrides accept {left.accepted} of the wrong links")
     if left.in_flight:
-        said.append(f"{count(left.in_flight, 'instance')} not checked: a task or migration is in progress")
+        said.append(
+            f"the run did not check {count(left.in_flight, 'instance')}, because a task or migration is in progress"
+        )
     if left.unread:
         said.append(f"not read: {', '.join(left.unread)}")
     if unchecked:
@@ -376,7 +379,7 @@ def _revisions(links: Links) -> Items:
             continue
         evidence = {"schema revision": cell.revision, "unread": [entry.reason for entry in cell.unread]}
         remedy = (
-            "Use a version of this collection that knows this Nova release. This version of the collection repairs "
+            "Use a version of this collection that supports this Nova release. This version of the collection repairs "
             "nothing in this cell."
         )
         yield finding("SG705", Subject("host", f"cell:{cell.name}", cell.name), evidence, remedy)

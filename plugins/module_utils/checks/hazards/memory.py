@@ -39,24 +39,24 @@ _REMEDIES = {
         "stays on the dead host and can be recovered."
     ),
     "SG503": (
-        "Increase the number of available huge pages of the server's page size on a host in the server's zone. All "
-        "the huge pages that the server needs must be free on one NUMA node. Or leave the server out "
-        "(evacuate_partial=true)."
+        "Make more huge pages of the server's page size available on a host of the server's zone, or leave the server "
+        "out (evacuate_partial=true). On the new host, each NUMA cell of the server needs its own NUMA node with "
+        "enough free huge pages."
     ),
     "SG504": (
         "First find the missing image: look in the other pools and in the trash (rbd trash ls). While this image is "
         "missing, one failed start of the server deletes all images of the server."
     ),
     "SG505": "Give the destination host the same pool and Ceph configuration as the source host.",
-    "SG512": "Start and enable another compute host of the server's zone, or free resources on such a host.",
+    "SG512": "Start and enable another compute host of the server's zone, or free up resources on such a host.",
     "SG513": (
         "Start the dead host again: if the server's disk still exists, the disk is on that host. With an override, "
         "Nova rebuilds the server from its image, and all data of the server is lost."
     ),
     "SG701": (
-        "Set evacuate_reset_states=[task]. As soon as the run has proof that the host is dead, the run resets the task "
-        "of a server that has only a simple request in progress, such as a reboot or a stop. On a dead host most tasks "
-        "never end. The run never resets the task of an evacuation, migration or deletion: see SG702."
+        "Set evacuate_reset_states=[task]. The run then resets the task of a simple request, such as a reboot or a "
+        "stop, as soon as the run has proof that the host is dead. On a dead host, most tasks never end. The run never "
+        "resets the task of an evacuation, migration or deletion: see SG702."
     ),
     "SG709": (
         "Make sure that the run can read the items that the evidence lists as not read, then run "

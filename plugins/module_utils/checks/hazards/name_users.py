@@ -94,8 +94,8 @@ CONSEQUENCES = {
     "masakari": Consequence(
         WARNING,
         (
-            "the monitors of Masakari send the host's name, and Masakari rejects notifications with a name that is in "
-            "no failover segment"
+            "the monitors of Masakari send the host's name. Masakari rejects a notification if no failover segment "
+            "contains this name"
         ),
         (
             "Stop the Masakari monitors before the rename. After the rename, change the name of the host in its "
@@ -116,7 +116,7 @@ CONSEQUENCES = {
         WARNING,
         "Cyborg identifies devices and their resource providers by the host's name: after the rename Cyborg "
         "creates new devices and providers beside the old ones",
-        "Unbind the accelerators first, and delete the devices of the old name afterwards.",
+        "Unbind the accelerators before the rename, and delete the devices of the old name after the rename.",
     ),
     "freeipa": Consequence(
         WARNING,

@@ -52,8 +52,8 @@ def check(
 
 UNREAD, NO_DOMAIN, OFF = "not read", "no domain", "not running"
 _UNREAD = (
-    "Make sure that the run can read libvirt on this host, then run the same command again. Otherwise, the run does "
-    "not know whether the guest runs."
+    "Make sure that the run can read libvirt on this host, then run the same command again. Without the facts from "
+    "libvirt, the run does not know whether the guest runs."
 )
 _REMEDY = (
     "Wait until Nova shows the server as SHUTOFF (sync_power_state_interval, by default 10 minutes), or start the "

@@ -33,9 +33,9 @@ def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t
     if own is None or not own.consumers:
         evidence = {"queue": main, "exists": own is not None, "consumers": own.consumers if own else 0}
         remedy = (
-            "Either nova-compute does not run on the host, or it uses another RabbitMQ server or another virtual "
-            "host of RabbitMQ. Do one of these: set rename_rabbit_url to the transport_url of the host's cell; "
-            "start nova-compute; or remove rename_rabbit_url from your variables."
+            "Set rename_rabbit_url to the transport_url of the host's cell, start nova-compute, or remove "
+            "rename_rabbit_url from your variables. Either nova-compute does not run on the host, or nova-compute uses "
+            "another RabbitMQ server or another virtual host of RabbitMQ."
         )
         yield finding("SG316", Subject("host", old), evidence, remedy)
     for name in names_of(new):
@@ -51,8 +51,8 @@ def _counts(queue: Queue) -> t.Dict[str, t.Any]:
 def _remedy(queue: Queue) -> str:
     if queue.consumers:
         return (
-            "Find the nova-compute that already answers under the new name and stop that nova-compute, or choose "
-            "another name."
+            "Find the host whose nova-compute already uses the new name, and stop nova-compute on that host. As an "
+            "alternative, choose another name."
         )
     return (
         f"Run rabbitmqctl delete_queue {queue.name} to delete the queue with its messages. The messages are requests "

@@ -146,7 +146,9 @@ def reaping(
         action = LEFT
     seconds = (conf.running_deleted_instance_timeout if conf else None) or 0
     note = (
-        f"once the server has been deleted for {seconds} s (running_deleted_instance_timeout)" if seconds > 0 else None
+        f"at least {seconds} s after the deletion of the server (running_deleted_instance_timeout)"
+        if seconds > 0
+        else None
     )
     return action, None if action == LEFT else note
 

@@ -155,8 +155,8 @@ def _finding(
     )
     if len(others) > 1:
         remedy = (
-            "The evidence shows more than two names of this host. If a name is neither the old name nor the new name, "
-            "first replace it with one of these two names. Then run rename_host with rename_action=adopt. Keep "
+            "The evidence shows more than two names of this host. Replace each name that is neither the old name "
+            "nor the new name with one of these two names. Then run rename_host with rename_action=adopt. Keep "
             "nova-compute stopped until rename_host has finished (systemctl mask nova-compute). Do not evacuate this "
             "host."
         )

@@ -63,7 +63,7 @@ ALIVE, NO_PROOF = "alive", "no proof"
 SILENT = "the source host answers, but the run could not read what runs on this host"
 
 _FENCE = (
-    f"Use a fence that the run can read back: evacuate_fence={either(PROVABLE)}. If no such fence is available, "
+    f"Use a fence whose effect the run can verify: evacuate_fence={either(PROVABLE)}. If no such fence is available, "
     "attest that the host is dead: set evacuate_fence=attested, and override SG506 for this host with your reason."
 )
 _LIVES = (
@@ -76,9 +76,9 @@ _IS_ON = (
     "off), then run the same command again."
 )
 _UNCOVERED = (
-    f"Use a fence that covers the whole machine (evacuate_fence={either(OF_MACHINE)}), list the host's addresses in "
-    "this Ceph cluster (evacuate_blocklist_addresses=[...]), or override this finding for the server. The blocklist "
-    "does not cover this disk."
+    f"Use a fence that covers the whole machine (evacuate_fence={either(OF_MACHINE)}), set "
+    "evacuate_blocklist_addresses=[...] to the host's addresses in this Ceph cluster, or override this finding for the "
+    "server. The blocklist does not cover this disk."
 )
 
 
@@ -251,7 +251,7 @@ def _answered(bundle: Bundle, request: EvacuationRequest) -> t.List[str]:
     seconds = fence_proof.age(proof, facts.read_at)
     if seconds is None or seconds <= fence_proof.SKEW:
         return []
-    return [f"the host answered at {facts.read_at}, after its power state was read at {proof.at}"]
+    return [f"the host answered at {facts.read_at}, after its power state was read as off at {proof.at}"]
 
 
 def own_watchers_by_server(known: KnownAddresses) -> t.Dict[str, t.List[str]]:
@@ -416,9 +416,8 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
         if found and view not in found:
             known = {"cluster and pool": list(view), "the disks are in": sorted(map(list, found))}
             remedy = (
-                "Give this host the same Ceph configuration as the other hosts. Also give this host access to the "
-                "pool with the disks. The run does not use this host as a destination before the host has access to "
-                "the pool."
+                "Give this host the same Ceph configuration as the other hosts. Also give this host access to the pool "
+                "with the disks. The run uses this host as a destination only if the host has access to the pool."
             )
             yield finding("SG505", Subject("host", name), known, remedy, WARNING if others else BLOCKER)
 

@@ -155,7 +155,7 @@ def subject_of(server: ApiServer) -> Subject:
 
 
 def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
-    """SG701, SG703, SG710: what keeps a server from being moved. ``does``: what Nova does with such ``statuses``."""
+    """SG701, SG703, SG710: what keeps a server from being moved. ``does``: who does what, as "Nova resizes"."""
     subject = subject_of(server)
     if server.task_state is not None:
         yield finding("SG701", subject, {"task_state": server.task_state}, "Wait until the server's task ends.")
@@ -164,9 +164,7 @@ def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
             "SG703", subject, {"status": server.status}, ("Ask the server's owner to confirm or revert the resize.")
         )
     elif server.status not in statuses:
-        remedy = (
-            f"Bring the server into another state, because Nova {does} only servers that are {' or '.join(statuses)}."
-        )
+        remedy = f"Bring the server into another state: {does} only servers that are {' or '.join(statuses)}."
         yield finding("SG710", subject, {"status": server.status}, remedy)
     if server.locked:
         remedy = "Find out who locked the server. To move the locked server nevertheless, override this finding."
@@ -220,7 +218,7 @@ def volumes(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = No
     }
     if apart and zone is not None:
         remedy = (
-            "Move the volume to the server's zone, or move the server to the volume's zone: with [cinder] "
+            "Move the volume to the server's zone, or move the server to the volume's zone. With [cinder] "
             "cross_az_attach=false, Nova refuses to attach a volume of another zone."
         )
         yield finding("SG405", subject_of(server), {"zone of its host": zone, "volumes": apart}, remedy)

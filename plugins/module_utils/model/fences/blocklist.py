@@ -36,7 +36,7 @@ class Blocklist(FenceKind):
         listed, readers = listings(answers)
         wanted = target.wanted
         if not wanted or not all(wanted.values()):
-            raise ProofError("no address of the host is known: the run added nothing to a blocklist")
+            raise ProofError("the run knows no address of the host, so the run added no entry to a blocklist")
         lacking = [
             f"{address} in cluster {fsid}"
             for fsid, addresses in sorted(wanted.items())

@@ -87,7 +87,8 @@ def evacuate(connection: t.Any, uuid: str, host: str, target_state: str = "keep"
     offered = http.max_microversion(connection, http.COMPUTE)
     if releases.microversion_tuple(offered) < releases.microversion_tuple(version):
         raise ApiError(
-            f"this Nova offers microversion {offered}, but an evacuation with {target_state} needs {version}"
+            f"this Nova offers microversion {offered}, but an evacuation with the target state {target_state} needs "
+            f"{version}"
         )
     _act(connection, uuid, {"evacuate": {"host": host}}, version)
 

@@ -161,11 +161,11 @@ def existing_server(connection: t.Any, uuid: str) -> t.Optional[facts.ApiServer]
     try:
         if is_gone(connection, uuid):
             return None
-        why = "has no record that it was deleted"
+        why = "has no record that the server was deleted"
     except ApiError as error:
         if error.data.get("status") != 403:
             raise
-        why = f"this user may not see whether it was deleted ({error})"
+        why = f"this user has no permission to see whether the server was deleted ({error})"
     raise NotShownError(
         f"Nova does not show server {uuid}, and {why}. Verify that the credentials belong to an administrator of the "
         "same cloud"

@@ -176,7 +176,7 @@ def _refuse_unexpected(found: t.Sequence[RbdImage], named: Images) -> None:
         elif not identity or there[name].id != identity:
             problems[name] = f"the image id is {there[name].id or 'unread'}, expected {identity or 'unknown'}"
     if problems:
-        raise CephError(f"no guard snapshot was made, because the pool is not as expected: {_told(problems)}")
+        raise CephError(f"no guard snapshot was made, because the pool has unexpected contents: {_told(problems)}")
 
 
 def _made(
@@ -323,7 +323,7 @@ class BlocklistResult:
 def hosts_of(addresses: t.Sequence[str]) -> t.List[str]:
     """Return addresses in their usual form, each once. Raises :class:`CephError` for none, and for what is not one."""
     if not addresses:
-        raise CephError("no address is named. Nothing was done")
+        raise CephError("the list of addresses is empty. Nothing was done")
     try:
         return list(dict.fromkeys(ceph_addresses.normal(address) for address in addresses))
     except ValueError as error:
@@ -454,10 +454,10 @@ def _refuse_infrastructure(
     if unread:
         told = "; ".join(f"{entry.part}: {entry.reason}" for entry in unread)
         raise CephError(
-            "the run puts nothing on the blocklist, because the run cannot read all addresses of the Ceph cluster "
-            f"({told}). Set the addresses of the managers and MDS daemons. Or allow the Ceph user to read these "
-            f"addresses: run ceph auth caps client.USER mon '{CAPS}' osd 'AS IT IS'. This command replaces all caps, "
-            "so repeat all other caps that ceph auth get client.USER shows"
+            "the run puts no address on the blocklist, because the run cannot read all addresses of the Ceph cluster "
+            f"({told}). Set the addresses of the managers and MDS daemons. As an alternative, allow the Ceph user to "
+            f"read these addresses: run ceph auth caps client.USER mon '{CAPS}' osd 'AS IT IS'. This command replaces "
+            "all caps, so repeat all other caps that ceph auth get client.USER shows"
         )
 
 
@@ -537,9 +537,9 @@ def _unblock(ceph: Ceph, entry: BlocklistEntry) -> None:
         word = "blacklist" if "blacklist" in str(error) else "blocklist"
         raise CephError(
             f"{error}. This Ceph user is not allowed to remove addresses from the blocklist (profile rbd only allows "
-            f"adding addresses). Use a Ceph user with the mon caps 'profile rbd, allow command \"osd {word}\"', or "
-            f"have an administrator run ceph osd {word} {'range ' if entry.range else ''}rm {text}. Then run the same "
-            "command again."
+            f"a user to add addresses). Use a Ceph user with the mon caps 'profile rbd, allow command \"osd {word}\"', "
+            f"or have an administrator run ceph osd {word} {'range ' if entry.range else ''}rm {text}. Then run the "
+            "same command again."
         ) from error
 
 

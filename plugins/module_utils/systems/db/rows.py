@@ -318,7 +318,7 @@ def _refuse_strangers(
         raise Conflict(
             f"{first['table']} id={first['key']} ({first['label']}) has the name {complete.host}, but is not in the "
             "plan: the row appeared after the plan was made"
-            + (f", and {len(strangers) - 1} more" if len(strangers) > 1 else ""),
+            + (f" ({len(strangers)} such rows exist in total)" if len(strangers) > 1 else ""),
             count=len(strangers),
             rows=strangers[:LISTED],
         )

@@ -393,5 +393,5 @@ def boolean(config: Config, section: str, option: str) -> t.Optional[bool]:
         return None
     word = value.strip().lower()
     if word not in (*_TRUE, *_FALSE):
-        raise ConfError(f"[{section}] {option} is neither true nor false")
+        raise ConfError(f"[{section}] {option} must be true or false")
     return word in _TRUE

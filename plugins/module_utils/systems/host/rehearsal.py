@@ -153,8 +153,8 @@ def undecided(name: str, files: t.Mapping[str, bytes], order: t.Optional[bytes] 
     if _asks_resolved(name, _services(order), files.get(HOSTS)):
         place = f"{NSSWITCH} of the libvirt container" if order is not None else NSSWITCH
         found.append(
-            f"{place} lists systemd-resolved before {HOSTS}: until the rename, systemd-resolved does not read "
-            f"{HOSTS} when it answers queries for the old name"
+            f"{place} lists systemd-resolved before {HOSTS}: until the rename, systemd-resolved itself answers queries "
+            f"for the old name, and does not read {HOSTS}"
         )
     return found
 

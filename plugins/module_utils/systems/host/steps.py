@@ -255,8 +255,8 @@ def _commands(params: Params) -> bool:
     given = bool(params.get("stop_command") and params.get("start_command"))
     if not given and not params["units"]:
         raise HostStepError(
-            "the run cannot stop and start the service: no systemd unit is known, and stop_command or start_command "
-            "is not set"
+            "the run cannot stop and start the service, because the run knows no systemd unit of the service, and "
+            "stop_command or start_command is not set"
         )
     return given
 
@@ -626,7 +626,8 @@ class EndDomains:
             # One that was ended already, by an earlier run, has no process any more.
             if found.pid is not None and (found.pid, found.pid_start) != (item["pid"], item["pid_start"]):
                 raise HostStepError(
-                    f"no domain was ended: {found.name} ({found.uuid}) has process {found.pid}, not {item['pid']}",
+                    f"the run ended no domain, because {found.name} ({found.uuid}) has process {found.pid}, not "
+                    f"{item['pid']}",
                     changed_meanwhile=True,
                 )
         for item in planned:

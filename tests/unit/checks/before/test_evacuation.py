@@ -119,7 +119,7 @@ SPOILED = {
         {"SG702"},
     ),
     "a resize waits": (
-        lambda some: some.having(some.cloud.migrate(ONE, "compute1", "compute3", "finished")),
+        lambda some: some.having(some.cloud.migrate(ONE, "compute3", "compute1", "finished")),
         {"SG703"},
     ),
     "no such host": (lambda some: some.asked(host="compute9"), {"SG119"}),
@@ -500,7 +500,7 @@ def test_the_last_stopped_server_is_still_covered_when_those_that_showed_the_hos
 
 # --- one server, or all? ----------------------------------------------------------------------------------------
 
-RESIZED = scene().having(scene().cloud.migrate(ONE, "compute1", "compute3", "finished"))
+RESIZED = scene().having(scene().cloud.migrate(ONE, "compute3", "compute1", "finished"))
 MOVING = scene().having(scene().cloud.migrate(ONE, "compute1", "compute3", "running", "live-migration"))
 
 
@@ -518,6 +518,13 @@ def test_one_unconfirmed_resize_does_not_keep_everyones_servers(some, code):
     assert {uuid: reason[0] for uuid, reason in decision.barred.items()} == {ONE: code}
 
 
+def test_a_resize_to_the_dead_host_is_confirmed_on_its_living_source():
+    """Nova compute/api.py confirm_resize (2026.2) needs the source's service, and casts to the source."""
+    (found,) = [item for item in decide(RESIZED).checked.findings if item.code == "SG703"]
+    assert "Confirm the resize while nova-compute on compute3 is up" in found.remedy
+    assert "cannot revert the resize while compute1 is dead" in found.remedy
+
+
 def test_what_is_about_the_host_refuses_a_partial_run_too():
     assert stopping(scene().target(1, state="up"), partial=True) == ["SG510"]
     assert stopping(scene(), partial=True, fence=None) == ["SG506"]
@@ -525,7 +532,7 @@ def test_what_is_about_the_host_refuses_a_partial_run_too():
 
 
 def test_a_partial_run_in_which_no_server_can_go_is_refused():
-    some = scene(guests=1).having(scene(guests=1).cloud.migrate(ONE, "compute1", "compute3", "finished"))
+    some = scene(guests=1).having(scene(guests=1).cloud.migrate(ONE, "compute3", "compute1", "finished"))
     assert stopping(some, partial=True) == ["SG703"]
     name = some.cloud.rows("migrations")[0].uuid
     assert stopping(some, partial=True, overrides=[Override("SG703", name, "it is dead")]) == []

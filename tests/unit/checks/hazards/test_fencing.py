@@ -143,7 +143,7 @@ def test_one_running_server_proves_no_address_and_the_operator_sees_the_candidat
     answer = decided(some)
     assert (answer.refused, list(answer.uncovered)) == ([], [ONE])
     candidate = f"{elsewhere(1)} (lock of vms/{DISK})"
-    assert f"addresses seen: {candidate}; set the address that belongs to the host" in answer.uncovered[ONE]
+    assert f"The run found these addresses of unknown clients: {candidate}. If one" in answer.uncovered[ONE]
     (item,) = answer.problems
     assert (item.code, item.evidence["seen in fsid"]) == ("SG506", [candidate])
     assert "evacuate_blocklist_addresses" in item.remedy

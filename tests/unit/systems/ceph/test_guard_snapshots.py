@@ -350,7 +350,7 @@ def test_a_fence_of_no_address_is_refused_before_ceph_is_asked():
         lambda: guard_snapshots.unblock(there, []),
         lambda: guard_snapshots.listed(there, []),
     ):
-        with pytest.raises(CephError, match="no address is named"):
+        with pytest.raises(CephError, match="the list of addresses is empty"):
             call()
     assert there.calls == []
 
@@ -375,7 +375,7 @@ def test_a_monitor_manager_osd_or_gateway_is_never_put_on_the_blocklist(address)
 def test_a_fence_is_refused_where_the_clusters_own_addresses_cannot_be_read():
     there = pool()
     there.answers["mgr dump"] = CephError("mgr dump: error -13: access denied")
-    with pytest.raises(CephError, match=r"the run puts nothing on the blocklist.*mgr dump.*allow command") as refused:
+    with pytest.raises(CephError, match=r"puts no address on the blocklist.*mgr dump.*allow command") as refused:
         guard_snapshots.block(there, ["192.0.2.11"], [])
     assert "ceph auth caps" in str(refused.value)
     assert orders(there) == []
@@ -393,7 +393,7 @@ def test_addresses_that_are_never_listed_say_nothing_of_managers():
     """The controller's own addresses were taken for the statement that there are no other managers and MDS."""
     there = pool()
     there.answers["mgr dump"] = there.answers["fs dump"] = CephError("error -13: access denied")
-    with pytest.raises(CephError, match="the run puts nothing on the blocklist"):
+    with pytest.raises(CephError, match="the run puts no address on the blocklist"):
         guard_snapshots.block(there, ["192.0.2.11"], [], never=["203.0.113.200"])
     with pytest.raises(CephError, match=r"192\.0\.2\.11 is one of the addresses that must never be on the blocklist"):
         guard_snapshots.block(pool(), ["192.0.2.11"], [], never=["::ffff:192.0.2.11"])
@@ -405,7 +405,7 @@ def test_an_address_that_is_known_to_be_the_hosts_is_listed_though_managers_are_
     there = pool()
     there.answers["mgr dump"] = there.answers["fs dump"] = CephError("error -13: access denied")
     for known in (["192.0.2.12"], []):
-        with pytest.raises(CephError, match="the run puts nothing on the blocklist"):
+        with pytest.raises(CephError, match="the run puts no address on the blocklist"):
             guard_snapshots.block(there, ["192.0.2.11", "192.0.2.12"], [], host_addresses=known)
     assert orders(there) == []
     assert guard_snapshots.block(there, ["192.0.2.11"], [], host_addresses=["192.0.2.11"]).listed == ["192.0.2.11"]
@@ -558,7 +558,7 @@ WHERE = {"pool": "vms", "rbd_user": "nova"}
 def test_the_module_refuses_a_fence_of_no_address_before_it_connects(there):
     for state in ("present", "absent", "listed"):
         answer = run(rbd_blocklist.main, {**WHERE, "addresses": [], "state": state})
-        assert (answer["failed"], answer["msg"]) == (True, "no address is named. Nothing was done")
+        assert (answer["failed"], answer["msg"]) == (True, "the list of addresses is empty. Nothing was done")
     assert there.calls == []
 
 
@@ -607,7 +607,7 @@ def test_the_module_guards_by_name_and_id_and_removes_wherever_they_are(there):
     assert [(entry["image"], entry["guarded"]) for entry in done["images"]] == [(f"{ONE}_disk", True)]
     assert "the module knows which disks to guard" in run(rbd_guard.main, {**WHERE, "operation_id": "op1"})["msg"]
     wrong = run(rbd_guard.main, {**WHERE, "operation_id": "op1", "images": {f"{ONE}_disk": "another"}})
-    assert "the pool is not as expected" in wrong["msg"]
+    assert "the pool has unexpected contents" in wrong["msg"]
     swept = run(rbd_guard.main, {**WHERE, "operation_id": "op1", "state": "absent"})
     assert [entry["image"] for entry in swept["images"]] == [f"{ONE}_disk"]
     assert there.snapshots[f"{ONE}_disk"] == []

@@ -326,7 +326,7 @@ def test_options_of_a_start_that_are_not_as_nova_knows_them(conf):
     assert read.update_resources_interval == 600
     assert (read.resume_guests_state_on_host_boot, read.running_deleted_instance_timeout) == (True, 60)
     conf.write_text(conf.read_text() + "resume_guests_state_on_host_boot = perhaps\n")
-    with pytest.raises(nova_compute.ConfError, match="neither true nor false"):
+    with pytest.raises(nova_compute.ConfError, match="must be true or false"):
         nova_compute.nova_facts(nova_compute.load((str(conf),), (), service()), service())
 
 

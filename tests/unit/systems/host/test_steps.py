@@ -386,7 +386,7 @@ def test_domains_are_ended_and_a_second_time_nothing_is_left_to_do(ending):
 
 def test_a_process_that_was_not_planned_for_ends_nothing(ending):
     ending.params["domains"][1]["pid"] = 5
-    with pytest.raises(steps.HostStepError, match="no domain was ended") as caught:
+    with pytest.raises(steps.HostStepError, match="the run ended no domain") as caught:
         steps.EndDomains().apply(ending.params)
     assert caught.value.changed_meanwhile
     assert ending.ended == []

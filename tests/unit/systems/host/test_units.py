@@ -258,7 +258,7 @@ def test_a_command_that_does_not_end_is_told(commanded):
 
 def test_neither_units_nor_commands(world):
     for action in (world.stop, world.start):
-        with pytest.raises(steps.HostStepError, match="no systemd unit is known, and stop_command or start_command"):
+        with pytest.raises(steps.HostStepError, match="no systemd unit of the service, and stop_command or"):
             action.apply(params(units=[]))
 
 
