@@ -332,6 +332,9 @@ def _remark(results: t.Sequence[Result]) -> t.Optional[str]:
 
 
 def _only_quiet_steps(plan: Plan, journal: t.Mapping[str, t.Any]) -> bool:
-    """Whether nothing but quiet steps is done; the failed step itself says that it changed nothing."""
-    done = [step for step in plan.steps if journal["steps"].get(step.name) == journals.DONE]
-    return all(step.action in QUIET_ACTIONS for step in done)
+    """Whether nothing but quiet steps is begun. ``journal``: as it was before the step that failed was tried.
+
+    That try says that it changed nothing. An earlier run, killed within the same step, may have changed much.
+    """
+    begun = [step for step in plan.steps if journal["steps"].get(step.name) not in (None, journals.PENDING)]
+    return all(step.action in QUIET_ACTIONS for step in begun)

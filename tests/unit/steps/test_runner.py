@@ -225,16 +225,47 @@ def test_an_operation_that_is_rolling_back_cannot_be_carried_forward():
         runner(world, Fuse()).forward(copy.deepcopy(world.journal))
 
 
-def test_a_refusal_before_anything_was_renamed_puts_everything_back():
+def plan_with_preparations():
+    """Two preparations, then a change."""
     plan = make_plan([HOST, HOST, CONTROLLER, HOST])
     quiet = [Step(s.name, s.title, s.where, "stop_units", s.params) for s in plan.steps[:2]] + plan.steps[2:]
-    plan = Plan(plan.kind, plan.operation_id, plan.subject, quiet)
+    return Plan(plan.kind, plan.operation_id, plan.subject, quiet)
+
+
+def test_a_refusal_before_anything_was_renamed_puts_everything_back():
+    plan = plan_with_preparations()
     world = World(keys_of(plan))
     error = steps.StepError("instance i appeared", changed_meanwhile=True)
     with pytest.raises(steps.StepError, match="Everything is as before"):
         journaled.begun(runner(world, Fuse(), error), plan, {})
     assert set(world.values.values()) == {"old"}
     assert world.journal is None
+
+
+def test_a_refusal_after_a_kill_within_a_change_does_not_pass_for_a_refusal_before_any_change():
+    """At every spark: once a change may have begun, the run says so and leaves the choice to the operator."""
+    error = steps.StepError("instance i appeared", changed_meanwhile=True)
+    left_open = 0
+    for spark in itertools.count(1):
+        plan = plan_with_preparations()
+        world = World(keys_of(plan))
+        try:
+            begin_or_carry_on(world, plan, Fuse(spark))
+        except Killed:
+            pass
+        if world.closed:
+            break
+        if world.journal is None or world.journal["steps"]["step2"] != "applying":
+            continue
+        before = dict(world.values)
+        with pytest.raises(steps.StepError) as raised:
+            runner(world, Fuse(), error).forward(copy.deepcopy(world.journal))
+        assert str(raised.value) == "instance i appeared"
+        assert (world.journal["state"], world.values) == ("open", before)
+        runner(world, Fuse()).backward(copy.deepcopy(world.journal))
+        assert set(world.values.values()) == {"old"}
+        left_open += 1
+    assert left_open >= 4  # marked, first key written, second key written, not yet marked as done
 
 
 def test_an_error_in_the_middle_stops_and_leaves_the_journal_open():
