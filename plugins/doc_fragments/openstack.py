@@ -63,8 +63,8 @@ options:
       - The module prints a warning if a task sets O(timeout).
   api_timeout:
     type: int
-    description: Number of seconds to wait for the answer to one API request. Without O(api_timeout), the default time
-      limit of openstacksdk applies.
+    description: Maximum number of seconds to wait for the answer to one API request. Without O(api_timeout), the
+      default time limit of openstacksdk applies.
   interface:
     type: str
     choices: [admin, internal, public]

@@ -119,7 +119,7 @@ options:
   drain_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait for the move of one guest.
+    description: Maximum number of seconds to wait for the move of one guest.
   discover_timeout:
     type: int
     default: 120
@@ -172,23 +172,23 @@ options:
   stop_timeout:
     type: int
     default: 400
-    description: Number of seconds to wait until nova-compute has stopped.
+    description: Maximum number of seconds to wait until nova-compute has stopped.
   start_timeout:
     type: int
     default: 300
     description:
-      - Number of seconds to wait until the log and a heartbeat show that nova-compute started correctly. The log must
-        show that nova-compute found its compute node and that no startup check failed.
+      - Maximum number of seconds to wait until the log and a heartbeat show that nova-compute started correctly. The
+        log must show that nova-compute found its compute node and that no startup check failed.
   agent_timeout:
     type: int
     default: 180
-    description: Number of seconds to wait until neutron shows the L2 agent as alive.
+    description: Maximum number of seconds to wait until neutron shows the L2 agent as alive.
   settle_timeout:
     type: int
     default: 300
     description:
-      - Number of seconds to wait until all tasks of the host's guests have ended. The module waits before it stops
-        nova-compute, and again after it has started nova-compute.
+      - Maximum number of seconds to wait until all tasks of the host's guests have ended. The module waits before it
+        stops nova-compute, and again after it has started nova-compute.
   lock_guests:
     type: bool
     default: true

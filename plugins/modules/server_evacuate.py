@@ -247,7 +247,7 @@ options:
   server_timeout:
     type: int
     default: 1800
-    description: Number of seconds to wait until the evacuation of a server succeeds or fails.
+    description: Maximum number of seconds to wait until the evacuation of a server succeeds or fails.
   measured_for:
     type: int
     default: 120

@@ -170,8 +170,8 @@ options:
   server_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait for the migration of one server. The module never aborts the migration, even
-      after O(server_timeout).
+    description: Maximum number of seconds to wait for the migration of one server. The module never aborts the
+      migration, even after O(server_timeout).
   nova_api_db_url:
     type: str
     description: URL of Nova's API database, which shows the cell of each host. Without the URL, the module can plan

@@ -88,8 +88,8 @@ options:
   server_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait until the resize ends. The module also waits at most O(server_timeout)
-      seconds for the confirmation or the revert of the resize.
+    description: Maximum number of seconds to wait until the resize ends. The module also waits at most
+      O(server_timeout) seconds for the confirmation or the revert of the resize.
   nova_api_db_url:
     type: str
     description:
