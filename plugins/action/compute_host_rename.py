@@ -104,7 +104,10 @@ class ActionModule(JournaledRun):
         if args["action"] != ADOPT:
             return None
         if args["adopt"] is None:
-            return "With action=adopt, you must set adopt=forward (to rename_to) or adopt=back (to rename_from)"
+            return (
+                "With action=adopt, set adopt=forward to write rename_to in every place, or set adopt=back to write "
+                "rename_from in every place"
+            )
         if args["strategy"] != "in_place":
             return "action=adopt needs strategy=in_place, because the guests of the host keep running"
         return None

@@ -40,7 +40,8 @@ class ActionModule(ActionBase):
                 "failed": True,
                 "changed": False,
                 "msg": (
-                    "evidence_dir is required: the module takes the uuid from the database facts in this directory"
+                    "evidence_dir is required, because the module takes the uuid from the results of cell_info in this "
+                    "directory"
                 ),
             }
         asked = {
@@ -61,7 +62,8 @@ class ActionModule(ActionBase):
         if decision.unseen:
             unseen = ", ".join(decision.unseen)
             result.setdefault("warnings", []).append(
-                f"the run did not read these hosts, so any of these hosts may also have this uuid: {unseen}"
+                "the run did not read the compute_id files of the following hosts, and each of these hosts might have "
+                f"the same uuid: {unseen}"
             )
         return result
 

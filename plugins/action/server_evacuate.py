@@ -238,7 +238,7 @@ def _problem(args: Result) -> t.Optional[str]:
         return None
     fence = args["fence"]
     if fence not in FENCES:
-        return f"fence: one of {', '.join(FENCES)} is required"
+        return f"set fence to one of these values: {', '.join(FENCES)}"
     lacking = [name for name in FENCES[fence].requires if name in ARGUMENTS and not args[name]]
     if lacking:
         return f"fence={fence} needs {', '.join(lacking)}"

@@ -67,9 +67,9 @@ class ActionModule(JournaledRun):
         if both or (none and args["action"] == "apply"):
             return "set exactly one of these options: servers, drain_host"
         if args["action"] in ("apply", "resume") and not args["evidence_dir"]:
-            return "evidence_dir is required. Set it to the directory into which compute_host_info wrote its results"
+            return "evidence_dir is required. Set evidence_dir to the directory with the results of compute_host_info"
         if not args["live"] and args["cold"] == COLD_NEVER:
-            return "live, cold: with live=false and cold=never the module cannot move any server"
+            return "with live=false and cold=never, the module cannot move any server"
         try:
             evacuation_options.check_numbers(args, _LEAST)
         except evacuation_options.OptionError as error:

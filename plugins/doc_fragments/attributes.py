@@ -14,13 +14,13 @@ class ModuleDocFragment:
 options: {}
 attributes:
   check_mode:
-    description: In check mode, reports what the module would change, and changes nothing.
+    description: In check mode, the module reports what it would change, and changes nothing.
   diff_mode:
     description:
-      - In diff mode, shows the state before and after the change. In check mode, shows the change that the module would
-        make.
+      - In diff mode, the module shows the state before and after the change. In check mode, the module shows the change
+        that it would make.
   idempotent:
-    description: Outside check mode, a second run of the task with the same arguments changes nothing.
+    description: If you run the task twice with the same arguments outside check mode, the second run changes nothing.
 """
 
     # A module that only reads.
@@ -46,7 +46,8 @@ attributes:
 options: {}
 attributes:
   action:
-    description: Has an action plugin of the same name, which runs a part of the module on the Ansible controller.
+    description: The module has an action plugin of the same name. The action plugin runs a part of the module on the
+      Ansible controller.
     support: full
 """
 
@@ -54,7 +55,7 @@ attributes:
 options: {}
 attributes:
   action_group:
-    description: Takes its connection options from C(group/stackguard.nova.openstack) in C(module_defaults).
+    description: The module takes its connection options from C(group/stackguard.nova.openstack) in C(module_defaults).
     support: full
     membership:
       - stackguard.nova.openstack
@@ -64,7 +65,7 @@ attributes:
 options: {}
 attributes:
   action_group:
-    description: Takes the database URLs from C(group/stackguard.nova.databases) in C(module_defaults).
+    description: The module takes the database URLs from C(group/stackguard.nova.databases) in C(module_defaults).
     support: full
     membership:
       - stackguard.nova.databases
@@ -76,8 +77,8 @@ options: {}
 attributes:
   action_group:
     description:
-      - Takes its connection options from C(group/stackguard.nova.openstack) in C(module_defaults), and the database
-        URLs from C(group/stackguard.nova.databases).
+      - In C(module_defaults), the module takes its connection options from C(group/stackguard.nova.openstack), and the
+        database URLs from C(group/stackguard.nova.databases).
     support: full
     membership:
       - stackguard.nova.openstack

@@ -16,8 +16,8 @@ options:
     type: raw
     description:
       - Name of a cloud in C(clouds.yaml), or a dictionary with the connection options of the cloud. If O(cloud) is a
-        dictionary, the dictionary must contain all connection options. In this case, the module accepts no other
-        connection option.
+        dictionary, the dictionary must contain all connection options, and the module accepts no other connection
+        option.
       - Without O(cloud), openstacksdk reads C(OS_CLOUD) and the other C(OS_*) environment variables.
   auth:
     type: dict
@@ -51,15 +51,15 @@ options:
     type: bool
     default: true
     description:
-      - The option O(wait) has no effect. The module accepts O(wait), so you can use one set of defaults for this module
-        and for C(openstack.cloud).
+      - The option O(wait) has no effect. The module accepts O(wait) so that you can use the same defaults for this
+        module and for the modules of C(openstack.cloud).
       - The module prints a warning if a task sets O(wait).
   timeout:
     type: int
     default: 180
     description:
-      - The option O(timeout) has no effect. The module accepts O(timeout), so you can use one set of defaults for this
-        module and for C(openstack.cloud).
+      - The option O(timeout) has no effect. The module accepts O(timeout) so that you can use the same defaults for
+        this module and for the modules of C(openstack.cloud).
       - The module prints a warning if a task sets O(timeout).
   api_timeout:
     type: int
@@ -70,7 +70,7 @@ options:
     choices: [admin, internal, public]
     default: public
     aliases: [endpoint_type]
-    description: Interface whose endpoints the module takes from the service catalogue.
+    description: Interface of the API endpoints that the module takes from the service catalogue.
   sdk_log_path:
     type: str
     description: File for the log of openstacksdk. Without O(sdk_log_path), openstacksdk writes no log.

@@ -17,7 +17,7 @@ options:
     description:
       - Connection to OVN's northbound database, in the format of C(ovn_nb_connection) in neutron's C([ovn]) section,
         such as C(tcp:192.0.2.11:6641), C(ssl:192.0.2.11:6641) or C(unix:/run/ovn/ovnnb_db.sock). For a clustered
-        database, list all members, separated by commas. The module uses the leader.
+        database, list all members, separated by commas. The module connects to the leader of the cluster.
       - You need O(ovn_nb_connection) to rename a host with OVN agents. If the rename drains the host, the run uses
         O(ovn_nb_connection) to verify the host's chassis.
     version_added: 0.2.0

@@ -10,7 +10,7 @@ DOCUMENTATION = r"""
 name: name_problems
 author: stackguard.nova contributors
 version_added: 0.1.0
-short_description: Report each invalid name in a variable, and what is wrong with the name
+short_description: Report each invalid name in a variable, and the reason why the name is invalid
 description:
   - "Returns a sentence for each invalid name. The sentence contains the name of the variable, describes what is wrong
     with the value, and describes which values are valid. The sentence shows the value as JSON, so that a terminal or a

@@ -14,8 +14,9 @@ version_added: 0.1.0
 short_description: Build the inventory group compute from Nova's list of compute services
 description:
   - For each nova-compute service of a cloud, the plugin adds a host to the inventory. Each host is in the group
-    C(compute) (O(group)), and in a group for its availability zone. The host variable C(stackguard_nova_host) contains
-    the host's name in Nova. The host variable C(nova_service) contains Nova's record of the service.
+    O(group) (by default C(compute)), and in a group for its availability zone. The host variable
+    C(stackguard_nova_host) contains the host's name in Nova. The host variable C(nova_service) contains Nova's record
+    of the service.
   - The name of the inventory file must end with C(nova_compute.yml) or C(nova_compute.yaml), such as
     C(rack7.nova_compute.yml).
   - If the plugin cannot read the whole list, it reports an error and never returns an empty or incomplete inventory. By
@@ -32,7 +33,7 @@ options:
     type: str
     required: true
     choices: [stackguard.nova.compute]
-    description: Marks the inventory file as a source for this plugin.
+    description: Name of this plugin, which marks the inventory file as a source for the plugin.
   inventory_name:
     type: str
     choices: [as_is, short]
@@ -48,7 +49,7 @@ options:
   zone_groups:
     type: bool
     default: true
-    description: Whether to make a group for each availability zone.
+    description: Whether to create an inventory group for each availability zone.
   zone_prefix:
     type: str
     default: zone_
@@ -69,17 +70,19 @@ options:
     default: false
     description:
       - Whether to include hosts whose cell does not answer. For the hosts of a cell that does not answer, Nova returns
-        only the names. Such a host is in no zone group, and C(nova_service.status) of the host is V(UNKNOWN).
-      - With O(include_unread=false) the plugin reports an error if Nova returns only the name of a host. For such a
-        host, Nova does not show whether the service is disabled or down. Therefore the plugin also reports an error for
-        such a host with O(include_disabled=false) or O(include_down=false).
+        only the names. A host whose cell does not answer is in no zone group, and C(nova_service.status) of the host is
+        V(UNKNOWN).
+      - With O(include_unread=false) the plugin reports an error if Nova returns only the name of a host. If Nova
+        returns only the name of a host, the plugin does not know whether the service of the host is disabled or down.
+        For a host whose service state is not known, the plugin therefore also reports an error with
+        O(include_disabled=false) or O(include_down=false).
   end_run:
     type: bool
     default: true
     description:
-      - Whether an error ends Ansible with exit status 1. With O(end_run=false) Ansible reports an error of this plugin
-        as a warning, like the errors of other inventory plugins. If you set C(any_unparsed_is_failed) in the section
-        C(inventory) of C(ansible.cfg), Ansible ends with an error.
+      - Whether an error of this plugin ends Ansible with exit status 1. With O(end_run=false) Ansible reports an error
+        of this plugin as a warning, like the errors of other inventory plugins. If you set C(any_unparsed_is_failed) in
+        the section C(inventory) of C(ansible.cfg), Ansible ends with an error even with O(end_run=false).
 """
 
 EXAMPLES = r"""

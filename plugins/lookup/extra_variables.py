@@ -14,9 +14,9 @@ version_added: 0.1.0
 short_description: Return the names of this run's extra variables
 description:
   - Returns the names of all extra variables. An extra variable replaces every other variable of the same name, even a
-    variable that a task has registered. A playbook uses these names to find out whether you have set a variable that
-    only the playbook may set. If you have set such a variable, the playbook fails. The lookup does not return the
-    values of the variables.
+    variable that a task has registered. Some variables are reserved for a playbook, so you must not set them. The
+    playbook uses the returned names to find out whether you have set a reserved variable. If you have set a reserved
+    variable, the playbook fails. The lookup does not return the values of the variables.
 options:
   _terms:
     description: Regular expressions. The lookup returns a name if one of the regular expressions matches the beginning

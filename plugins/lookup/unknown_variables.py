@@ -16,24 +16,24 @@ description:
   - Ansible ignores a variable that no task reads, such as a misspelt variable.
   - Returns a sentence for each variable that no role reads. Each sentence lists the known names that are most similar
     to the unknown name. The known names are the names in the argument specifications of all roles of this collection.
-    The lookup knows the variables of every role, so you can use one file of variables for all playbooks.
+    The lookup knows the variables of every role. You can therefore use one file of variables for all playbooks.
   - If the name of an unknown extra variable (C(--extra-vars)) begins with the prefix of a role, such as C(rename_) or
-    C(stackguard_), the lookup returns a sentence for this variable. The lookup also returns a sentence for an unknown
-    extra variable if its name is similar to a known name. The inventory can contain variables of other playbooks.
-    Therefore the lookup returns a sentence for an unknown inventory variable only if the name of the variable is
-    similar to a known name.
+    C(stackguard_), the lookup returns a sentence for this variable. If the name of an unknown extra variable is similar
+    to a known name, the lookup also returns a sentence for the variable. For an unknown inventory variable, the lookup
+    returns a sentence only if the name of the variable is similar to a known name, because the inventory can contain
+    variables of other playbooks.
 options: {}
 """
 
 EXAMPLES = r"""
-- name: Fail if a variable does not exist
+- name: Fail if you have set a variable that no role reads
   ansible.builtin.assert:
     that: query('stackguard.nova.unknown_variables') | length == 0
 """
 
 RETURN = r"""
 _raw:
-  description: The sentences. An empty list means that all variables exist.
+  description: The sentences. An empty list means that the lookup found no unknown variable.
   type: list
   elements: str
 """

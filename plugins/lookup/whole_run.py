@@ -13,10 +13,11 @@ author:
 version_added: 0.1.0
 short_description: Fail if a run would skip the first tasks of a playbook
 description:
-  - If a playbook must run as a whole, use this lookup for C(hosts) in its first play. The lookup returns V(localhost).
-  - The lookup fails with C(--start-at-task), C(--step), C(--skip-tags always) and C(--skip-tags tagged), because these
-    options can skip the tasks that detect a partial run. If C(--start-at-task) names a task that does not exist,
-    Ansible runs no task and exits with status 0.
+  - If a playbook must run as a whole, use this lookup as the value of C(hosts) in the first play of the playbook. The
+    lookup returns V(localhost).
+  - The lookup fails if you run the playbook with C(--start-at-task), C(--step), C(--skip-tags always) or C(--skip-tags
+    tagged), because these options can skip the tasks that detect a partial run. If C(--start-at-task) names a task that
+    does not exist, Ansible runs no task and exits with status 0.
 options:
   _terms:
     description: Name of the playbook.
@@ -25,9 +26,10 @@ options:
     required: true
   limit:
     description:
-      - Whether the playbook accepts C(--limit). With O(limit=false) the lookup fails if the run has a C(--limit).
-      - Set O(limit=true) if another play of the playbook checks C(--limit), and reports an error if the playbook cannot
-        accept the limit.
+      - Whether the playbook accepts C(--limit). With O(limit=false) the lookup fails if you run the playbook with
+        C(--limit).
+      - Set O(limit=true) if another play of the playbook checks C(--limit), and rejects a limit that the playbook
+        cannot accept.
     type: bool
     default: true
 """
@@ -68,7 +70,5 @@ class LookupModule(LookupBase):
                 f"The playbook {terms[0]} must run as a whole, so run it without --start-at-task and --step."
             )
         if options.get("subset") and not self.get_option("limit"):
-            raise AnsibleLookupError(
-                f"The playbook {terms[0]} runs on the Ansible controller only, so run it without --limit."
-            )
+            raise AnsibleLookupError(f"The playbook {terms[0]} does not accept --limit, so run it without --limit.")
         return ["localhost"]

@@ -14,8 +14,8 @@ description:
     that M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote.
     Apart from the evidence, the module reads only O(history_dir) and O(definitions_dir).
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
-    C(changes.json) and C(evidence.json). The same evidence always gives identical files, with one exception. The
-    comparison with earlier audits also depends on the reports in O(history_dir).
+    C(changes.json) and C(evidence.json). If the evidence is the same, the module writes the same files, except for the
+    comparison with earlier audits. The comparison with earlier audits also depends on the reports in O(history_dir).
   - Shows a short table on the terminal. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -34,18 +34,18 @@ options:
     elements: path
     default: []
     description:
-      - Saved evidence that the module checks instead of O(evidence_dir). Each entry of O(evidence) is the path of a
-        file C(evidence.json) or of a directory. The module combines the evidence of all entries of O(evidence), for
-        example the slices of one AWX job. If two entries contain the same object, the module uses the more recent
-        facts. With O(evidence), the module ignores O(sources), O(failures), O(journals), O(cloud_name), O(region) and
-        O(definitions_dir).
+      - Saved evidence that the module checks instead of the evidence in O(evidence_dir). Each entry of O(evidence) is
+        the path of a file C(evidence.json) or of a directory. The module combines the evidence of all entries of
+        O(evidence), for example the slices of one AWX job. If two entries contain the same object, the module uses the
+        more recent facts. With O(evidence), the module ignores O(sources), O(failures), O(journals), O(cloud_name),
+        O(region) and O(definitions_dir).
   inventory_hosts:
     type: list
     elements: str
     default: []
     description:
-      - Inventory names of the requested hosts. If a host has no evidence, the module reports that
-        the host was not read.
+      - Inventory names of the hosts from which the audit needs evidence. If a host in O(inventory_hosts) has no
+        evidence, the module reports that the host was not read.
   sources:
     type: list
     elements: str
@@ -53,8 +53,8 @@ options:
     default: []
     description:
       - Requested sources. The module saves the list of requested sources in the evidence. If a requested source has no
-        evidence, the module reports a blocker, even if O(failures) contains no reason for the source. For V(ceph), this
-        applies only if hosts have disks in Ceph.
+        evidence, the module reports a blocker, even if O(failures) contains no reason for the source. For the source
+        V(ceph), the module reports the blocker only if hosts have disks in Ceph.
   failures:
     type: dict
     default: {}
@@ -64,9 +64,9 @@ options:
   journals:
     type: dict
     description:
-      - The journals in the journal directory, as the lists C(open) and C(closed). The module copies the operations from
-        the journals into the evidence. If you do not set O(journals), the module treats the journals as unread. Checks
-        that need the journals are then undecided.
+      - The journals in the journal directory. The list C(open) contains the open journals, and the list C(closed)
+        contains the closed journals. The module copies the operations from the journals into the evidence. If you do
+        not set O(journals), the module treats the journals as unread, and checks that need the journals are undecided.
   report_dir:
     type: path
     required: true
@@ -88,8 +88,8 @@ options:
         verdict is C(warn) or C(block). If a check is undecided, the verdict is C(warn) or C(block).
       - With O(fail_on=new_blocker) the task fails only on blockers that the previous audit of the same scope did not
         report. If the module cannot compare this audit with a previous audit, O(fail_on=new_blocker) acts like
-        O(fail_on=blocker). The comparison is not possible if O(history_dir) has no earlier audit of the same scope, if
-        one of the two audits did not read everything, or if a report in O(history_dir) is damaged.
+        O(fail_on=blocker). The module cannot compare the audits if O(history_dir) has no earlier audit of the same
+        scope, if one of the two audits could not read everything, or if a report in O(history_dir) is damaged.
   history:
     type: int
     default: 0
@@ -225,8 +225,8 @@ changes:
       description: Number of findings of this audit that the previous audit did not report.
       type: int
     gone:
-      description: Number of findings that the previous audit reported, and that this audit does not report. If the
-        audits are not comparable, a finding can be missing because this audit did not read the object of the finding.
+      description: Number of findings that the previous audit reported, but this audit does not report. If the audits
+        are not comparable, a finding can be missing because this audit did not read the object of the finding.
       type: int
     known:
       description: Number of findings that are in both this audit and the previous audit.

@@ -13,8 +13,8 @@ description:
   - Reads compute hosts, services, nodes, instances and unfinished migrations from Nova's API database and from the
     databases of all cells. Reads network agents from neutron's database. The module reads each database in one
     read-only transaction, and each table with one statement. The module changes nothing.
-  - If the module cannot read a database, it does not fail. Instead, RV(unread) contains the name of the database, and
-    RV(complete) is V(false).
+  - The module does not fail if it cannot read a database. For an unread database, RV(unread) contains the name of the
+    database, and RV(complete) is V(false).
   - Runs on the Ansible controller, or on another host that can reach the databases.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -30,14 +30,15 @@ options:
     elements: str
     default: []
     description:
-      - Names of the compute hosts to read. The module reads a row if the name of its host or node is in O(hosts). The
-        comparison of the names is not case-sensitive. If O(hosts) is empty, the module reads all compute hosts.
+      - Names of the compute hosts to read. The module reads a row if the host name or the node name in the row is in
+        O(hosts). The comparison of the names is not case-sensitive. If O(hosts) is empty, the module reads all compute
+        hosts.
   instance_uuids:
     type: list
     elements: str
     default: []
-    description: Uuids of additional instances to read. An instance in O(instance_uuids) can be on any host, and can
-      already be deleted.
+    description: Uuids of additional instances to read. An instance in O(instance_uuids) can be on any host, and can be
+      a deleted instance.
   evidence_instances:
     type: bool
     default: false
@@ -50,10 +51,11 @@ options:
     description:
       - Whether to test if the database users have the privileges that M(stackguard.nova.compute_host_rename) needs. The
         module tests the database users in O(nova_api_db_url), in O(neutron_db_url) and in the URLs of the cell
-        databases. To test the privileges, the module runs the SQL statements of a rename. In this test, the statements
-        match no row, and the module rolls them back.
-      - During this test, the module also takes a lock in the API database, and then releases it. C(lock) in
-        RV(databases) shows whether this lock also blocks runs that use another server of the database cluster.
+        databases. To test the privileges, the module runs the SQL statements of a rename. These SQL statements match no
+        row, and the module rolls the statements back.
+      - With O(probe_rename=true), the module also takes a lock in the API database, and then releases the lock. C(lock)
+        in RV(databases) shows whether a lock in the API database also blocks runs that use another server of the
+        database cluster.
   links:
     type: bool
     default: false
@@ -148,7 +150,7 @@ counts:
   sample: {cells: 1, services: 3, compute_nodes: 3, instances: 12, migrations: 0, host_mappings: 3,
     aggregate_hosts: 3, agents: 3}
 refused:
-  description: Privileges that a rename needs and that the database user does not have.
+  description: Privileges that a rename needs, but the database user does not have.
   returned: with O(probe_rename=true)
   type: list
   elements: dict

@@ -14,7 +14,7 @@ description:
   - Reads the evidence that M(stackguard.nova.compute_host_info) wrote with
     O(stackguard.nova.compute_host_info#module:rbd), and chooses the hosts that read from Ceph. The evidence shows which
     Ceph cluster (fsid) and pool each host uses. The module does not assume that all hosts use the same Ceph cluster.
-    For each cluster and pool, the module chooses one host that uses them.
+    For each cluster and pool, the module chooses one host that uses the cluster and the pool.
   - Runs on the Ansible controller. Changes nothing.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -46,8 +46,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 readers:
-  description: The chosen hosts, one for each Ceph cluster and pool. The module does not choose a host that failed to
-    list the images in its own pool.
+  description: The chosen hosts, one host for each Ceph cluster and pool. The module does not choose a host that could
+    not list the images in the pool of the host.
   returned: success
   type: list
   elements: dict
@@ -59,7 +59,7 @@ readers:
       description: Id of the host's Ceph cluster.
       type: str
     pool:
-      description: Name of the Ceph pool that the host reads.
+      description: Name of the Ceph pool from which the host reads.
       type: str
   sample:
     - name: compute2

@@ -13,9 +13,9 @@ description:
   - Reads compute services, hypervisors, servers, aggregates, unfinished migrations, resource providers, network agents
     and ports. The module reads lists of objects, page by page. Each request uses a fixed microversion. The module
     changes nothing.
-  - If the module cannot read a part of the facts, it does not fail. Instead, RV(unread) contains the name of the part,
-    and RV(complete) is V(false). The module fails if it cannot find the configuration of the cloud, or if the cloud
-    refuses the credentials.
+  - The module does not fail if it cannot read a part of the facts. For an unread part, RV(unread) contains the name of
+    the part, and RV(complete) is V(false). The module fails if it cannot find the configuration of the cloud, or if the
+    cloud refuses the credentials.
   - Runs on the Ansible controller, or on another host that can reach the APIs.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -94,7 +94,7 @@ complete:
   type: bool
   sample: true
 unread:
-  description: Parts of the facts that the module did not read, each with the reason. The list also contains the parts
+  description: Parts of the facts that the module did not read, each with the reason. RV(unread) also contains the parts
     that you did not request.
   returned: always
   type: list
@@ -211,7 +211,7 @@ cloud:
       type: list
       elements: dict
     unread:
-      description: Parts of the facts that the module did not read. The list also contains the parts that you did not
+      description: Parts of the facts that the module did not read. C(unread) also contains the parts that you did not
         request.
       type: list
       elements: dict
@@ -223,11 +223,11 @@ cloud:
           description: Reason why the module could not read this part of the facts.
           type: str
     port_devices:
-      description: With O(hosts), the servers whose ports the module read.
+      description: With O(hosts), the uuids of the servers whose ports the module read.
       type: list
       elements: str
     routed_subnets:
-      description: With O(hosts), those subnets of the ports that belong to a network segment.
+      description: With O(hosts), the uuids of the ports' subnets that belong to a network segment.
       type: list
       elements: str
     ha_hosts:

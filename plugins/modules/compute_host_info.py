@@ -11,16 +11,16 @@ short_description: Read all facts of one compute host in one call
 version_added: 0.1.0
 description:
   - Reads the facts of a compute host. The facts include the host's names, addresses and C(compute_id) files, the
-    effective C(nova.conf), the names and versions of libvirt, and every domain. The facts also include real memory and
-    huge pages, systemd units, and unfinished operations.
+    effective C(nova.conf), the host name and version of libvirt, and every domain. The facts also include real memory
+    and huge pages, systemd units, and unfinished operations.
   - The module reads every part of the facts separately. If the module cannot read a part, the value of the part is
-    V(null), and never an empty list. C(unread) then contains the reason.
-  - With O(evidence_dir) the module writes the facts into a file on the Ansible controller and returns only a digest.
-    The facts of many hosts therefore do not fill Ansible's variables.
+    V(null) (never an empty list), and C(unread) contains the reason.
+  - With O(evidence_dir) the module writes the facts into a file on the Ansible controller, and returns only a summary.
+    Ansible therefore does not keep the facts of many hosts in variables.
   - If a host does not answer, or the module fails on a host, the module also records the failure in O(evidence_dir).
     Ansible still reports the task as unreachable or failed.
-  - Configuration files contain passwords. The module therefore returns only those options and lines that the
-    documentation of RV(host) lists.
+  - Because configuration files contain passwords, the module returns only the options and lines that the documentation
+    of RV(host) lists.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -75,7 +75,7 @@ options:
     type: path
     default: /var/lib/stackguard
     description:
-      - Directory on the host in which operations keep their journals.
+      - Directory on the host that contains the journals of operations.
   compute_units:
     type: list
     elements: str
@@ -112,9 +112,8 @@ options:
     elements: str
     default: []
     description:
-      - Uuids of the servers whose images the module reads. The module also reads the watchers and
-        locks of these images. If
-        O(rbd_instances) is empty, the module reads all images of the pool. If O(rbd_instances) is empty and
+      - Uuids of the servers whose disk images the module reads. The module also reads the watchers and locks of the
+        images. If O(rbd_instances) is empty, the module reads all images of the pool. If O(rbd_instances) is empty and
         C(python3-rbd) is missing, the module does not read watchers and locks.
   rbd_blocklist:
     type: bool
@@ -133,22 +132,22 @@ options:
     default: false
     description:
       - Whether to read all facts that are necessary to fence a host with the OSD blocklist. These facts are the
-        addresses of Ceph's daemons, the word in the commands of the Ceph release (C(blocklist) or C(blacklist)), and
-        the user's permissions to add and remove entries. The module tests these permissions, but does not change the
-        blocklist.
+        addresses of Ceph's daemons, the user's permissions to add and remove blocklist entries, and the word that the
+        commands of the Ceph release use (C(blocklist) or C(blacklist)). The module tests these permissions, but does
+        not change the blocklist.
   rbd_volumes:
     type: list
     elements: str
     default: []
     description:
-      - Uuids of volumes. The module reads the Ceph image of each volume, with the watchers and locks of the image.
+      - Uuids of volumes. For each volume, the module reads the Ceph image, and the watchers and locks of the image.
   rbd_volume_pools:
     type: list
     elements: str
     default: []
     description:
-      - Pools in which the module searches for O(rbd_volumes), in the Ceph cluster of this host's nova.conf. If the Ceph
-        user has no permission to read a pool, C(unread) lists this pool.
+      - Ceph pools in which the module searches for O(rbd_volumes). The module searches only the Ceph cluster that this
+        host uses. If the Ceph user has no permission to read a pool, C(unread) lists this pool.
   rbd_user:
     type: str
     description:
@@ -157,16 +156,17 @@ options:
     type: path
     description:
       - Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in the
-        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, and you do not
-        set O(ceph_command), the default is the path at which the host sees the container's file.
+        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, the path in
+        nova.conf is a path in the container. Without O(ceph_command), the module converts the path in the container to
+        the path of the same file on the host.
   ceph_command:
     type: list
     elements: str
     default: []
     description:
-      - Words to put before the commands C(rbd) and C(ceph), if these commands run in a container. An example is the
-        list C(docker), C(exec), C(nova_compute). With O(ceph_command) the module uses the commands C(rbd) and C(ceph)
-        even if C(python3-rbd) is installed.
+      - Prefix for the commands C(rbd) and C(ceph) if these commands run in a container, for example C([docker, exec,
+        nova_compute]). With O(ceph_command) the module uses the commands C(rbd) and C(ceph) even if C(python3-rbd) is
+        installed.
   definitions:
     type: bool
     default: false
@@ -179,10 +179,10 @@ options:
     type: bool
     default: false
     description:
-      - Whether to search for places that can contain the host's name, and that a rename does not change. Such places
-        are other services (such as Ceph, RabbitMQ, Galera, Pacemaker and Cinder), options of nova-compute, cloud-init,
-        and the certificates of libvirt, QEMU and nova-compute. The module returns the names of options, but not their
-        values. From each certificate file, the module returns only the first certificate.
+      - Whether to search for places that can contain the host's name, but that a rename does not change. The module
+        searches other services (such as Ceph, RabbitMQ, Galera, Pacemaker and Cinder), options of nova-compute,
+        cloud-init, and the certificates of libvirt, QEMU and nova-compute. The module returns the names of options, but
+        not their values. From each certificate file, the module returns only the first certificate.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.compute_host_rename
@@ -218,7 +218,7 @@ host:
       description: Name of the host in the evidence.
       type: str
     read_at:
-      description: Time at which the module read the facts, by the clock of the host.
+      description: Time at which the module read the facts, according to the clock of the host.
       type: str
     kernel_hostname:
       description: The kernel's host name.
@@ -230,7 +230,7 @@ host:
       description: The canonical name.
       type: str
     addresses:
-      description: Addresses of the host's interfaces, without loopback.
+      description: Addresses of the host's interfaces, without loopback addresses.
       type: list
       elements: str
     machine_id:
@@ -303,7 +303,7 @@ host:
       type: list
       elements: dict
     rbd:
-      description: With O(rbd=true), the facts about Ceph that this host reads, with the keys C(via), C(fsid), C(pool),
+      description: With O(rbd=true), the facts that this host reads from Ceph, with the keys C(via), C(fsid), C(pool),
         C(instances), C(images), C(blocklist), C(unread), C(client_address), C(opened), C(infrastructure),
         C(blocklist_word), C(rights) and C(volumes).
       type: dict
@@ -335,7 +335,7 @@ host:
       type: list
       elements: dict
     name_users:
-      description: With O(name_users=true), the places that can contain the host's current name, and that a rename does
+      description: With O(name_users=true), the places that can contain the host's current name, but that a rename does
         not change. The keys are C(residents), C(options), C(cloud_init), C(certificates) and C(unread).
       type: dict
     ovs_version:

@@ -63,7 +63,7 @@ options:
     default: apply
     choices: [apply, resume, rollback, status, adopt]
     description:
-      - V(apply) begins the rename, or resumes the same rename if it is open.
+      - V(apply) begins the rename. If the same rename is already open, V(apply) resumes the open rename.
       - V(resume) resumes an open rename, and fails if no rename is open. V(rollback) undoes every step that has begun.
         V(status) reports the state of an open rename.
       - Use V(adopt) if someone has already renamed the host, partly or completely. The module then writes one host name
@@ -93,17 +93,17 @@ options:
     elements: str
     default: []
     description:
-      - Inventory names of all other compute hosts. If O(evidence_dir) has no evidence of one of these hosts, the module
-        treats the host as a host that did not answer. The module then reports that the run did not compare this host
-        with the other hosts.
+      - Inventory names of all other compute hosts. If O(evidence_dir) has no evidence of a host in O(peers), the module
+        treats the host as a host that did not answer. For such a host, the module reports that the run did not compare
+        the host with the other hosts.
   strategy:
     type: str
     default: in_place
     choices: [in_place, drain]
     description:
       - V(in_place) changes the names while the guests run.
-      - V(drain) moves the guests to other hosts of their zone, deletes the compute service through the API, renames the
-        host and lets it register again. On Nova release 26, only V(drain) works.
+      - V(drain) moves the guests to other hosts of their zone, deletes the compute service through the API, and renames
+        the host. The host then registers again under its new name. On Nova release 26, only V(drain) works.
       - An open operation keeps the strategy with which it began.
   drain_return:
     type: bool
@@ -111,7 +111,7 @@ options:
       - With O(strategy=drain), whether to move the guests back at the end. By default, the guests stay on their new
         hosts. If you resume an open drain with O(drain_return=false), the run completes the rename without moving the
         guests back.
-      - With O(action=rollback), whether to move back the guests that have already left the host.
+      - With O(action=rollback), whether the guests that have already left the host move back to the host.
   drain_parallel:
     type: int
     default: 1
@@ -148,9 +148,9 @@ options:
       - Command that creates missing containers of the host, such as C(kolla-ansible deploy-containers --limit HOST).
         You must set O(recreate_command) if nova-compute, libvirt or a neutron agent runs in a container with its own
         host name.
-      - When the containers must be created, the module fails with RV(needs=recreate_containers), and does not execute
-        O(recreate_command) itself. The role P(stackguard.nova.rename_host#role) then executes O(recreate_command) if
-        containers are missing, and resumes the operation.
+      - The module does not execute O(recreate_command) itself. At the step at which the containers must be created, the
+        module fails with RV(needs=recreate_containers). The role P(stackguard.nova.rename_host#role) then executes
+        O(recreate_command) if containers are missing, and resumes the operation.
   compute_units:
     type: list
     elements: str
@@ -187,22 +187,22 @@ options:
     type: int
     default: 300
     description:
-      - Maximum number of seconds to wait until all tasks of the host's guests have ended. The module waits before it
-        stops nova-compute, and again after it has started nova-compute.
+      - Maximum number of seconds to wait until Nova has no task in progress for any guest of the host. The module waits
+        before it stops nova-compute, and again after it has started nova-compute.
   lock_guests:
     type: bool
     default: true
     description:
       - Whether to lock the guests while nova-compute is stopped. The reason of each lock contains the operation's id.
         If an owner sends a request for a locked guest, Nova refuses the request with HTTP status 409. If the guests are
-        not locked, Nova accepts owners' requests, and most of these requests are lost. O(lock_guests) has an effect
-        only with O(strategy=in_place).
+        not locked while nova-compute is stopped, Nova accepts requests from owners, but most of these requests are
+        lost. O(lock_guests) has an effect only with O(strategy=in_place).
   take_over:
     type: bool
     default: false
     description:
       - Set O(take_over=true) to confirm that the earlier run of the open operation has ended. The confirmation is
-        necessary if the earlier run was on another Ansible controller, was active a short time ago and did not release
+        necessary if the earlier run used another Ansible controller, was active a short time ago, and did not release
         the operation. If the earlier run is in fact still active, the host refuses the next request of the earlier run.
   rabbit_url:
     type: str
@@ -265,7 +265,7 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the run completed what you requested with O(action).
+    - Whether the run completed the action that you requested with O(action).
     - With C(failed_when=false) on this task, the play continues after a failure. A later task can check RV(succeeded),
       and fail with a message that contains only the summary.
   returned: always
@@ -278,14 +278,15 @@ state:
   sample: finished
   choices: [none, planned, refused, open, rolling-back, rolled-back, finished, unknown]
 operation_id:
-  description: Id of the operation. The journal and the disabled reason of the compute service contain the same id.
+  description: Id of the operation. The journal and the disabled reason of the compute service contain this operation
+    id.
   returned: when there is an operation
   type: str
   sample: 3f9a1c0b77de
 report:
   description:
-    - The findings, as in C(report.json). If the run refuses to start, the verdict is V(block). A resumed run reports
-      the guests that changed during the operation.
+    - The findings, as in C(report.json). If the run refuses to start, the verdict is V(block). After a resumed run, the
+      findings include the guests that changed during the operation.
   returned: when the module checked a new rename, or a resumed run finished the rename or failed
   type: dict
   contains:
@@ -342,7 +343,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
+      description: Undecided checks, each with the reason. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -353,7 +354,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Reason why the run could not decide the check.
+          description: Reason why the check is undecided.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -366,7 +367,8 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info). These findings show normal activity.
+          description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
+            activity.
           type: int
         unchecked:
           description: Number of undecided checks.
@@ -398,7 +400,7 @@ plan:
           description: Name of the step in the journal.
           type: str
         title:
-          description: Title that describes the step.
+          description: Short description of the step.
           type: str
         where:
           description: Whether the step runs on the compute host (V(host)) or on the Ansible controller (V(controller)).
@@ -416,7 +418,7 @@ plan:
           elements: dict
           contains:
             where:
-              description: Where the value is stored.
+              description: The place where the value is stored.
               type: str
             what:
               description: The name of the changed value.
@@ -438,7 +440,7 @@ plan:
   sample: {kind: rename, subject: compute1 -> cn-rack7.example, steps: []}
 plan_sha256:
   description:
-    - Checksum of the plan, for O(expect_plan) of a later run.
+    - Checksum of the plan. You can set O(expect_plan) of a later run to this checksum.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08

@@ -11,9 +11,9 @@ short_description: Check and clean up a compute host that returns after its evac
 version_added: 0.2.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
-  - Uses the evidence to predict what nova-compute, at its next start, would do to each domain of the host. The module
-    also finds the leftovers of an evacuation on the host. The module then makes a plan to remove the leftovers that are
-    safe to remove. If the module refuses to make a plan, it returns all reasons.
+  - Predicts from the evidence what the next start of nova-compute would do to each domain of the host. The module also
+    finds the leftovers of an evacuation on the host. The module then makes a plan to remove the leftovers that are safe
+    to remove. If the module refuses to make a plan, it returns all reasons for the refusal.
   - Each call continues the operation until the module needs new facts or an action. After each call, RV(needs) lists
     the facts that only a playbook can collect, and the actions that only a playbook can execute. The role
     P(stackguard.nova.return_host#role) collects the requested facts, executes the requested actions, and calls the
@@ -63,7 +63,7 @@ options:
     default: advance
     choices: [begin, advance, end]
     description: Whether this call begins, continues or ends the run. The first call of a run has O(phase=begin), and
-      each later call has O(phase=advance). If the run is interrupted, a last call with O(phase=end) closes the run.
+      each later call has O(phase=advance). If the run is interrupted, one more call with O(phase=end) closes the run.
   answers:
     type: list
     elements: dict
@@ -84,8 +84,8 @@ options:
     type: str
     default: enabled
     choices: [enabled, disabled]
-    description: Status that the run gives the compute service when the run clears the C(forced_down) flag. While the
-      C(forced_down) flag is set, the compute service stays disabled.
+    description: Status of the compute service after the return. The run sets this status when it clears the
+      C(forced_down) flag. While the C(forced_down) flag is set, the compute service stays disabled.
   libvirt_uri:
     type: str
     default: qemu:///system
@@ -97,7 +97,7 @@ options:
   take_over:
     type: bool
     default: false
-    description: Whether the module may resume or abort an operation that began on another Ansible controller. Set
+    description: Whether to resume or abort an operation even if the operation began on another Ansible controller. Set
       O(take_over=true) only if the run on the other Ansible controller has ended.
   report_dir:
     type: path
@@ -149,7 +149,7 @@ needs:
       type: list
       elements: str
     volumes:
-      description: With C(kind=read_ceph), uuids of the volumes whose images the hosts search for in Ceph.
+      description: With C(kind=read_ceph), uuids of volumes. The hosts search for the images of these volumes in Ceph.
       type: list
       elements: str
     pools:
@@ -188,9 +188,9 @@ state:
   description:
     - In check mode, C(planned) if the run would begin an operation, or C(resumed) if the run would resume an open
       operation.
-    - C(clear) if the host has no leftovers of an evacuation. C(disks-not-open) if the host has no leftovers, but a
-      running domain has a disk that is not open on the host (SG517), or a disk that no host could read (SG709). With
-      the state C(disks-not-open), the run fails.
+    - C(clear) if the host has no leftovers of an evacuation. The state is C(disks-not-open) if the host has no
+      leftovers, but a running domain has a disk that is not open on the host (SG517), or a disk that no host could read
+      (SG709). With the state C(disks-not-open), the run fails.
     - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
       if the run refused to start, or C(failed) if the run ended before it made a decision.
   returned: always
@@ -202,7 +202,7 @@ operation_id:
   type: str
   sample: 5f0a6f0f7a11
 plan_sha256:
-  description: Checksum of the plan, for O(expect_plan) of a later run.
+  description: Checksum of the plan. You can set O(expect_plan) of a later run to this checksum.
   returned: always
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -229,7 +229,7 @@ plan:
           description: Name of the step in the journal.
           type: str
         title:
-          description: Title that describes the step.
+          description: Short description of the step.
           type: str
         where:
           description: Whether the step runs on the compute host (V(host)) or on the Ansible controller (V(controller)).
@@ -247,7 +247,7 @@ plan:
           elements: dict
           contains:
             where:
-              description: Where the value is stored.
+              description: The place where the value is stored.
               type: str
             what:
               description: The name of the changed value.
@@ -325,7 +325,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
+      description: Undecided checks, each with the reason. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -336,7 +336,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Reason why the run could not decide the check.
+          description: Reason why the check is undecided.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -349,7 +349,8 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info). These findings show normal activity.
+          description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
+            activity.
           type: int
         unchecked:
           description: Number of undecided checks.

@@ -41,14 +41,14 @@ options:
     description:
       - Requests that the module executes, in this order. Each request contains C(op) and the parameters of this C(op).
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
-        C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module replaces
-        the journal of an open operation only if the new journal names the run that owns the operation. For
-        C(journal_mark), the parameter C(run) names the run that must own the operation.
-      - C(journal_claim) makes a run the owner of an open operation. The request fails if another run has become the
-        owner first. C(journal_release) ends the ownership.
+        C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes no parameters. The module
+        replaces the journal of an open operation only if C(run) in the new journal is the run that owns the operation.
+        The parameter C(run) of C(journal_mark) is the run that must own the operation.
+      - C(journal_claim) makes a run the owner of an open operation. C(journal_claim) fails if another run has become
+        the owner first. C(journal_release) ends the ownership.
       - A request can contain C(holder), with the keys C(kind), C(operation_id) and C(token). The module executes such a
         request only while the run with this C(token) owns the operation. While a request with C(holder) runs, no other
-        run can take over the operation. C(still_ours) checks that the run owns the operation, and does nothing else.
+        run can take over the operation. C(still_ours) only checks that the run owns the operation.
       - C(is_done), C(apply), C(verify) and C(undo) take C(action) and the C(params) of this action. C(action) is one of
         C(stop_units), C(start_units), C(host_names), C(ovs_hostname), C(restart_units), C(identity_file),
         C(end_domains) and C(guests_unchanged).
@@ -58,10 +58,10 @@ options:
       - C(rehearse) takes C(name) and C(line_edits) of a rename, and returns the name that libvirt would use for the
         host after the rename. C(rehearse) runs in private UTS and mount namespaces, and changes nothing.
       - C(guests_inside) takes C(params) with the keys C(engine), C(containers) and C(known). C(guests_inside) returns
-        the guests that run in the control groups of the containers. C(containers) lists these containers. The result
-        does not contain the guests in C(known).
-      - C(probe_tcp) takes C(timeout) and C(targets). Each target has C(address) and C(port). C(probe_tcp) opens each
-        connection and sends no data.
+        the guests that run in the control groups of the containers. C(containers) lists these containers.
+        C(guests_inside) does not return the guests in C(known).
+      - C(probe_tcp) takes C(timeout) and C(targets). Each entry of C(targets) has the keys C(address) and C(port).
+        C(probe_tcp) opens each connection and sends no data.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -95,8 +95,8 @@ results:
       elements: dict
   sample: [{ok: true, journals: []}]
 changed_meanwhile:
-  description: Whether the request failed because values on the host differ from the plan. In this case, the failed
-    request changed nothing.
+  description: Whether the request failed because values on the host differ from the plan. A request that fails for this
+    reason changes nothing.
   returned: failure
   type: bool
   sample: false

@@ -13,18 +13,21 @@ description:
   - Writes the file C(compute_id). Since Nova release 27 (2023.1), nova-compute reads the uuid of its compute node from
     the C(compute_id) file. Use the module after you have reinstalled a host, or before an upgrade from Nova release 26.
   - The module takes the uuid of the host's compute node from the databases, and writes this uuid into the file. The
-    module never generates or guesses a uuid. The module searches C(compute_nodes) in all cells. Exactly one existing
-    row must contain both the host name of nova-compute and the host name of libvirt. No other existing row may contain
-    one of these names. Otherwise, the task fails. The task also fails if another host has the uuid of the compute node.
+    module never generates or guesses a uuid. The module searches the table C(compute_nodes) in all cells, and ignores
+    deleted rows. Exactly one row must contain both the host name of nova-compute and the host name of libvirt. The task
+    fails if the module does not find such a row, or if another row contains one of the two names. The task also fails
+    if another host has the uuid of the compute node.
   - The task fails if the databases were read more than 60 minutes ago.
-  - If this machine runs none of the host's guests, another machine can have the same host name. In this case, the task
-    fails if the host's nova-compute service reported to Nova in the five minutes before the databases were read. The
-    task also fails if results of M(stackguard.nova.cloud_info) in O(evidence_dir) show the service as up. The module
-    does not make this check if a C(compute_id) file on this machine already contains the correct uuid.
+  - If no guest of the host runs on this machine, another machine might have the same host name. The module therefore
+    verifies that nova-compute does not run on another machine with this host name. The task fails if the host's
+    nova-compute service reported to Nova in the five minutes before the databases were read, or if results of
+    M(stackguard.nova.cloud_info) in O(evidence_dir) show the service as up. The module skips this verification if a
+    guest of the host runs on this machine, or if a C(compute_id) file on this machine already contains the correct
+    uuid.
   - The module never overwrites an existing file. The module does not change a file that contains the correct uuid. If a
     file has another uuid, the task fails, and reports the uuid in the file and the correct uuid.
   - A new host has no C(compute_id) file and no records in the databases. On a new host, let nova-compute create the
-    file.
+    C(compute_id) file.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -57,8 +60,8 @@ options:
   owner:
     type: str
     description:
-      - Owner of the file. The default for a new file is the owner of the directory. This owner is the user of
-        nova-compute.
+      - Owner of the file. By default, a new file has the same owner as its directory. The owner of the directory is the
+        user of nova-compute.
   group:
     type: str
     description:
@@ -118,7 +121,7 @@ uuid:
   sample: 1cff775e-46bf-4a92-9aef-068925bfe4ab
 decision:
   description: Database records from which the module determined the uuid. C(unseen) lists hosts whose C(compute_id)
-    files could not be read. These hosts might have a copy of the uuid.
+    files could not be read. A host in C(unseen) might have a copy of the uuid.
   returned: success
   type: dict
   contains:

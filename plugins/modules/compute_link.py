@@ -13,15 +13,15 @@ description:
   - Checks C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
     repairs wrong links whose correct value is certain. If the correct value of a wrong link is uncertain, the module
     reports the link, but does not repair it.
-  - A link leads to a row of C(services) or C(compute_nodes). The correct value of the link is certain if the host name
-    and the node name in the row with the link match exactly one existing row. For a row of C(services), only the host
-    name must match. The correct value is the id of the matching row, and nova-compute itself would write the same
-    value. If the stored id belongs to an existing row with a different name, the facts of hosts in O(evidence_dir) must
-    also prove the correct value.
-  - The module changes rows in batches, each in one transaction. The module skips rows that have changed since it read
-    them, and rows of instances with a task or migration in progress. Before the module commits a batch, it writes the
-    old values to a journal. The module keeps the journal on the play's host, or on the host in C(delegate_to).
-    O(action=rollback) restores the rows that still have the repaired values.
+  - Each link contains the id of a row in C(services) or C(compute_nodes). The correct value of a link is certain if the
+    host name and the node name in the row with the link match exactly one row that is not deleted. For a link to
+    C(services), only the host name must match. The correct value is the id of the matching row, and nova-compute itself
+    would write the same value. If the stored id belongs to a row with a different name, and this row is not deleted,
+    the facts of hosts in O(evidence_dir) must also prove the correct value.
+  - The module changes rows in batches, each in one transaction. The module skips rows that another process has changed
+    after the module read them, and rows of instances with a task or migration in progress. Before the module commits a
+    batch, it writes the old values of the batch to a journal. The module keeps the journal on the play's host, or on
+    the host in C(delegate_to). O(action=rollback) restores the rows that still have the repaired values.
   - Run the same task again to resume a run that was killed.
   - The module connects to the databases from the Ansible controller. The host that keeps the journal receives no
     credentials.
@@ -85,8 +85,8 @@ options:
     type: path
     description:
       - Directory on the Ansible controller with the results of M(stackguard.nova.compute_host_info) and
-        M(stackguard.nova.cloud_info). Set O(evidence_dir) to repair links with the codes SG203 and SG214. Only the
-        facts of hosts prove the correct values of these links.
+        M(stackguard.nova.cloud_info). To repair links with the codes SG203 and SG214, set O(evidence_dir), because only
+        the facts of hosts prove the correct values of these links.
   fail_when_left:
     type: bool
     default: true
@@ -151,7 +151,7 @@ state:
   sample: finished
   choices: [none, planned, refused, open, rolling-back, rolled-back, finished, unknown]
 plan_sha256:
-  description: Checksum of the plan, for O(expect_plan) of a later run.
+  description: Checksum of the plan. You can set O(expect_plan) of a later run to this checksum.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -163,11 +163,11 @@ operation_id:
 counts:
   description:
     - Number of rows for each outcome.
-    - C(unproven) counts rows for which the module does not know whether the repair was committed. Such rows remain if a
-      run was killed while it wrote a row, and another process then changed the row. A rollback does not change such
-      rows.
-    - C(doubtful) counts repaired rows whose service or node changed during the repair. To find such rows, the module
-      reads the service or node of each repaired row again after the commit.
+    - C(unproven) counts rows for which the module does not know whether the repair was committed. A row is unproven if
+      a run was killed while the run wrote the row, and another process then changed the row. A rollback does not change
+      unproven rows.
+    - C(doubtful) counts repaired rows whose service or node changed during the repair. To find doubtful rows, the
+      module reads the service or node of each repaired row again after the commit.
   returned: when the run did not refuse to start
   type: dict
   contains:
@@ -203,8 +203,8 @@ remaining:
   description:
     - Number of links that are still wrong at the end of the run. In check mode, the module counts the links that would
       still be wrong after the planned repair.
-    - C(not_looked_at) lists sources that the module could not read. These sources might contain links that O(codes)
-      selects.
+    - C(not_looked_at) lists sources that the module could not read. The unread sources might contain links that
+      O(codes) selects.
   returned: with O(action=apply), when the run did not refuse to start
   type: dict
   contains:
@@ -266,7 +266,7 @@ repairs:
       description: Proof that the new value is correct.
       type: str
     outcome:
-      description: What the module did with the row. If the module did not change the row, this text contains the
+      description: What the module did with the row. If the module did not change the row, C(outcome) contains the
         reason.
       type: str
   sample:
@@ -335,7 +335,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
+      description: Undecided checks, each with the reason. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -346,7 +346,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Reason why the run could not decide the check.
+          description: Reason why the check is undecided.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -359,7 +359,8 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info). These findings show normal activity.
+          description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
+            activity.
           type: int
         unchecked:
           description: Number of undecided checks.

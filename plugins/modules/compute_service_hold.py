@@ -26,7 +26,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Reports the change without making it.
+    description: Reports the change, but does not make the change.
   diff_mode:
     support: full
     description: Shows the status, the disabled reason and the forced_down flag before and after the change.
@@ -42,8 +42,8 @@ options:
     type: str
     default: held
     choices: [held, released]
-    description: V(held) forces the compute service down and disables it. V(released) ends the forced-down state of the
-      compute service, and sets its status to O(status).
+    description: V(held) forces the compute service down and disables the service. V(released) ends the forced-down
+      state of the compute service, and sets the service to O(status).
   reason:
     type: str
     required: true
@@ -52,10 +52,10 @@ options:
     type: str
     default: enabled
     choices: [enabled, disabled]
-    description: Status that the compute service gets with O(state=released).
+    description: Status to which the module sets the compute service with O(state=released).
   disabled_reason:
     type: str
-    description: Disabled reason that the compute service gets with O(state=released) and O(status=disabled).
+    description: Disabled reason that the module sets with O(state=released) and O(status=disabled).
   ended_reasons:
     type: list
     elements: str

@@ -11,15 +11,16 @@ short_description: Report whether a cloud, its hosts and its databases are ready
 version_added: 0.1.0
 description:
   - Checks the APIs, the databases, and the host facts that M(stackguard.nova.doctor_host) saved. Reports the results of
-    all checks at once, on the terminal and in C(doctor.json). The result of a check is ok, failed or not checked. For
-    each failed check, the report shows a command that fixes the problem.
+    all checks at once, on the terminal and in C(doctor.json). The result of each check is V(ok), V(failed) or V(not
+    checked). For each failed check, the report shows how to fix the problem.
   - The module changes nothing. To test the API permissions, the module sends read requests that require administrator
-    permissions. To test the database privileges, the module sends the SQL statements of the operations. In this test,
-    the statements match no row, and the module rolls them back. To test OVN's databases, the module sends a transaction
-    with a change and an abort command. Because of the abort command, OVN's database server discards the change.
-  - If the module cannot make a check, the result is V(not checked), and never V(ok). The task fails if a check has the
-    result V(failed). The task also fails if a check has the result V(not checked), and O(accept_unchecked) does not
-    contain the check.
+    permissions. To test the database privileges, the module sends the SQL statements of the operations. These SQL
+    statements match no row, and the module rolls the statements back. To test OVN's databases, the module sends a
+    transaction with a change and an abort command. Because of the abort command, OVN's database server discards the
+    change.
+  - If the module cannot make a check, the result of the check is V(not checked), and never V(ok). The task fails if a
+    check has the result V(failed). The task also fails if a check that is not in O(accept_unchecked) has the result
+    V(not checked).
   - The playbook C(stackguard.nova.doctor) uses this module. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -67,7 +68,7 @@ options:
     type: list
     elements: str
     default: []
-    description: Inventory names of the requested hosts. If O(evidence_dir) contains no facts of a host, the module
+    description: Inventory names of the hosts to check. If O(evidence_dir) contains no facts of a host, the module
       reports the host as failed.
   journal_host:
     type: str
@@ -116,7 +117,7 @@ verdict:
   type: str
   sample: block
 counts:
-  description: Number of checks with each result.
+  description: Number of checks for each result.
   returned: always
   type: dict
   contains:
@@ -157,12 +158,12 @@ results:
       type: str
       sample: failed
     seen:
-      description: What the module found in the check, or the reason why the module could not make the check.
+      description: What the check found, or the reason why the module could not make the check.
       returned: always
       type: str
       sample: python3-libvirt is missing
     fix:
-      description: The command that fixes the problem that the check found.
+      description: How to fix the problem, often with a command. Empty if the module shows no fix.
       returned: always
       type: str
       sample: apt-get install python3-libvirt

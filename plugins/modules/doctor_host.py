@@ -35,8 +35,8 @@ options:
   only_journals:
     type: bool
     default: false
-    description: Set O(only_journals=true) for a host that stores journals and is not a compute host. The module then
-      reads no facts about nova-compute.
+    description: Set O(only_journals=true) for a host that stores journals and is not a compute host. With
+      O(only_journals=true), the module reads no facts about nova-compute.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -72,14 +72,15 @@ options:
   ceph_conf:
     type: path
     description: Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in
-      the container. The default is the file that is set in nova.conf. If nova-compute runs in a container, and you do
-      not set O(ceph_command), the default is the path at which the host sees the container's file.
+      the container. The default is the file that is set in nova.conf. If nova-compute runs in a container, the path in
+      nova.conf is a path in the container. Without O(ceph_command), the module converts the path in the container to
+      the path of the same file on the host.
   ceph_command:
     type: list
     elements: str
     default: []
-    description: Words to put before the command C(ceph), if this command runs in a container. An example is the list
-      C(docker), C(exec), C(nova_compute).
+    description: Prefix for the command C(ceph) if this command runs in a container, for example C([docker, exec,
+      nova_compute]).
 seealso:
   - module: stackguard.nova.doctor
 """

@@ -11,8 +11,8 @@ short_description: Record the definitions of the guests of a compute host, and r
 version_added: 0.1.0
 description:
   - Reads the libvirt XML of guests on a compute host. For each guest, the module reads the XML of the running guest,
-    and the XML that libvirt uses when the guest starts again. Compares the XML with the most recently recorded XML,
-    device by device, and then records the new XML. The module does not change the guests.
+    and the XML that libvirt uses when the guest starts again. The module compares the XML with the most recently
+    recorded XML, device by device, and then records the new XML. The module does not change the guests.
   - The module keeps the records on the Ansible controller. The recorded XML is normalised and contains no secrets.
     C(guests/UUID.json) contains the most recent record of a guest. Each file C(definitions/SHA256.xml) contains one XML
     definition.
@@ -39,7 +39,7 @@ options:
     type: path
     description:
       - Directory for the records, on the Ansible controller. The directory must persist between runs. The module
-        creates O(definitions_dir), and only the directory's owner can read it. Without O(definitions_dir), the module
+        creates O(definitions_dir) so that only the owner can read the directory. Without O(definitions_dir), the module
         does not compare definitions, and returns the XML under RV(definitions).
   guests:
     type: list

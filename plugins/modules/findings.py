@@ -12,8 +12,8 @@ version_added: 0.1.0
 description:
   - Reads a C(report.json) that a playbook of this collection wrote. Selects findings by code, severity and host, or
     with a JMESPath expression, and prints the selected findings as a table or as JSON.
-  - The module refuses a JMESPath expression if a report cannot contain one of the fields in the expression. The error
-    message shows the position of this field, and the fields that exist. The module also refuses a comparison that can
+  - The module refuses a JMESPath expression with a field that a report cannot contain. The error message shows the
+    position of the unknown field, and the names of the existing fields. The module also refuses a comparison that can
     never be true, such as the comparison of a number with a string.
   - Connects to no system and writes no file. Runs on the Ansible controller.
 author:
@@ -44,34 +44,35 @@ options:
     elements: str
     default: []
     description:
-      - Compute hosts for which the module selects findings. Enter any name that the report shows for the host. By
+      - Compute hosts for which the module selects findings. Enter any of the names that the report shows for a host. By
         default the module selects findings of all hosts.
-      - RV(unnamed_hosts) lists the hosts of O(hosts) that have no finding in the report.
+      - RV(unnamed_hosts) lists the hosts in O(hosts) that have no finding in the report.
   query:
     type: str
     default: ""
     description:
       - JMESPath expression that the module applies to the report, such as
-        V(findings[?severity=='blocker'].object.host). O(codes), O(severities) and O(hosts) first select findings, and
-        O(codes) also selects undecided checks. The module then applies O(query) to the report with only these findings
-        and undecided checks.
+        V(findings[?severity=='blocker'].object.host). First, the module selects findings by O(codes), O(severities) and
+        O(hosts), and undecided checks by O(codes). The module then applies O(query) to the report with only these
+        findings and undecided checks.
   format:
     type: str
     default: table
     choices: [table, json]
-    description: Format of the printed findings. If the result is not a list of findings, the module always prints the
-      result as JSON.
+    description: Format of the printed findings. If the result is not a list of findings, the module prints JSON even
+      with V(table).
   fail_if:
     type: str
     default: never
     choices: [never, found]
     description:
-      - With O(fail_if=never) the task fails only if the report cannot answer the query. With O(fail_if=found) the task
-        also fails if the query selects an entry, or if one of the lists RV(unchecked), RV(unread) and RV(unnamed_hosts)
-        has an entry.
+      - With O(fail_if=never) the task fails only if the module refuses the query or the report. With O(fail_if=found)
+        the task also fails if the query selects an entry, or if one of the lists RV(unchecked), RV(unread) and
+        RV(unnamed_hosts) has an entry.
       - RV(unchecked) contains undecided checks with the codes SG114, SG311, SG709 and SG710, even if O(codes) does not
-        contain these codes. RV(unread) contains the codes SG114, SG311 and SG709 if the report has findings with these
-        codes. These codes report facts that could not be read, and your query might need one of these facts.
+        contain these codes. RV(unread) contains each of the codes SG114, SG311 and SG709 for which the report has a
+        finding. A finding with one of these codes reports a fact that could not be read, and your query might need this
+        fact.
       - With O(fail_if=found) the report must be from an audit. If you set O(codes) or O(hosts), the report must also
         contain compute hosts. Otherwise, the task fails.
   max_age_minutes:
@@ -112,13 +113,14 @@ result:
   returned: when the report can answer the query
   type: raw
 count:
-  description: Number of selected entries. If the result is an object, RV(count) is the number of its keys. If the
-    result is another single value, RV(count) is V(1), or V(0) for null, false, 0 and an empty string.
+  description: Number of selected entries. If the result is an object, RV(count) is the number of keys in the object.
+    For another single value, RV(count) is V(1). For null, false, 0 or an empty string, RV(count) is V(0).
   returned: when the report can answer the query
   type: int
 unchecked:
-  description: Undecided checks of the report that have a code in O(codes). Without O(codes), RV(unchecked) contains all
-    undecided checks. RV(unchecked) always contains undecided checks with the code SG114, SG311, SG709 or SG710.
+  description: Undecided checks in the report. Without O(codes), RV(unchecked) contains all undecided checks. With
+    O(codes), RV(unchecked) contains the undecided checks with these codes, and always the undecided checks with the
+    code SG114, SG311, SG709 or SG710.
   returned: when the report can answer the query
   type: list
   elements: dict
@@ -130,17 +132,18 @@ unchecked:
       description: The object of the undecided check.
       type: str
     reason:
-      description: Reason why the run could not decide the check.
+      description: Reason why the check is undecided.
       type: str
 unread:
   description:
-    - Those of the codes SG114, SG311 and SG709 for which the report has findings. These codes report facts that could
-      not be read. RV(unread) does not depend on O(codes), O(severities), O(hosts) and O(query).
+    - The list contains each of the codes SG114, SG311 and SG709 for which the report has a finding. A finding with one
+      of these codes reports a fact that could not be read. RV(unread) does not depend on O(codes), O(severities),
+      O(hosts) and O(query).
   returned: when the report can answer the query
   type: list
   elements: str
 unnamed_hosts:
-  description: The hosts of O(hosts) that have no finding in the report.
+  description: The hosts in O(hosts) that have no finding in the report.
   returned: when the report can answer the query
   type: list
   elements: str

@@ -89,15 +89,15 @@ succeeded:
   sample: true
 state:
   description:
-    - V(finished), or V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode,
-      V(refused) if the run refused to start and changed nothing. V(unknown) if the run was interrupted and the state of
-      the operation is not known.
+    - V(finished), or V(rolled-back) after a rollback. The state is V(none) if there was nothing to do, V(planned) in
+      check mode, or V(refused) if the run refused to start and changed nothing. The state is V(unknown) if the run was
+      interrupted and the state of the operation is not known.
     - With O(action=status) V(open) or V(rolling-back).
   returned: always
   type: str
   sample: finished
 plan_sha256:
-  description: Checksum of the plan, for O(expect_plan) of a later run.
+  description: Checksum of the plan. You can set O(expect_plan) of a later run to this checksum.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -134,7 +134,7 @@ plan:
           description: Name of the step in the journal.
           type: str
         title:
-          description: Title that describes the step.
+          description: Short description of the step.
           type: str
         where:
           description: Whether the step runs on the compute host (V(host)) or on the Ansible controller (V(controller)).
@@ -152,7 +152,7 @@ plan:
           elements: dict
           contains:
             where:
-              description: Where the value is stored.
+              description: The place where the value is stored.
               type: str
             what:
               description: The name of the changed value.
@@ -230,7 +230,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
+      description: Undecided checks, each with the reason. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -241,7 +241,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Reason why the run could not decide the check.
+          description: Reason why the check is undecided.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -254,7 +254,8 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info). These findings show normal activity.
+          description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
+            activity.
           type: int
         unchecked:
           description: Number of undecided checks.

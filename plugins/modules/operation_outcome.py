@@ -44,7 +44,7 @@ options:
     type: list
     elements: dict
     default: []
-    description: Results of other tasks whose failure can end the run, each with C(result) and C(host).
+    description: Results of other tasks that can fail and end the run. Each entry has the keys C(result) and C(host).
   known:
     type: dict
     default: {}
@@ -66,9 +66,9 @@ options:
     type: bool
     default: true
     description:
-      - Whether the module writes C(report.json) for a failed run that has no report. Such a report states that the run
-        ended without a decision. Set O(report=false) in playbooks that never write C(report.json), or that write
-        C(report.json) in another task.
+      - Whether the module writes C(report.json) for a failed run that has no report. This C(report.json) states that
+        the run ended without a decision. Set O(report=false) in playbooks that never write C(report.json), or that
+        write C(report.json) in another task.
   files:
     type: dict
     default: {}
@@ -80,7 +80,8 @@ options:
     description: Names of files in O(report_dir) that belong to an earlier report. The module removes these files.
   evidence_dir:
     type: path
-    description: Temporary evidence directory. The module removes this directory in the phases V(report) and V(end).
+    description: Temporary evidence directory. The module removes the evidence directory in the phases V(report) and
+      V(end).
 """
 
 EXAMPLES = r"""

@@ -10,11 +10,13 @@ module: rbd_blocklist
 short_description: Fence a host with Ceph's OSD blocklist
 version_added: 0.1.0
 description:
-  - Adds addresses to the OSD blocklist, or removes addresses from the blocklist. Clients at a listed address can no
-    longer write to Ceph, even if their processes still run. The module reads the blocklist again after each change.
-  - The module fails if O(addresses) is empty. With O(state=present), the module also fails, and adds no address, if
-    O(addresses) contains an address of the Ceph cluster itself (monitors, managers, OSDs, MDS, gateways), or if the
-    module cannot read all addresses of the Ceph cluster. See O(infrastructure) and O(host_addresses).
+  - Adds addresses to the OSD blocklist, or removes addresses from the blocklist. A client at an address on the
+    blocklist can no longer write to Ceph, even if the process of the client still runs. The module reads the blocklist
+    again after each change.
+  - The module fails if O(addresses) is empty. With O(state=present), the module also fails if O(addresses) contains an
+    address of the Ceph cluster itself (monitors, managers, OSDs, MDS, gateways), or if the module cannot read all
+    addresses of the Ceph cluster. The module makes these two checks before it adds any address to the blocklist. See
+    O(infrastructure) and O(host_addresses).
   - The blocklist cannot fence a host that also runs Ceph daemons or a gateway, because these daemons and the gateway
     use the address of the host.
   - Remove the addresses of a host only after all QEMU processes of the host have ended.
@@ -48,8 +50,8 @@ options:
     choices: [present, absent, listed]
     description:
       - Whether the module adds O(addresses) to the blocklist (V(present)) or removes O(addresses) from the blocklist
-        (V(absent)). With O(state=listed) the module only reads the blocklist, and fails if one of O(addresses) is not
-        on the blocklist.
+        (V(absent)). With O(state=listed) the module only reads the blocklist, and fails if an address in O(addresses)
+        is not on the blocklist.
   addresses:
     type: list
     elements: str
@@ -73,8 +75,8 @@ options:
     description:
       - Addresses of the managers and MDS daemons of the Ceph cluster. Set O(infrastructure) if the Ceph user has no
         permission to read the addresses of managers and MDS daemons. The module never adds the addresses in
-        O(infrastructure) to the blocklist. With O(infrastructure), you confirm that the list contains the addresses of
-        all managers and MDS daemons of the Ceph cluster.
+        O(infrastructure) to the blocklist. By setting O(infrastructure), you confirm that O(infrastructure) contains
+        the addresses of all managers and MDS daemons of the Ceph cluster.
   never:
     type: list
     elements: str
@@ -87,9 +89,9 @@ options:
     elements: str
     default: []
     description:
-      - The entries of O(addresses) that certainly belong to the fenced host. If O(host_addresses) contains all of
-        O(addresses), the module does not need the addresses of managers and MDS daemons. A manager or MDS daemon at one
-        of these addresses would run on the fenced host itself.
+      - The addresses in O(addresses) that certainly belong to the fenced host. If O(host_addresses) contains all of
+        O(addresses), the module does not need the addresses of managers and MDS daemons. A manager or MDS daemon at an
+        address in O(host_addresses) would run on the fenced host itself.
   fsid:
     type: str
     description:
@@ -106,15 +108,15 @@ options:
     type: path
     description:
       - Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in the
-        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, and you do not
-        set O(ceph_command), the default is the path at which the host sees the container's file.
+        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, the path in
+        nova.conf is a path in the container. Without O(ceph_command), the module converts the path in the container to
+        the path of the same file on the host.
   ceph_command:
     type: list
     elements: str
     default: []
     description:
-      - Words to put before the command C(ceph), if this command runs in a container. An example is the list C(docker),
-        C(exec), C(nova_compute).
+      - Prefix for the command C(ceph) if this command runs in a container, for example C([docker, exec, nova_compute]).
   nova_conf_files:
     type: list
     elements: str
@@ -173,9 +175,9 @@ listed:
   sample: [192.0.2.11]
 covered:
   description:
-    - With O(state=absent), the blocklist entries that still cover one of O(addresses). Each entry in RV(covered) is a
-      range of more than one address. The module does not remove such a range, because the operation did not add it. The
-      module shows a warning for each of these entries.
+    - With O(state=absent), the blocklist entries that still cover an address in O(addresses). Each entry in RV(covered)
+      is a range of more than one address. The module does not remove such a range, because the operation did not add
+      it. The module shows a warning for each of these entries.
   returned: success
   type: list
   elements: dict
@@ -210,8 +212,8 @@ pool:
   type: str
   sample: vms
 read_at:
-  description: Time immediately before the module changed and read the blocklist. This time comes from the clock of the
-    host that runs the task.
+  description: Time immediately before the module changed and read the blocklist, according to the clock of the host
+    that runs the task.
   returned: success
   type: str
   sample: "2026-11-22T14:37:15+00:00"

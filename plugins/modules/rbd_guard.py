@@ -12,9 +12,9 @@ version_added: 0.1.0
 description:
   - Creates an RBD snapshot C(stackguard-OPERATION) of every disk image of the servers, or removes these snapshots. Ceph
     does not delete an image that has a snapshot, so a failed evacuation cannot delete the data.
-  - Remove the snapshots after the operation. While a snapshot exists, Nova cannot delete the disk, but still reports
-    the disk as deleted. Because the disk still exists, a later rebuild or unshelve of the server boots the old content
-    of the disk.
+  - Remove the snapshots after the operation. If Nova deletes a disk that still has a snapshot, Nova reports the disk as
+    deleted, but the disk remains in Ceph. A later rebuild or unshelve of the server therefore boots the old content of
+    the disk.
   - If an image in O(images) does not exist or has another id, a task with O(state=present) fails before the module
     creates a snapshot. After a change the module reads each image again.
   - Runs on a compute host, and uses the pool and the Ceph user from the nova.conf of the host. Set O(fsid) if there is
@@ -81,15 +81,15 @@ options:
     type: path
     description:
       - Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in the
-        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, and you do not
-        set O(ceph_command), the default is the path at which the host sees the container's file.
+        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, the path in
+        nova.conf is a path in the container. Without O(ceph_command), the module converts the path in the container to
+        the path of the same file on the host.
   ceph_command:
     type: list
     elements: str
     default: []
     description:
-      - Words to put before the command C(rbd), if this command runs in a container. An example is the list C(docker),
-        C(exec), C(nova_compute).
+      - Prefix for the command C(rbd) if this command runs in a container, for example C([docker, exec, nova_compute]).
   nova_conf_files:
     type: list
     elements: str
@@ -149,20 +149,21 @@ images:
   sample: [{image: 8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk, id: 10e6a8d1c2, changed: true, guarded: true}]
 without:
   description:
-    - The servers of O(servers) that have no image in the pool. Such a server might boot from a volume, or have its
-      images in another pool. With O(state=absent) the module shows a warning that lists these servers.
+    - The servers in O(servers) that have no image in the pool. A server without an image in the pool might boot from a
+      volume, or have its images in another pool. With O(state=absent) the module shows a warning that lists these
+      servers.
   returned: success
   type: list
   elements: str
   sample: []
 gone:
-  description: With O(state=absent), the images of O(images) that the module did not find in the pool.
+  description: With O(state=absent), the images in O(images) that the module did not find in the pool.
   returned: success
   type: list
   elements: str
   sample: []
 replaced:
-  description: Images of O(images) that now have a different id in Ceph. Filled only with O(state=absent).
+  description: Images in O(images) that now have a different id in Ceph. Filled only with O(state=absent).
   returned: success
   type: list
   elements: str
@@ -178,8 +179,8 @@ pool:
   type: str
   sample: vms
 read_at:
-  description: Time immediately before the module changed and read the images. This time comes from the clock of the
-    host that runs the task.
+  description: Time immediately before the module changed and read the images, according to the clock of the host that
+    runs the task.
   returned: success
   type: str
   sample: "2026-11-22T14:37:15+00:00"

@@ -22,7 +22,7 @@ description:
     The module sends the destination in the evacuation request. Nova's scheduler checks the destination, because the
     request does not use C(force). The module uses microversion 2.68 to keep the power state of the server, or
     microversion 2.95 to leave the server stopped.
-  - The last call of a run writes the report, and publishes the outcome for workflows.
+  - The call that ends a run writes the report, and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -54,7 +54,8 @@ options:
     default: apply
     choices: [apply, resume, status, abort]
     description:
-      - V(apply) begins an evacuation, or resumes an open evacuation. V(resume) fails if no evacuation is open.
+      - V(apply) begins an evacuation, or resumes an open evacuation. V(resume) resumes an open evacuation, and fails if
+        no evacuation is open.
       - V(status) reports the open operation and changes nothing.
       - V(abort) removes the guard snapshots of the open evacuation and closes the evacuation. If the operation has not
         yet requested any evacuation, V(abort) also ends the forced-down state of the compute service and removes the
@@ -65,7 +66,7 @@ options:
     default: advance
     choices: [begin, advance, end]
     description: Whether this call begins, continues or ends the run. The first call of a run has O(phase=begin), and
-      each later call has O(phase=advance). If the run is interrupted, a last call with O(phase=end) closes the run.
+      each later call has O(phase=advance). If the run is interrupted, one more call with O(phase=end) closes the run.
   answers:
     type: list
     elements: dict
@@ -93,13 +94,13 @@ options:
   take_over:
     type: bool
     default: false
-    description: Whether the module may resume or abort an operation that began on another Ansible controller. Set
+    description: Whether to resume or abort an operation even if the operation began on another Ansible controller. Set
       O(take_over=true) only if the run on the other Ansible controller has ended.
   fence:
     type: str
     description:
-      - Fencing method. The choices are those of O(stackguard.nova.evacuate_host#role:main:evacuate_fence). You must set
-        O(fence) with O(action=apply) and O(action=resume).
+      - Fencing method. The choices are the same as for O(stackguard.nova.evacuate_host#role:main:evacuate_fence). You
+        must set O(fence) with O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
     description: With O(fence=command), the command that succeeds only if the host is off. The run records only the
@@ -113,10 +114,10 @@ options:
   power_off:
     type: str
     description:
-      - Regular expression for the power state of a machine that is off. The expression must match the complete text of
-        the power state. The default is C(Off).
-      - If the power module runs a command and returns no power state, the expression must match exactly once in
-        C(stdout).
+      - Regular expression that matches the power state of a machine that is off. The expression must match the complete
+        text of the power state. The default expression matches C(Off), C(off) and C(OFF).
+      - If the power module runs a command and returns no power state, set O(power_state_query) or O(power_off). With
+        O(power_off), the C(stdout) of the command must contain exactly one match of the regular expression.
   refence:
     type: bool
     default: false
@@ -130,9 +131,9 @@ options:
     type: bool
     default: false
     description:
-      - Whether to remove the OVN chassis of the host after all servers have left the host. Requires a
-        fence that proves that the machine is off, such as O(fence=power). Also requires O(ovn_nb_connection) and
-        O(ovn_sb_connection).
+      - Whether to remove the OVN chassis of the host after all servers have left the host. O(remove_chassis=true)
+        requires O(fence=power), because only this fence proves that the machine is off. O(remove_chassis=true) also
+        requires O(ovn_nb_connection) and O(ovn_sb_connection).
       - The module removes the chassis only if the power state, OVN's databases, neutron and Nova all show that the
         chassis is unused. If the module cannot prove that the chassis is unused, it keeps the chassis, and the report
         shows the reason (SG328).
@@ -144,14 +145,14 @@ options:
   proof_max_age:
     type: int
     default: 120
-    description: The proof that the host is fenced expires after this number of seconds.
+    description: Number of seconds after which the proof that the host is fenced expires.
   blocklist_addresses:
     type: list
     elements: str
     default: []
     description:
-      - Addresses of the dead host on Ceph's public network. The run also uses the host's addresses in watchers and
-        locks.
+      - Addresses of the dead host on Ceph's public network. The run automatically finds the addresses in watchers and
+        locks, and also uses these addresses.
       - You must set O(blocklist_addresses) if the watchers and locks do not show an address of the host. The address in
         Nova (C(host_ip)) does not prove which address the host uses for Ceph.
   ceph_infrastructure:
@@ -161,8 +162,8 @@ options:
     description:
       - Addresses of Ceph's managers and MDS daemons. Set O(ceph_infrastructure) if the Ceph user has no permission to
         read the addresses of managers and MDS daemons. The run never puts the addresses of managers and MDS daemons on
-        the blocklist. For an address in Nova's record of the host or in the collected facts of the host, the run does
-        not need O(ceph_infrastructure).
+        the blocklist. The run needs O(ceph_infrastructure) only to blocklist an address that is missing from Nova's
+        record of the host, from the collected facts of the host and from O(blocklist_addresses).
   never_blocklist:
     type: list
     elements: str
@@ -172,8 +173,8 @@ options:
         always excludes the addresses of Ceph's daemons, of other compute hosts and of the Ansible controller.
   ceph_host:
     type: str
-    description: Inventory host on which the run executes C(rbd) and C(ceph) commands. The host must use the Ceph
-      cluster and pool of the servers' disks. Otherwise, the run chooses a different host.
+    description: Inventory host on which the run executes C(rbd) and C(ceph) commands. If O(ceph_host) does not use the
+      Ceph cluster and pool of the servers' disks, the run chooses a different host.
   servers:
     type: raw
     description:
@@ -184,8 +185,8 @@ options:
     type: str
     description:
       - JMESPath expression that returns the sort key of a server, such as C(metadata.priority). The run chooses
-        destinations for the servers in the order of the sort key. Servers without a sort key come last, with the
-        largest server first.
+        destinations for the servers in the order of the sort key. Servers without a sort key come last, sorted from the
+        largest to the smallest server.
   max_parallel:
     type: int
     default: 8
@@ -204,7 +205,8 @@ options:
   overcommit:
     type: float
     default: 1.0
-    description: Maximum ratio of the memory of arriving guests to the measured free memory of a destination.
+    description: Factor for memory overcommit. The module divides the memory of each guest by O(overcommit), and
+      compares the result with the measured free memory of the destination.
   target_state:
     type: str
     default: keep
@@ -215,30 +217,30 @@ options:
     type: bool
     default: false
     description:
-      - Whether to evacuate some servers even if other servers have no destination. With O(partial=false) the run fails
-        if any server has no destination.
+      - Whether to evacuate some servers even if other servers have no destination. With O(partial=false) the run
+        refuses to start if any server has no destination.
   max_hosts:
     type: int
     default: 1
     description:
       - Maximum number of hosts that may be down in the dead host's availability zone.
-      - The run does not count a host that an operation of this collection has disabled. The run also does not count a
-        disabled host without servers, except if nova-compute itself has disabled the host (reason C(AUTO:)).
+      - The run does not count a host that an operation of this collection has disabled. The run counts a disabled host
+        without servers only if nova-compute itself has disabled the host (reason C(AUTO:)).
   max_share:
     type: float
     default: 0.1
-    description: Maximum share of hosts that may be down, out of all hosts in the dead host's availability zone. If
-      O(max_hosts) and O(max_share) allow different numbers of hosts, the larger number applies.
+    description: Maximum share of hosts that may be down in the dead host's availability zone, for example V(0.1) for 10
+      percent. If O(max_hosts) and O(max_share) allow different numbers of hosts, the larger number applies.
   reset_states:
     type: list
     elements: str
     default: []
     choices: [task, paused, suspended, rescued]
     description:
-      - Server states that the run resets after it has proven that the host is dead. Nova refuses to evacuate a paused,
-        suspended or rescued server. V(task) means that a server has a task which the dead host did not finish. If you
-        do not list V(task), the run refuses to evacuate such a server. The report shows what each server loses when the
-        run resets the server's state (SG519).
+      - Server states that the run resets after the run has proof that the host is dead. Nova refuses to evacuate a
+        paused, suspended or rescued server. V(task) means that a server has a task that the dead host did not finish.
+        Without V(task) in O(reset_states), the run refuses to evacuate a server with an unfinished task. The report
+        shows what each server loses when the run resets the server's state (SG519).
   max_rounds:
     type: int
     default: 200
@@ -251,12 +253,12 @@ options:
   measured_for:
     type: int
     default: 120
-    description: Number of seconds for which the memory measurement of a host is valid. The run evacuates no server to a
-      host whose measurement is no longer valid.
+    description: Number of seconds for which a memory measurement of a host is valid. The run evacuates servers only to
+      hosts with a valid measurement.
   death_timeout:
     type: int
     default: 120
-    description: Maximum waiting time after the fencing, in seconds. During this time, the module waits until the host
+    description: Maximum waiting time after the fencing, in seconds. After the fencing, the module waits until the host
       shows no more signs of life.
 seealso:
   - module: stackguard.nova.rbd_guard
@@ -298,7 +300,7 @@ needs:
       type: list
       elements: str
     volumes:
-      description: With C(kind=read_hosts), uuids of the volumes whose images the hosts search for in Ceph.
+      description: With C(kind=read_hosts), uuids of volumes. The hosts search for the images of these volumes in Ceph.
       type: list
       elements: str
     volume_readers:
@@ -398,7 +400,7 @@ plan:
           description: Name of the step in the journal.
           type: str
         title:
-          description: Title that describes the step.
+          description: Short description of the step.
           type: str
         where:
           description: Whether the step runs on the compute host (V(host)) or on the Ansible controller (V(controller)).
@@ -416,7 +418,7 @@ plan:
           elements: dict
           contains:
             where:
-              description: Where the value is stored.
+              description: The place where the value is stored.
               type: str
             what:
               description: The name of the changed value.
@@ -438,7 +440,7 @@ plan:
   sample: {kind: evacuate-compute1, operation_id: 5f0a6f0f7a11, subject: compute1, steps: [], notes: []}
 plan_sha256:
   description:
-    - Checksum of the plan, for O(expect_plan) of a later run.
+    - Checksum of the plan. You can set O(expect_plan) of a later run to this checksum.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -500,7 +502,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
+      description: Undecided checks, each with the reason. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -511,7 +513,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Reason why the run could not decide the check.
+          description: Reason why the check is undecided.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -524,7 +526,8 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info). These findings show normal activity.
+          description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
+            activity.
           type: int
         unchecked:
           description: Number of undecided checks.

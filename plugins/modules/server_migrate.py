@@ -10,22 +10,22 @@ module: server_migrate
 short_description: Move servers to other hosts of their availability zone, or empty a host
 version_added: 0.1.0
 description:
-  - Moves the selected servers, or all servers of a host. The module live-migrates running servers and cold-migrates
-    other servers. Each server stays in the availability zone of its current host.
+  - Moves the selected servers, or all servers of a host. The module live-migrates running and paused servers, and
+    cold-migrates stopped servers. Each server stays in the availability zone of its current host.
   - The module chooses each destination based on the free memory that was measured on the hosts. The request to Nova
     contains the destination, and the scheduler checks the destination. The module never bypasses the checks of Nova's
     scheduler. The module moves no server to a host that the run could not read.
   - After each move the module verifies the zone of the server. After a cold migration within the zone, the module
-    confirms the migration. If the server is in another zone, the module reports the server, and reverts the move if the
-    move was a cold migration.
-  - If the module refuses to start, it reports every reason at once and changes nothing. If a server cannot move to a
-    host, the module tries other hosts. The run fails if a server does not arrive.
+    confirms the migration. If a move has brought the server into another zone, the module reports the server. If this
+    move was a cold migration, the module reverts the move.
+  - If the module refuses to start, it reports every reason at once and changes nothing. If a server cannot move to the
+    chosen destination, the module tries other hosts. The run fails if a server does not arrive.
   - If you set O(drain_host), the module disables the compute service of the host. The disabled reason contains the id
     of the operation. With O(enable_after=false), the host stays disabled after the drain.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to close an unfinished run. The
     module keeps the journal on the play's host, or on the host in C(delegate_to). The host with the journal receives no
-    credentials. Only one operation that moves servers can be open at a time, because the plans of two such operations
-    would count the same free memory twice.
+    credentials. Only one operation that moves servers can be open at a time, because two open operations would count
+    the same free memory twice.
   - The module calls the APIs from the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -55,8 +55,8 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) moves the servers, or resumes an unfinished run. V(resume) resumes an unfinished run, and never begins
-        a new run. Without O(servers), V(resume) uses the servers of the open operation. V(status) reports the open
-        operation and the current hosts of its servers, and changes nothing.
+        a new run. Without O(servers), V(resume) uses the servers of the open operation. V(status) reports the state of
+        the open operation and the current host of each server, and changes nothing.
       - V(rollback) closes an unfinished run, ends the unfinished moves of the run, and restores the status that a
         drained host had before the run. Servers that have already moved stay on their new hosts.
   servers:
@@ -84,10 +84,10 @@ options:
     default: stopped
     choices: [never, stopped, fallback]
     description:
-      - Which servers the module may cold-migrate with O(live=true). With O(cold=never) the module cold-migrates no
-        server. With O(cold=stopped) the module cold-migrates only stopped servers. With O(cold=fallback) the module
-        also cold-migrates running servers whose live migration failed. Nova stops a running server for a cold
-        migration.
+      - Which servers the module is allowed to cold-migrate with O(live=true). With O(cold=never) the module
+        cold-migrates no server. With O(cold=stopped) the module cold-migrates only stopped servers. With
+        O(cold=fallback) the module also cold-migrates running servers whose live migration failed. Nova stops a running
+        server for a cold migration.
   partial:
     type: bool
     default: false
@@ -124,18 +124,19 @@ options:
   overcommit:
     type: float
     default: 1.0
-    description: Maximum ratio of the memory of arriving guests to the measured free memory of a destination.
+    description: Factor for memory overcommit. The module divides the memory of each guest by O(overcommit), and
+      compares the result with the measured free memory of the destination.
   measured_for:
     type: int
     default: 300
     description:
       - Number of seconds for which the memory measurements of the hosts are valid. When the measurements are no longer
-        valid, the module starts no further move, waits until the servers in transit have arrived, and sets RV(again) to
-        V(true).
+        valid, the module starts no further moves. The module then waits until the servers in transit have arrived, and
+        sets RV(again) to V(true).
   again:
     type: bool
     default: false
-    description: Whether this task repeats an earlier task whose RV(again) was V(true).
+    description: Whether this task repeats an earlier task that returned V(true) in RV(again).
   restore_state:
     type: bool
     default: true
@@ -150,22 +151,23 @@ options:
       - Whether the playbook can test connections for this task. Before the module live-migrates servers, it returns the
         connections to test in RV(probe), with the inventory names of the source hosts as the keys. Test these
         connections on the source hosts with C(probe_tcp) of M(stackguard.nova.compute_host_step). Then set O(probes) to
-        the results, and repeat the task. With O(probe=false), the module live-migrates only one server at a time to a
-        destination, until a server from the same source host has arrived there.
+        the results, and repeat the task. With O(probe=false), the module first live-migrates one server from a source
+        host to a destination. After this server has arrived, the module live-migrates several servers at a time from
+        this source host to this destination.
   probes:
     type: list
     elements: dict
     default: []
     description: Results of the connection tests. Each result contains the keys of an entry of RV(probe). C(error)
       contains the error of a failed test, or V(null) if the connection succeeded. If the playbook could not test a
-      connection, the result contains C(untried) with the reason, instead of C(error).
+      connection, the result contains the key C(untried) with the reason instead of the key C(error).
   prefix:
     type: str
     default: ""
     choices: ["", drain, migrate]
     description:
-      - Prefix of the playbook's variables. Messages of the module contain the names of these variables. With V(drain),
-        for example, a message contains C(drain_partial). By default, messages contain the names of the module's
+      - Prefix of the playbook's variables. Messages of the module contain the names of these variables. For example,
+        messages contain C(drain_partial) with O(prefix=drain). By default, messages contain the names of the module's
         options.
   server_timeout:
     type: int
@@ -174,9 +176,9 @@ options:
       migration, even after O(server_timeout).
   nova_api_db_url:
     type: str
-    description: URL of Nova's API database, which shows the cell of each host. Without the URL, the module can plan
-      moves to hosts in other cells, and Nova rejects these moves. Before Nova release 29, the module also needs the URL
-      to read and check the availability zone pins of servers.
+    description: URL of Nova's API database, which shows the cell of each host. Without the URL, the module might plan
+      moves to hosts in other cells, and Nova rejects moves to other cells. Before Nova release 29, the module also
+      needs the URL to read and check the availability zone pins of servers.
   report_dir:
     type: path
     description: Directory on the Ansible controller for the report. If you set O(prefix), the module writes
@@ -221,10 +223,10 @@ succeeded:
   sample: true
 state:
   description:
-    - V(finished), or V(incomplete) if the operation has ended but some servers did not move. V(open) if you can resume
-      the operation, V(rolled-back) after a rollback. V(none) if there was nothing to do, or if the playbook must first
-      test the connections in RV(probe). V(planned) in check mode, V(refused) if the run refused to start and changed
-      nothing. V(unknown) if the run was interrupted.
+    - V(finished), or V(incomplete) if the operation has ended but some servers did not move. The state is V(open) if
+      you can resume the operation, or V(rolled-back) after a rollback. The state is V(none) if there was nothing to do,
+      or if the playbook must first test the connections in RV(probe). The state is V(planned) in check mode, V(refused)
+      if the run refused to start and changed nothing, or V(unknown) if the run was interrupted.
   returned: always
   type: str
   sample: finished
@@ -248,7 +250,7 @@ servers:
       {name: web1, from: compute1, host: compute2, status: ACTIVE, task_state: null, left: false,
        text: ACTIVE on compute2}
 plan_sha256:
-  description: Checksum of the plan, for O(expect_plan) of a later run.
+  description: Checksum of the plan. You can set O(expect_plan) of a later run to this checksum.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -263,8 +265,8 @@ moved:
   type: dict
   sample: {8961cf04-0ee7-44b1-9ed3-a4b18e535683: compute2}
 gone:
-  description: Names of servers that are on no host any more, because their owners deleted or changed the servers during
-    the run.
+  description: Names of servers that no longer have a host, because the owners of the servers deleted or changed (for
+    example shelved) the servers during the run.
   returned: when the run executed the operation
   type: list
   elements: str
@@ -306,7 +308,7 @@ plan:
           description: Name of the step in the journal.
           type: str
         title:
-          description: Title that describes the step.
+          description: Short description of the step.
           type: str
         where:
           description: Whether the step runs on the compute host (V(host)) or on the Ansible controller (V(controller)).
@@ -324,7 +326,7 @@ plan:
           elements: dict
           contains:
             where:
-              description: Where the value is stored.
+              description: The place where the value is stored.
               type: str
             what:
               description: The name of the changed value.
@@ -402,7 +404,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
+      description: Undecided checks, each with the reason. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -413,7 +415,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Reason why the run could not decide the check.
+          description: Reason why the check is undecided.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -426,7 +428,8 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info). These findings show normal activity.
+          description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
+            activity.
           type: int
         unchecked:
           description: Number of undecided checks.

@@ -10,15 +10,17 @@ module: server_resize
 short_description: Resize a server within its availability zone
 version_added: 0.1.0
 description:
-  - For a resize, Nova's scheduler chooses a host as for a new server. A server without an availability zone pin can
-    therefore leave the zone of its volumes. This module keeps the server in the availability zone of its current host.
-  - If the server is already pinned to its zone, the module does not change the availability zone pin. Otherwise, with
-    O(strategy=auto), the module pins the server through the API if Nova offers microversion 2.104 (release 34). If the
-    module cannot use the API, it pins the server in the API database, if O(nova_api_db_url) is set. For example, the
-    module cannot use the API if the server has a pin that has no effect. If neither the API nor the database can pin
-    the server, O(strategy=auto) resizes the server without changing the pin, and then verifies the zone. If the module
-    has changed the pin, it restores the earlier pin after the resize, except with O(keep_pin=true). RV(strategy) shows
-    the method that keeps the server in its zone, and RV(why) shows the reason for the method.
+  - For a resize, Nova's scheduler chooses a host in the same way as for a new server. A server without an availability
+    zone pin can therefore leave the zone of its volumes. This module keeps the server in the availability zone of its
+    current host.
+  - If the server is already pinned to its zone, the module does not change the availability zone pin. If the server is
+    not pinned to its zone, O(strategy=auto) pins the server through the API, provided that Nova offers microversion
+    2.104 (Nova release 34). If the module cannot use the API and O(nova_api_db_url) is set, O(strategy=auto) pins the
+    server in the API database. For example, the module cannot use the API if the server has a pin without an effect. If
+    the module cannot pin the server, O(strategy=auto) resizes the server without changing the pin, and then verifies
+    the zone. If the module has changed the pin, it restores the earlier pin after the resize, except with
+    O(keep_pin=true). RV(strategy) shows the method that keeps the server in its zone, and RV(why) shows the reason for
+    the method.
   - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
     the module reverts the resize.
   - The module fails and changes nothing if no host of the zone has enough free resources (SG406), or if the module
@@ -83,8 +85,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether the resize may leave the server on its current host. Set O(same_host=true) only if Nova is configured
-        with C(allow_resize_to_same_host). No API shows whether C(allow_resize_to_same_host) is set.
+      - Whether the server is allowed to stay on its current host. Set O(same_host=true) only if Nova is configured with
+        C(allow_resize_to_same_host). No API shows whether C(allow_resize_to_same_host) is set.
   server_timeout:
     type: int
     default: 3600
@@ -93,8 +95,8 @@ options:
   nova_api_db_url:
     type: str
     description:
-      - URL of Nova's API database. Before Nova release 34, the module needs this URL to pin servers. Before Nova
-        release 29, the module also needs this URL to read availability zone pins.
+      - URL of Nova's API database. Before Nova release 34, the module needs the URL to pin servers. Before Nova release
+        29, the module also needs the URL to read availability zone pins.
   report_dir:
     type: path
     description: Directory on the Ansible controller into which the module writes C(plan.json) in check mode.
@@ -140,14 +142,15 @@ succeeded:
   sample: true
 state:
   description:
-    - V(finished), or V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode,
-      V(refused) if the run refused to start and changed nothing. V(unknown) if the run was interrupted.
+    - V(finished), or V(rolled-back) after a rollback. The state is V(none) if there was nothing to do, V(planned) in
+      check mode, or V(refused) if the run refused to start and changed nothing. The state is V(unknown) if the run was
+      interrupted.
     - With O(action=status) V(open) or V(rolling-back).
   returned: always
   type: str
   sample: finished
 plan_sha256:
-  description: Checksum of the plan, for O(expect_plan) of a later run.
+  description: Checksum of the plan. You can set O(expect_plan) of a later run to this checksum.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -172,7 +175,8 @@ zone:
   type: str
   sample: az1
 strategy:
-  description: The strategy of the run. V(pinned) if the server was already pinned to its zone.
+  description: The method that keeps the server in its zone. RV(strategy) is V(pin_api), V(pin_db), V(verify), or
+    V(pinned) if the server was already pinned to its zone.
   returned: when this run made the plan
   type: str
   sample: pin_api
@@ -204,7 +208,7 @@ plan:
           description: Name of the step in the journal.
           type: str
         title:
-          description: Title that describes the step.
+          description: Short description of the step.
           type: str
         where:
           description: Whether the step runs on the compute host (V(host)) or on the Ansible controller (V(controller)).
@@ -222,7 +226,7 @@ plan:
           elements: dict
           contains:
             where:
-              description: Where the value is stored.
+              description: The place where the value is stored.
               type: str
             what:
               description: The name of the changed value.
@@ -300,7 +304,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
+      description: Undecided checks, each with the reason. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -311,7 +315,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Reason why the run could not decide the check.
+          description: Reason why the check is undecided.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -324,7 +328,8 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info). These findings show normal activity.
+          description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
+            activity.
           type: int
         unchecked:
           description: Number of undecided checks.

@@ -13,9 +13,9 @@ description:
   - Nova keeps a server in its zone only if the request spec of the server contains the zone. The zone in the request
     spec is the availability zone pin of the server. A server without an availability zone pin can move to another zone
     at its next resize, migration or evacuation. This module pins each server to its current zone.
-  - A pin to a zone without an aggregate has no effect. The module treats such a pin as missing, and replaces the pin if
-    O(nova_api_db_url) is set.
-  - With O(partial=false), the module changes nothing if it cannot pin one of the servers.
+  - A pin to a zone without an aggregate has no effect. The module treats a pin without an effect as missing, and
+    replaces the pin if O(nova_api_db_url) is set.
+  - With O(partial=false), the module changes nothing if it cannot pin all selected servers.
   - In the database, the module changes only the zone in the stored request spec. If a row has changed since the module
     read it, the module does not change this row. The module changes the request spec of a server only while no task of
     the server is in progress.
@@ -43,8 +43,8 @@ options:
     description:
       - V(apply) changes availability zone pins, or resumes a killed run of the same task. V(resume) resumes a killed
         run, and uses the servers of the open operation. V(status) reports the open operation, and changes nothing.
-        V(rollback) restores every availability zone pin that the open operation changed. The rollback skips pins that
-        another process has changed since then.
+        V(rollback) restores every availability zone pin that the open operation changed. The rollback skips a pin if
+        another process has changed the pin after the operation changed it.
   state:
     type: str
     default: pinned
@@ -81,16 +81,17 @@ options:
     type: list
     elements: dict
     description:
-      - Changes that the module undoes. To undo the changes of an earlier run, set O(restore) to RV(changes) of that
-        run. The module skips each pin that another process has changed since the earlier run.
+      - Changes that the module undoes. To undo the changes of an earlier run, set O(restore) to the value of
+        RV(changes) of the earlier run. The module skips each pin that another process has changed since the earlier
+        run.
   partial:
     type: bool
     default: false
     description:
       - Whether to change some availability zone pins even if other pins cannot be changed.
-      - With O(action=rollback) and O(restore), O(partial) also applies to a server that Nova does not show, if Nova has
-        no record that the server was deleted. With O(partial=true), the module skips such a server. With
-        O(partial=false), the module fails, because the credentials may belong to another cloud or project.
+      - O(action=rollback) and O(restore) can select a server that Nova does not show. If Nova has no record that this
+        server was deleted, the module fails with O(partial=false), because the credentials might belong to another
+        cloud or project. With O(partial=true), the module skips the server.
   take_over:
     type: bool
     default: false
@@ -107,8 +108,8 @@ options:
   nova_api_db_url:
     type: str
     description:
-      - URL of Nova's API database. Before Nova release 34, the module needs this URL to write availability zone pins.
-        Before Nova release 29, the module also needs this URL to read availability zone pins.
+      - URL of Nova's API database. Before Nova release 34, the module needs the URL to write availability zone pins.
+        Before Nova release 29, the module also needs the URL to read availability zone pins.
   report_dir:
     type: path
     description: Directory on the Ansible controller into which the module writes C(plan.json) in check mode.
@@ -178,7 +179,7 @@ changes:
     - {server: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, before: null, after: az1, method: pin_api,
        outcome: changed, reason: null}
 plan_sha256:
-  description: Checksum of the plan, for O(expect_plan) of a later run.
+  description: Checksum of the plan. You can set O(expect_plan) of a later run to this checksum.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -253,7 +254,7 @@ report:
           description: What to do next.
           type: str
     unchecked:
-      description: Checks that the run could not decide. If a check is undecided, the verdict is never V(pass).
+      description: Undecided checks, each with the reason. If a check is undecided, the verdict is never V(pass).
       type: list
       elements: dict
       contains:
@@ -264,7 +265,7 @@ report:
           description: The object of the undecided check.
           type: str
         reason:
-          description: Reason why the run could not decide the check.
+          description: Reason why the check is undecided.
           type: str
     counts:
       description: Number of findings of each severity, and number of undecided checks.
@@ -277,7 +278,8 @@ report:
           description: Number of warnings.
           type: int
         info:
-          description: Number of findings with the severity C(info). These findings show normal activity.
+          description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
+            activity.
           type: int
         unchecked:
           description: Number of undecided checks.

@@ -25,6 +25,6 @@ def warn(task: t.Any) -> None:
     """Say so where somebody relies on one."""
     for name in set_on_task(task):
         Display().warning(
-            f"{task.action}: {name} has no effect. The module accepts {name}, so you can use one set of defaults for "
-            "this module and for openstack.cloud"
+            f"{task.action}: {name} has no effect. The module accepts {name} so that you can use the same defaults for "
+            "this module and for the modules of openstack.cloud"
         )

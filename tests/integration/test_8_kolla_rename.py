@@ -78,7 +78,7 @@ def test_check_mode_shows_the_steps_of_the_containers_and_changes_nothing(lab, s
 STEPS = {
     "libvirt_name": "set the new name in the libvirt container",
     "set_others_aside": "stop and mask libvirt",
-    "recreate_containers": "Run the command that creates the containers again",
+    "recreate_containers": "Run the command that recreates the containers",
     "resumed": "Resume the rename",
 }
 TASKS = ("recreate_containers", "resumed")

@@ -102,7 +102,7 @@ def test_killed_behind_the_deletion_and_resumed_the_host_is_a_new_one(lab, serve
     kill_at(books, lab, "rename the old compute_id file")
     assert journal(lab)["steps"]["delete_service"] == "done"
     assert "A rollback is no longer possible" in books.rename(action="rollback", variables=DRAIN).failed().output
-    kill_at(books, lab, "Run the command that creates the containers again")
+    kill_at(books, lab, "Run the command that recreates the containers")
     result = books.rename(variables=DRAIN, timeout=PATIENCE).ok()
     print(f"\ndrain of a kolla host, killed twice: the last run took {result.seconds:.1f} s")
     assert_agreed(lab, NEW)

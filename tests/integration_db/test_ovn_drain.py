@@ -94,7 +94,7 @@ def test_a_chassis_with_the_new_hostname_passes(scene):
 
 def test_a_chassis_that_keeps_the_old_hostname_stops_the_run(scene):
     """What the drain did before its host name step changed Open vSwitch: green, and no port could bind to the host."""
-    with pytest.raises(runner.StepError, match=f"to have the hostname {NEW} .*now: {OLD}"):
+    with pytest.raises(runner.StepError, match=f"has the hostname {NEW} .*now: {OLD}"):
         scene.verify(timeout=1)
 
 
@@ -131,7 +131,7 @@ def test_a_controller_that_is_deaf_stops_the_run(scene):
     scene.rename()
     scene.until(lambda: scene.hostname() == NEW)
     scene.controller.paused.set()
-    with pytest.raises(runner.StepError, match=f"ovn-controller of {NEW} to process changes again"):
+    with pytest.raises(runner.StepError, match=f"ovn-controller of {NEW} processes changes again"):
         scene.verify(timeout=1)
 
 

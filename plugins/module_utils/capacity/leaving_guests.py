@@ -355,18 +355,15 @@ def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reaso
     elif server.status not in (*STATUSES, *server_state.LOST_STATES):
         yield Reason(
             "SG710",
-            (
-                f"the server is {server.status}: Nova evacuates only servers in one of these states: "
-                f"{', '.join(STATUSES)}"
-            ),
+            f"the server is {server.status}, but Nova evacuates only servers in these states: {', '.join(STATUSES)}",
         )
     elif server.status in server_state.LOST_STATES and (reset is None or set(missing) - {"task"}):
         word, loss = server_state.LOST_STATES[server.status]
         yield Reason(
             "SG710",
             (
-                f"the server is {server.status}: with evacuate_reset_states=[{word}] the run evacuates the server, but "
-                f"the server loses {loss}"
+                f"the server is {server.status}. With evacuate_reset_states=[{word}], the run evacuates the server, "
+                f"but the server loses {loss}"
             ),
         )
 

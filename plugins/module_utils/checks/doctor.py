@@ -124,7 +124,7 @@ def _clock(
     result: t.Callable[..., Result], part: str, asked: Asked, clock: t.Optional[ClockOffset], reason: str, where: str
 ) -> Result:
     if clock is None:
-        return result(part, NOT_CHECKED, reason or "it was not read")
+        return result(part, NOT_CHECKED, reason or "the clock was not read")
     about = f"the clock is between {clock.least:+.1f} and {clock.most:+.1f} s ahead of the Ansible controller's clock"
     limit = asked.tolerance
     if -limit <= clock.least and clock.most <= limit:
@@ -279,8 +279,8 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
     return result(
         FAILED,
         seen,
-        "before you repair links, run this statement on the database node in nova_api_db_url, and restore the old "
-        "value after the repair: SET GLOBAL pxc_strict_mode = 'PERMISSIVE';",
+        "before you repair links, run this statement on the database node in nova_api_db_url (SET GLOBAL "
+        "pxc_strict_mode = 'PERMISSIVE';). After the repair, restore the old value",
     )
 
 
@@ -424,15 +424,19 @@ def _caps(result: t.Callable[..., Result], asked: Asked, state: HostState) -> Re
         )
         return result("ceph_caps", NOT_CHECKED, why, fix)
     may = ceph_caps.blocklisting(state.caps.mon)._asdict()
-    seen = f"{state.caps.entity}: mon '{state.caps.mon}'"
+    seen = f"{state.caps.entity} with the caps mon '{state.caps.mon}'"
     if any(may[action] is False for action in wanted):
         lacking = " and ".join(action for action in wanted if may[action] is False)
         return result(
             "ceph_caps", FAILED, f"{seen} is not allowed to {lacking} OSD blocklist entries", _caps_fix(state)
         )
     if any(may[action] is None for action in wanted):
-        return result("ceph_caps", NOT_CHECKED, f"{seen} cannot be parsed, so the user's permissions are not known")
-    return result("ceph_caps", OK, f"{seen} may {' and '.join(wanted)} OSD blocklist entries")
+        return result(
+            "ceph_caps",
+            NOT_CHECKED,
+            f"{seen}: the doctor cannot parse these caps, so the user's permissions are not known",
+        )
+    return result("ceph_caps", OK, f"{seen} is allowed to {' and '.join(wanted)} OSD blocklist entries")
 
 
 def _caps_fix(state: HostState) -> str:

@@ -123,7 +123,7 @@ def _reached(result: t.Callable[..., Result], database: OvnDatabaseState) -> Res
 
 def _rights(result: t.Callable[..., Result], database: OvnDatabaseState, option: str) -> Result:
     if database.writable is None:
-        return result(RIGHTS, NOT_CHECKED, database.reason or "it was not tried")
+        return result(RIGHTS, NOT_CHECKED, database.reason or "the doctor made no test change in the database")
     if database.writable:
         return result(RIGHTS, OK, "the database permits changes (the doctor made a test change and rolled it back)")
     fix = f"set {option} to the unix socket, or to a writable port without a role. To list the ports: "

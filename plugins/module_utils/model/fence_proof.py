@@ -59,7 +59,7 @@ class FenceProof:
             raise ProofError(f"the run cannot read back the state of a fence of kind {self.kind!r}")
         if of_addresses(self.kind) != bool(self.clusters):
             raise ProofError(
-                f"this list of Ceph clusters does not match a proof for a fence of kind {self.kind}: "
+                f"a proof for a fence of kind {self.kind} cannot have this list of Ceph clusters: "
                 f"{sorted(self.clusters)}"
             )
         if not all(fsid and addresses and all(addresses) for fsid, addresses in self.clusters.items()):

@@ -251,7 +251,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG205",
         "duplicate-nodes",
         BLOCKER,
-        "Several rows of compute_nodes that are not soft-deleted have the same host or the same hypervisor_hostname.",
+        "Several rows of compute_nodes have the same host or the same hypervisor_hostname (soft-deleted rows do not "
+        "count).",
     ),
     Code(
         "SG206",
@@ -302,7 +303,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG216",
         "instance-without-node",
         BLOCKER,
-        "No compute node in the database has the host and node names of an instance.",
+        "No compute node in the database matches the host and node names of an instance.",
     ),
     Code("SG217", "offloaded-with-host", BLOCKER, "A shelved-offloaded instance still has a host."),
     Code(
@@ -318,7 +319,12 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     ),
     # SG3xx names
     Code("SG301", "half-rename", BLOCKER, "Databases and APIs have different names for one host."),
-    Code("SG302", "host-mapping", BLOCKER, "The host mapping of the host is missing or has a stale name."),
+    Code(
+        "SG302",
+        "host-mapping",
+        BLOCKER,
+        "A host mapping contains a stale host name, or maps the host to the wrong cell.",
+    ),
     Code("SG303", "aggregate-host", BLOCKER, "An aggregate contains a stale name of the host."),
     Code(
         "SG304",
@@ -395,7 +401,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG327",
         "ovn-not-proven",
         BLOCKER,
-        "An in-place rename with OVN has not been tested with this port or agent of the host.",
+        "An in-place rename with OVN has not been tested with this kind of port or agent.",
     ),
     Code("SG328", "ovn-chassis-left-behind", WARNING, "The chassis of an evacuated host is still in OVN."),
     # SG4xx zones

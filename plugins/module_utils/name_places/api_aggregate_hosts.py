@@ -113,8 +113,8 @@ def _differ(index: Index, rows: t.Sequence[AggregateHostRow], shown: t.Sequence[
                 "SG303",
                 subject,
                 evidence,
-                "Run the same command again. If the database and the API still show different hosts, check that this "
-                "database and this API belong to the same cloud.",
+                "Run the same command again. If the database and the API still show different hosts, check that the "
+                "API database and the compute API belong to the same cloud.",
             )
 
 

@@ -24,9 +24,9 @@ class OvnPorts(NamePlace):
         "OVN databases: `Chassis.hostname`; for each logical switch port, `options:requested-chassis` and neutron's "
         "labels",
         "OVN's northbound and southbound database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
-        "the run makes three changes in this order: it changes the ports to request the chassis by its system-id; it "
-        "gives the chassis the new hostname; it changes the ports to request the new hostname, and writes the new "
-        "hostname into the ports' labels",
+        "the run makes three changes in this order: (1) it changes the ports so that they request the chassis by its "
+        "system-id; (2) it changes the hostname of the chassis; (3) it changes the ports so that they request the new "
+        "hostname, and writes the new hostname into the labels of the ports",
         "the run undoes the three changes of the rename in reverse order",
         "the name of the chassis (its system-id), which no rename changes",
     )

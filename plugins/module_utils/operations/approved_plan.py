@@ -145,7 +145,7 @@ class Approver:
         head = (
             f"the current plan is not the approved plan, so the run changed nothing: {self.variable} is {self.expected}"
         )
-        lines = [f"{head}, the current plan is {value}"]
+        lines = [f"{head}, but the plan_sha256 of the current plan is {value}"]
         approved = self._approved()
         if approved is None:
             where = " or ".join(str(place) for place in (self.file, self.directory) if place)

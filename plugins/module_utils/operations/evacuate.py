@@ -175,7 +175,7 @@ class Evacuation(GuardedEvacuation):
             f"servers: {len(journal['about']['servers'])}, arrived: {len(memory.get('arrived') or [])}",
             f"in transit: {', '.join(moving_) or 'none'}",
             f"guarded: {len(records.guarded(journal))} servers; on a blocklist: {records.blocklisted(journal)}",
-            f"resume: {self.run.variable('action')}=resume; abort: {self.run.variable('action')}=abort",
+            f"to resume: {self.run.variable('action')}=resume; to abort: {self.run.variable('action')}=abort",
         ]
         self.scratch.operation_id = str(journal["operation_id"])
         self.scratch.ended_well = True
@@ -347,7 +347,8 @@ class Evacuation(GuardedEvacuation):
         self.scratch.arrived = list(book.memory.get("landed") or [])
         self.run.say(said)
         if self._look_for_late():
-            self.run.say(f"warning: this operation does not evacuate {self._named(self.scratch.late)}: {rounds.LATE}")
+            why = rounds.LATE if len(self.scratch.late) == 1 else "the operation began without these servers"
+            self.run.say(f"warning: this operation does not evacuate {self._named(self.scratch.late)}, because {why}")
         servers = self._completed(bundle, records.servers_of(journal))
         # Of version 0.1: what was listed is listed by its fsid as soon as that is read back.
         book.tell(
@@ -568,7 +569,7 @@ class Evacuation(GuardedEvacuation):
         self.scratch.last = records.plain_checked(Checked(tuple(problems)))
         count = sum(len(entry.images) for entry in servers if entry.uuid in self.scratch.guarded)
         self.book.mark(GUARD, journals.DONE, f"{count} images guarded")
-        self.run.say(f"{count} images are protected by guard snapshot stackguard-{self.scratch.operation_id}")
+        self.run.say(f"{count} images have the guard snapshot stackguard-{self.scratch.operation_id}")
         return self._to_round()
 
     # --- rounds
@@ -603,7 +604,9 @@ class Evacuation(GuardedEvacuation):
             self.book.mark(EVACUATE, journals.DONE, _summary(result))
             self.scratch.ended_well = True
         else:
-            self.scratch.message = f"the run has reached the limit of rounds ({self.run.variable('max_rounds')})"
+            self.scratch.message = (
+                f"the run has reached the maximum number of rounds ({self.run.variable('max_rounds')})"
+            )
         return self._to_leave()
 
     def _evacuator(self) -> Evacuator:
@@ -850,7 +853,7 @@ class Evacuation(GuardedEvacuation):
             self.book.mark(REMOVE, journals.DONE, said)
             self.run.say(said)
         elif outcome.why:
-            said = f"the OVN chassis of {self.host} is not removed: {outcome.why}"
+            said = f"the run did not remove the OVN chassis of {self.host}: {outcome.why}"
             self.book.mark(REMOVE, journals.PENDING, said)
             self.run.say(f"warning: {said}")
         self._look_for_late()
@@ -958,13 +961,13 @@ class Evacuation(GuardedEvacuation):
         if sent:
             said = (
                 f"the operation requested the evacuation of {len(sent)} servers, so {self.host} stays disabled and "
-                "fenced. Run return_host before nova-compute starts on this host"
+                "fenced. Run return_host before you start nova-compute on this host"
             )
         else:
             self._release()
             said = (
-                "the operation has not asked Nova to evacuate any server, so the run has restored the earlier status "
-                f"and forced_down of the compute service of {self.host}, unless another user had changed the service. "
+                "the operation has requested no evacuation. If no other user changed the compute service of "
+                f"{self.host}, the run has restored the service's earlier status and forced_down. "
                 "If the fence switched off the machine or its network ports, switch the machine or the ports on again"
             )
             if kept:
@@ -999,6 +1002,6 @@ def _is_there(seen: t.Mapping[str, t.Sequence[clients.SeenImage]], name: str, im
 def _summary(result: rounds.Round) -> str:
     verified = sum(1 for entry in result.arrived if entry.state == rounds.VERIFIED)
     return (
-        f"in the last round, the run verified {verified} servers on other hosts, and {len(result.left)} servers are "
-        "still on the dead host"
+        f"in the most recent round, the run verified {verified} servers on other hosts, and {len(result.left)} servers "
+        "are still on the dead host"
     )

@@ -181,7 +181,7 @@ def _unseen(host: str, directory: str) -> Unread:
         return ()
     said = (
         "OVN's databases were not read (ovn_nb_connection and ovn_sb_connection), and neutron shows no agent of the "
-        f"host. Other hosts of this cloud use OVN ({', '.join(shown[:_NAMED])}), so this host may use OVN, too"
+        f"host. Other hosts of this cloud use OVN ({', '.join(shown[:_NAMED])}), so this host possibly uses OVN, too"
     )
     return (Unchecked(CODE, host, said),)
 

@@ -155,7 +155,7 @@ class FencedEvacuation(EvacuationCall):
             return fence_proof.kept(self.scratch.proof)
         try:
             if not read:
-                raise ProofError("the fence was not read back")
+                raise ProofError("the run did not read back the state of the fence")
             proof = fence_proof.prove(kind, self._target(), read, _read_at(read))
         except ProofError as error:
             raise self._not_fenced(str(error)) from error

@@ -96,9 +96,9 @@ class GuardedEvacuation(FencedEvacuation):
                     "guard": "the run could not verify that each image has a guard snapshot",
                     "said": self.scratch.warned[-3:],
                 },
-                "Make the server's pool reachable from a host on which the run reads Ceph, then run the same "
-                "command again. The run evacuates the server only after it has protected the server's images with "
-                "guard snapshots.",
+                "Make sure that one of the hosts from which the run reads Ceph can read the pool with the server's "
+                "images. Then run the same command again. The run evacuates the server only after it has protected the "
+                "server's images with guard snapshots.",
             )
             for entry in lacking
         ]

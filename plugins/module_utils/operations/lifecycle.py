@@ -320,7 +320,7 @@ def _head(journal: t.Mapping[str, t.Any]) -> t.List[str]:
     return [
         f"operation {journal['operation_id']} ({journal['kind']} {journal['subject']}) is {journal['state']}",
         (
-            f"begun at {journal['started_at']}, last journal entry at {journal['updated_at']} on "
+            f"begun at {journal['started_at']}, most recent journal entry at {journal['updated_at']} on "
             f"{run.get('controller', '?')}"
         ),
     ]
@@ -335,7 +335,7 @@ def status_line(run: Run, journal: t.Mapping[str, t.Any], more: str, back: t.Opt
 def ways(run: Run, back: t.Optional[str] = UNDO) -> str:
     """Return what can be done about an open operation. ``back``: what a rollback of it does; None: there is none."""
     action = run.variable("action")
-    resume = f"resume it with {action}={RESUME}"
+    resume = f"resume the operation with {action}={RESUME}"
     return resume if back is None else f"{resume}, or {back} with {action}={ROLLBACK}"
 
 

@@ -134,9 +134,9 @@ class Rename(planned.Planned):
                 "collection began the operation"
             )
         ended = True if run.get("ended") else run_owner.has_ended(run)
-        words = "this run has ended" if ended else "this run is still active"
-        words = "this Ansible controller does not know whether this run is still active" if ended is None else words
-        return f"Last resumed by {journals.run_text(run)}: {words}"
+        words = "That run has ended" if ended else "That run is still active"
+        words = "This Ansible controller does not know whether that run is still active" if ended is None else words
+        return f"Most recently, {journals.run_text(run)} worked on the operation. {words}"
 
     def finished(self, journal: Result) -> str:
         """Return what a run says that has brought it to its end."""

@@ -51,8 +51,12 @@ _WHAT = "repair of links"
 #: Rows that the message of a rollback names one by one.
 NAMED = 20
 UNPROVEN = (
-    "the run ended while it wrote the row, and another process has changed the row since. The run does not know "
-    "whether the database committed the repair"
+    "an earlier run ended while it wrote the row, and another process has changed the row since. This run does not "
+    "know whether the database committed the repair"
+)
+UNPROVEN_BATCH = (
+    "another process has changed the rows of the batch since. This run does not know whether the database committed "
+    "the batch"
 )
 
 #: In a journal: how many rows its rollback could not restore.
@@ -544,9 +548,9 @@ def _settle(run: RepairRun, book: Book) -> None:
             continue
         ended = _fate(run, _read(rows, number))
         said = {batches.DONE: "the batch was committed", batches.VOID: "the batch was not committed"}.get(
-            ended, UNPROVEN
+            ended, UNPROVEN_BATCH
         )
-        run.say(f"batch {number}: the earlier run ended while it wrote this batch: {said}")
+        run.say(f"an earlier run ended while it wrote batch {number}: {said}")
         rows.mark(number, ended)
 
 

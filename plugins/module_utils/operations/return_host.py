@@ -206,7 +206,7 @@ class HostReturn:
             return self._end("none", lifecycle.nothing_open(self._what), well=True)
         action = self.run.variable("action")
         back = lifecycle.goes_back(journal)
-        more = [f"abort: {action}=abort" if back else f"resume: {action}=resume; abort: {action}=abort"]
+        more = [f"to abort: {action}=abort" if back else f"to resume: {action}=resume; to abort: {action}=abort"]
         self.scratch.operation_id = str(journal["operation_id"])
         self.scratch.plan_sha256 = journal["about"].get(SHA256)
         return self._end(str(journal["state"]), lifecycle.status_text(journal, more), well=True)

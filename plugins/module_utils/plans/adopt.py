@@ -43,8 +43,8 @@ def plan(adoption: Adoption) -> Plan:
     """Return the plan. Raises :class:`PlanError` or :class:`naming.NamesError`."""
     if adopted_names.ovn_is_mixed(adoption):
         raise PlanError(
-            "OVN's databases contain both the old name and the new name of this host. An override does not help: "
-            "set the hostname of the chassis back to the name that its ports request"
+            "OVN's databases contain both the old name and the new name of this host. An override does not help. "
+            "Set the hostname of the chassis to the name that the ports of the chassis request"
         )
     if adopted_names.needs_neutron_database(adoption):
         raise PlanError(

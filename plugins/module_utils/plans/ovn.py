@@ -187,7 +187,7 @@ def _ports_by_chassis(about: OvnRenaming) -> Step:
     bound = [binding.logical_port for binding in about.facts.port_bindings or [] if _is_bound(about, binding)]
     params = {**about.params, "ports": [port.name for port in about.ports], "bound": sorted(bound)}
     changes = [Change(f"OVN port {port.name}", "requested-chassis", about.old, name) for port in about.ports]
-    title = f"OVN: change {count(len(about.ports), 'port')} to request the chassis by its system-id"
+    title = f"OVN: write the system-id of the chassis into requested-chassis of {count(len(about.ports), 'port')}"
     return Step("ovn_ports_by_chassis", title, CONTROLLER, "ovn_ports_by_chassis", params, changes)
 
 
@@ -236,5 +236,5 @@ def _ports_by_host(about: OvnRenaming) -> Step:
         for label, value in (("neutron:host_id", port.host_id), ("neutron:parent_hostname", port.parent_hostname)):
             if value == about.old:
                 changes.append(Change(f"OVN port {port.name}", label, about.old, about.new))
-    title = f"OVN: change {count(len(about.ports), 'port')} to request the chassis by the new hostname"
+    title = f"OVN: write the new hostname into requested-chassis of {count(len(about.ports), 'port')}"
     return Step("ovn_ports_by_host", title, CONTROLLER, "ovn_ports_by_host", about.params, changes)

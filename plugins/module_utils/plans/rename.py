@@ -479,8 +479,8 @@ def _agents_can_follow(context: PlanContext) -> None:
         strange = sorted({agent.agent_type for agent in agents if agent.agent_type not in OVN_AGENTS})
         if strange:
             raise PlanError(
-                f"use rename_strategy=drain: this host has OVN and other network agents ({', '.join(strange)}). An "
-                "override of SG305 or SG327 does not help"
+                "use rename_strategy=drain, because this host has OVN and also other network agents "
+                f"({', '.join(strange)}). An override of SG305 or SG327 does not help"
             )
         return
     signs = signs_of_ovn(context.before.host, context.host, context.databases.ovn)
@@ -557,8 +557,8 @@ def _agents_register_anew(context: PlanContext) -> bool:
     strange = sorted({agent.agent_type for agent in agents if agent.agent_type not in L2_AGENTS})
     if strange:
         raise PlanError(
-            f"set neutron_db_url: otherwise, these agents of the host would not register under the new name after a "
-            f"restart: {', '.join(strange)}. An override of SG305 does not help"
+            "set neutron_db_url: without this URL, these agents of the host would not register under the new name "
+            f"after a restart: {', '.join(strange)}. An override of SG305 does not help"
         )
     dead = sorted(agent.agent_type for agent in agents if not agent.alive)
     if dead or not agent_units_of(context):

@@ -88,7 +88,7 @@ class _Drain:
         )
         if without_room:
             names = ", ".join(sorted(guest.name for guest in without_room))
-            raise PlanError(f"no host of zone {self.zone} has room for {names}")
+            raise PlanError(f"no host of zone {self.zone} has enough free resources for these guests: {names}")
 
     @property
     def identity_files(self) -> t.List[ComputeIdFile]:
@@ -388,7 +388,7 @@ def _notes(drain: _Drain) -> t.List[str]:
     ]
     base = drain.base
     if base.host.nova_conf is not None and base.host.nova_conf.images_type != "rbd" and drain.guests:
-        notes.append("The disks are local: Nova copies each disk over the network.")
+        notes.append("The disks are local, so Nova copies each disk over the network.")
     if base.after.os is None:
         notes.append(
             f"The host name in the operating system ({base.host.kernel_hostname}) differs from the name in Nova. "
@@ -399,5 +399,8 @@ def _notes(drain: _Drain) -> t.List[str]:
     elif is_undecided(drain.old_agents, base.host):
         notes.append(ovn_drain.NOT_KNOWN)
     if not drain.options.bring_back and drain.guests:
-        notes.append("The guests stay on their new hosts (rename_drain_return=true moves them back).")
+        notes.append(
+            "The guests stay on their new hosts. To move the guests back at the end of the rename, use "
+            "rename_drain_return=true."
+        )
     return notes

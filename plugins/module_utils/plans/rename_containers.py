@@ -126,16 +126,16 @@ class _Renaming:
             )
         if not emptied and any(step.name == "new_agents" for step in steps):
             raise PlanError(
-                "set neutron_db_url: otherwise, the guests would have no network while the deployment tool creates "
-                "the containers. An override of SG305 does not help"
+                "set neutron_db_url: without this URL, the guests would have no network while the deployment tool "
+                "creates the containers. An override of SG305 does not help"
             )
         controller = containers.OVN_CONTROLLER in {
             entry.program for entry in (self.host.deployment.frozen if self.host.deployment else ())
         }
         if controller and not hostname_keys(self.host.ovs_external_ids or {}):
             raise PlanError(
-                "set external_ids:hostname in Open vSwitch to the host's name: otherwise, ovn-controller uses the host "
-                "name of its container, which is the old name"
+                "set external_ids:hostname in Open vSwitch to the host's name: without this key, ovn-controller uses "
+                "the host name of its container, which is the old name"
             )
 
     def _items(self, found: t.Sequence[NamedContainer]) -> t.List[t.Dict[str, str]]:

@@ -76,8 +76,8 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
                 "forced down)"
             ),
             (
-                "then run return_host again to end the forced-down state of the service (Nova refuses to end this "
-                "state until nova-compute has run)"
+                "then run return_host again to end the forced-down state of the service (Nova ends this "
+                "state only after nova-compute has run)"
             ),
         ]
     return ["start nova-compute when this run has ended, because return_host does not start nova-compute"]

@@ -79,8 +79,8 @@ def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union
             "the request spec of the server was not read"
         ]
         remedy = (
-            "Make sure that the run can read the server's availability zone pin. The API shows the pin from "
-            "microversion 2.96 on; for an older Nova, set nova_api_db_url."
+            "Make sure that the run can read the server's availability zone pin. From microversion 2.96 "
+            "on, the API shows the pin. For an older Nova, set nova_api_db_url."
         )
         return finding("SG709", subject, {"not read": reasons}, remedy)
     before = facts.pins[server.id]

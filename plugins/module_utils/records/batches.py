@@ -37,7 +37,7 @@ _NAME = re.compile(r"batch-(\d{6,})(?:\.(done|void|undone|unproven))?\.json")
 def directory(state_dir: str, kind: str, operation_id: str) -> str:
     """Return where an operation's batches are. Raises :class:`JournalError` for what is no operation id."""
     if not re.fullmatch(r"[0-9a-z_]+", kind) or not re.fullmatch(r"[0-9A-Za-z-]+", operation_id):
-        raise journals.JournalError(f"{kind} {operation_id} is not the id of an operation")
+        raise journals.JournalError(f"{kind}: {operation_id} is not the id of an operation")
     return os.path.join(state_dir, f"{kind}-{operation_id}")
 
 

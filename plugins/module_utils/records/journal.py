@@ -61,7 +61,7 @@ def open_new(directory: str, journal: t.Dict[str, t.Any], ended: t.Optional[int]
     with _locked(directory):
         if ended is not None and count_closed(directory, journal["kind"]) != ended:
             raise JournalError(
-                f"{path}: another operation has ended since the run made this plan: run the same command again"
+                f"{path}: another operation has ended since the run made this plan. Run the same command again"
             )
         try:
             # A link refuses what is there already, whoever made it: version 0.1 opened without this lock.
@@ -319,8 +319,8 @@ def _refuse_while_it_may_live(signs: int, run: t.Mapping[str, t.Any]) -> None:
         age = int(now - seen["at"] if seen["boot_id"] == _boot_id() else now)
     if age < LEASE:
         raise JournalError(
-            f"SG707 lock-held: {run_text(run)} was alive {age} s ago. Wait {LEASE - age} s. If you know that the run "
-            "has ended, set rename_take_over=true"
+            f"SG707 lock-held: {run_text(run)} was alive {age} s ago. Wait {LEASE - age} s, then run the same command "
+            "again. If you know that the run has ended, set rename_take_over=true"
         )
 
 

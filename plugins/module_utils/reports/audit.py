@@ -55,7 +55,9 @@ FAIL_ON: t.Mapping[str, t.Tuple[str, ...]] = {
 }
 VERDICTS = {
     "pass": "The audit read everything that you requested, and found no blockers and no warnings.",
-    "warn": "No blocker is left to resolve. Check the warnings and the undecided checks in the report.",
+    "warn": (
+        "The audit found no blocker that you must resolve. Check the warnings and the undecided checks in the report."
+    ),
     "block": "Resolve these blockers before you begin maintenance.",
 }
 #: Entries of "what to do now", and objects that one names.
@@ -339,7 +341,7 @@ def table(found: AuditResult, against: t.Optional[changes.Changes] = None) -> st
     lost = [start for start in found.starts if start.destroys or start.outcome != STARTS]
     lines += [f"a start of nova-compute on {start.inventory_name}: {visible(start.told)}" for start in lost[:TO_DO]]
     if len(lost) > TO_DO:
-        lines.append(f"and on {count(len(lost) - TO_DO, 'more host')}: see forecast.json")
+        lines.append(f"a start of nova-compute on {count(len(lost) - TO_DO, 'more host')}: see forecast.json")
     return "\n".join(lines)
 
 

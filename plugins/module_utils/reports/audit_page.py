@@ -315,20 +315,22 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
     )
     unread = [host for host in zone.hosts if host.no_room is None]
     judged = len(zone.hosts) - len(unread)
-    named = ", ".join(f"{host.name} (no room for {amount(host.no_room_mib)})" for host in short[:NAMED])
+    named = ", ".join(f"{host.name} ({amount(host.no_room_mib)} do not fit)" for host in short[:NAMED])
     more = f", and {count(len(short) - NAMED, 'more host')}" if len(short) > NAMED else ""
     if not judged:
         return f"{zone.name}: the capacity is not known, because no host of the zone was read"
     if not short:
-        words = f"If any one host of {zone.name} is lost, the other hosts have room for its guests"
+        words = f"If any one host of {zone.name} is lost, its guests fit into the free memory of the other hosts"
     elif len(short) == judged:
         words = (
-            f"If any host of {zone.name} is lost, the other hosts have too little room for its guests: {named}{more}"
+            f"If any host of {zone.name} is lost, some of its guests do not fit into the free memory of the other "
+            f"hosts: {named}{more}"
         )
     else:
         words = (
-            f"If one of these hosts of {zone.name} is lost, the other hosts have too little room for its guests: "
-            f"{named}{more}. If any other host of {zone.name} is lost, the remaining hosts have room for its guests"
+            f"If one of these hosts of {zone.name} is lost, some of its guests do not fit into the free memory of the "
+            f"other hosts: {named}{more}. If any other host of {zone.name} is lost, its guests fit into the free "
+            "memory of the remaining hosts"
         )
     return (
         f"{words}. The run did not read {count(len(unread), 'host')}, so the effect of a loss of "
@@ -350,9 +352,9 @@ def capacity_words(host: capacity_outlook.HostOutlook) -> str:
     if host.total is None or host.need is None:
         return f"not read: {host.reason or 'the memory or the domains of the host'}"
     verdict = (
-        f"no room for {count(host.no_room, 'guest')} ({amount(host.no_room_mib)})"
+        f"too little for {count(host.no_room, 'guest')} ({amount(host.no_room_mib)})"
         if host.no_room
-        else "room for all these guests"
+        else "enough for all these guests"
     )
     unknown = f"; {count(host.unknown, 'host')} of this zone could not be read" if host.unknown else ""
     return (

@@ -296,7 +296,8 @@ def message(found: Answer, report: Json) -> str:
     if found.undecided:
         number = count(len(found.undecided), "unchecked item")
         parts.append(
-            f"The report has {number} ({_listed(found.undecided)}), because the audit could not decide every check."
+            f"The report has {number} ({_listed(found.undecided)}). An unchecked item is a check that the audit "
+            "could not decide."
         )
     if found.unread:
         number = count(len(found.unread), "finding")

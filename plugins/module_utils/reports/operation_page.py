@@ -445,7 +445,9 @@ def _fence_proofs(shown: OperationRun) -> t.Iterator[t.Dict[str, str]]:
     if isinstance(proof, dict) and proof:
         clusters = proof.get("clusters") or {}
         covers = "; ".join(f"Ceph {fsid}: {in_words({'addresses': found})}" for fsid, found in sorted(clusters.items()))
-        words = f"{proof.get('kind')} of {proof.get('host')}, read on {proof.get('source')}: {proof.get('read')}. "
+        words = (
+            f"Fence {proof.get('kind')} of {proof.get('host')}, read on {proof.get('source')}: {proof.get('read')}. "
+        )
         machine = proof.get("kind") in OF_MACHINE
         words += (
             "The proof covers "
@@ -534,7 +536,7 @@ def _server_bar(servers: t.Sequence[Json]) -> t.List[t.Dict[str, t.Any]]:
 
 #: Characters that neither a shell nor Ansible's C(-e) looks at.
 _PLAIN = re.compile(r"^[A-Za-z0-9_.,:-]+$")
-_OTHERS = "with the other variables of the first run"
+_OTHERS = "run this command with the other variables of the first run"
 
 
 def _remains(shown: OperationRun, steps: t.Sequence[Json], servers: t.Sequence[Json]) -> t.List[t.Dict[str, t.Any]]:
@@ -585,7 +587,7 @@ def _ways(shown: OperationRun, steps: t.Sequence[Json]) -> t.Iterator[t.Dict[str
             _command(shown, expect_plan=value) if value else _command(shown),
         )
     elif shown.state in ("refused", "failed", *PUT_BACK):
-        first = "Resolve the findings below. Then check again" if shown.state not in PUT_BACK else "To try again"
+        first = "Resolve the findings below. To check again" if shown.state not in PUT_BACK else "To try again"
         yield _row(f"{first}, {_OTHERS}:", _command(shown, check=True))
     elif shown.state == "unknown":
         yield _row(f"To see the state of the operation, {_OTHERS}:", _command(shown, action="status"))

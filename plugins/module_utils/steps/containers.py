@@ -55,7 +55,9 @@ class RecreateContainers:
             late[:] = [*now["missing"], *now["waiting"]]
             return None if late else f"{', '.join(names)}: host name {params['name']}"
 
-        return Done(self.systems.wait(lambda: f"{', '.join(late)} to run", params["timeout"], seen))
+        return Done(
+            self.systems.wait(lambda: f"these containers or services run: {', '.join(late)}", params["timeout"], seen)
+        )
 
     def undo(self, params: Params) -> None:
         """Remove what was created, and hold the units again: what was put aside comes back next."""

@@ -111,7 +111,7 @@ class Settle:
 
         # The timeout is judged above: a lock that was lost while waiting must put nothing back.
         told = self.systems.wait(
-            lambda: f"the end of the guests' tasks: {', '.join(busy)}", params["timeout"] + 60, seen
+            lambda: f"the tasks of these guests have ended: {', '.join(busy)}", params["timeout"] + 60, seen
         )
         with as_step_error():
             uuids = [guest.uuid for guest in guests_here(self.systems, params)]
@@ -149,7 +149,7 @@ class LostRequests:
             taken_up = any(entry.begun for entry in open_)
             return "judged" if waited > (params["timeout"] if taken_up else GRACE) else None
 
-        self.systems.wait(lambda: "the end of all requests from the guests' owners", params["timeout"] + GRACE, seen)
+        self.systems.wait(lambda: "all requests from the guests' owners have ended", params["timeout"] + GRACE, seen)
         undecided = [*lost_requests.queues(params["queues"]), *lost_requests.unnoted(guests, known)]
         found = Checked(tuple(lost_requests.lost(guests, asked)), tuple(undecided))
         stuck = standing(found.findings, self.systems.overrides)

@@ -284,7 +284,7 @@ class OvnSession:
         """Return the hostname of the chassis. A restart of ovn-controller deletes its row: it is waited for."""
         found = self.bindings(params).wait(lambda: self.now(params), 2)
         if found is None:
-            lacks = f"chassis {params['chassis']['name']} to appear in OVN (ovn-controller must run on the host)"
+            lacks = f"chassis {params['chassis']['name']} appears in OVN (ovn-controller must run on the host)"
             self.systems.wait(lambda: lacks, params["timeout"], lambda: "seen" if self.now(params) else None)
             found = self.now(params)
             if found is None:
@@ -343,7 +343,7 @@ class PortsByChassis:
                 raise StepError(f"the hostname of the chassis is {found}, not {params['old']}", changed_meanwhile=True)
             changed = self.session.point(params, name, [params["old"]])
             self._keeps(params)
-        return Done(f"{count(changed, 'port')} changed to chassis {name}")
+        return Done(f"{count(changed, 'port')} changed (requested-chassis: {name})")
 
     def _keeps(self, params: Params) -> None:
         lost: t.List[str] = []
@@ -370,7 +370,8 @@ class PortsByChassis:
             told = self.session.end_watch()
             self._nothing_left(params)
             self.session.close()
-        return Done(f"{count(changed, 'port')} changed to {params['old']}", _told(self.session.systems, told))
+        done = f"{count(changed, 'port')} changed (requested-chassis: {params['old']}, labels: {params['old']})"
+        return Done(done, _told(self.session.systems, told))
 
     def _nothing_left(self, params: Params) -> None:
         """No port names the new host, and no label: neutron wrote its own name as long as its rows had it."""
@@ -418,7 +419,7 @@ class Hostname:
 
             name = params["chassis"]["name"]
             if session.bindings(params).wait(seen, 2) is None:
-                systems.wait(lambda: f"chassis {name} to have the hostname {after_}", params["timeout"], seen)
+                systems.wait(lambda: f"chassis {name} has the hostname {after_}", params["timeout"], seen)
         return f"chassis {name}: hostname {after_}"
 
 
@@ -482,14 +483,15 @@ class PortsByHost:
             told = self.session.watched()
         if told.findings:
             self.session.systems.remark(findings_text(told, self.session.systems.overrides))
-        return Done(f"{count(changed, 'port')} changed to {new}", _told(self.session.systems, told))
+        done = f"{count(changed, 'port')} changed (requested-chassis: {new}, labels: {new})"
+        return Done(done, _told(self.session.systems, told))
 
     def undo(self, params: Params) -> Done:
         """Let them name the chassis, and give the labels the old name."""
         name = params["chassis"]["name"]
         with self.session.working():
             changed = self.session.point(params, name, [params["new"]], {params["new"]: params["old"]})
-        return Done(f"{count(changed, 'port')} changed to chassis {name}")
+        return Done(f"{count(changed, 'port')} changed (requested-chassis: {name}, labels: {params['old']})")
 
 
 class Verified:
@@ -517,7 +519,7 @@ class Verified:
                 return "seen" if done and done[0] >= number else None
 
             # With RBAC, or with two chassis of one tunnel address, everything looks right and the controller is deaf.
-            systems.wait(lambda: f"ovn-controller of {new} to process changes again", params["timeout"], seen)
+            systems.wait(lambda: f"ovn-controller of {new} processes changes again", params["timeout"], seen)
             told = session.end_watch()
             facts = reading.read_ovn(systems.options, [old, new, name])
             session.close()
@@ -526,9 +528,7 @@ class Verified:
             raise StepError(f"findings in OVN after the rename:\n{findings_text(found)}", checked=found)
         if found.findings:
             systems.remark(findings_text(found, systems.overrides))
-        text = (
-            f"chassis {name} and {count(len(params['bindings']), 'port')} verified, ovn-controller is applying changes"
-        )
+        text = f"chassis {name} and {count(len(params['bindings']), 'port')} verified, ovn-controller processes changes"
         return Done(text, noted(found, systems.overrides))
 
     def undo(self, params: Params) -> None:

@@ -54,7 +54,7 @@ class ChassisRenamed:
         def lacking() -> str:
             chassis = session.now(params)
             return (
-                f"chassis {params['chassis']['name']} to have the hostname {new} from external_ids:hostname of Open "
+                f"chassis {params['chassis']['name']} has the hostname {new} from external_ids:hostname of Open "
                 f"vSwitch (now: {chassis.hostname if chassis else 'no such chassis'})"
             )
 
@@ -71,7 +71,7 @@ class ChassisRenamed:
             return "seen" if done and done[0] >= number else None
 
         session.systems.wait(
-            lambda: f"ovn-controller of {params['new']} to process changes again", params["timeout"], seen
+            lambda: f"ovn-controller of {params['new']} processes changes again", params["timeout"], seen
         )
 
     def undo(self, params: Params) -> None:

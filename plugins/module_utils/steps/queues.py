@@ -73,7 +73,9 @@ class DrainQueues:
             with _broker(self.systems) as broker:
                 # The timeout is judged above: a lock that was lost while waiting must put nothing back.
                 return Done(
-                    self.systems.wait(lambda: f"empty queues ({', '.join(busy)})", params["timeout"] + 60, seen)
+                    self.systems.wait(
+                        lambda: f"these queues are empty: {', '.join(busy)}", params["timeout"] + 60, seen
+                    )
                 )
         except BrokerError as error:
             raise StepError(error.message, changed_meanwhile=True) from None

@@ -110,7 +110,10 @@ class Systems:
         return nova.url_of(self.options, database)
 
     def wait(self, what: t.Callable[[], str], timeout: float, seen: t.Callable[[], t.Optional[str]]) -> str:
-        """Poll until ``seen`` returns a text; raise TimedOutError after ``timeout`` seconds. ``what``: what lacks."""
+        """Poll until ``seen`` returns a text; raise TimedOutError after ``timeout`` seconds.
+
+        ``what``: a clause that follows "waiting until", in the present tense.
+        """
         start = told = self.monotonic()
         while True:
             answer = seen()
@@ -118,10 +121,10 @@ class Systems:
                 return answer
             now = self.monotonic()
             if now - start > timeout:
-                raise TimedOutError(f"timed out after {int(timeout)} s while waiting for {what()}")
+                raise TimedOutError(f"timed out after {int(timeout)} s while waiting until {what()}")
             if now - told >= 10:
                 told = now
-                self.remark(f"waiting for {what()}: {int(now - start)} s")
+                self.remark(f"after {int(now - start)} s, the run is still waiting until {what()}")
                 self.still_ours()
             self.sleep(1)
 
@@ -205,12 +208,12 @@ class ServiceStatus:
         # It may be enabled already, by a run that was killed before it saw the proof: only a change from disabled to
         # enabled makes the API tell nova-compute (compute/api.py, HostAPI.service_update), so that is made anew.
         self._put(params, wanted=leaving, leaving=wanted)
-        before = self._wait(params, f"nova-compute to set trait {DISABLED}", lambda now: DISABLED in now.traits)
+        before = self._wait(params, f"nova-compute sets trait {DISABLED}", lambda now: DISABLED in now.traits)
         self._put(params, wanted, leaving)
         try:
             after = self._wait(
                 params,
-                f"nova-compute to update its inventory and to remove trait {DISABLED}",
+                f"nova-compute updates its inventory and removes trait {DISABLED}",
                 lambda now: DISABLED not in now.traits and now.generation > before.generation,
             )
         except StepError:
@@ -441,8 +444,8 @@ class AgentsAlive:
             late[:] = [wanted for wanted in params["agents"] if not reports(found.get(wanted))]
             return None if late else f"{count(len(params['agents']), 'agent')} alive"
 
-        what = f"heartbeats of the agents on {params['new']}"
-        alive = self.systems.wait(lambda: f"{what} ({', '.join(late)})", params["timeout"], seen)
+        what = f"all agents on {params['new']} have sent a heartbeat"
+        alive = self.systems.wait(lambda: f"{what} (no new heartbeat from: {', '.join(late)})", params["timeout"], seen)
         # An agent that lives and does not wire: nova-compute would be let loose on guests without a network.
         working = wait_for_ports(self.systems, set(params.get("ports") or ()), params["new"], params["timeout"])
         return Done(", ".join(filter(None, (alive, working))))
@@ -505,7 +508,7 @@ def wait_for_ports(systems: Systems, wanted: t.AbstractSet[str], host: str, time
 
     if not wanted:
         return ""
-    systems.wait(lambda: f"the ports on {host} to become ACTIVE ({', '.join(left[:5])})", timeout, seen)
+    systems.wait(lambda: f"the ports on {host} are ACTIVE (not ACTIVE: {', '.join(left[:5])})", timeout, seen)
     working = f"{count(len(wanted) - len(off), 'port')} ACTIVE"
     return working + (f", {count(len(off), 'port')} not ACTIVE because the guest does not run" if off else "")
 
@@ -578,7 +581,7 @@ class NewAgents:
             late = [name for name in binaries if beats.get(name) in (None, (other_than or {}).get(name))]
             return None if late else "alive"
 
-        self.systems.wait(lambda: f"the agents on {host} to be alive", timeout, seen)
+        self.systems.wait(lambda: f"the agents on {host} are alive", timeout, seen)
         return dict(beats)
 
 
@@ -706,7 +709,9 @@ class ComputeUp:
             if self._transient and quiet >= params["timeout"]:
                 said += f"; nova-compute updates its resources every {interval} s: "
                 said += f"set rename_start_timeout above {int(quiet)}"
-            return f"the verification of nova-compute (so far: {', '.join(proofs.values()) or 'none'}{said})"
+            return (
+                f"the start of nova-compute is verified (verified so far: {', '.join(proofs.values()) or 'none'}{said})"
+            )
 
         return Done(self.systems.wait(lacks, params["timeout"], seen))
 

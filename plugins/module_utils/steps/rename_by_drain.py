@@ -425,7 +425,9 @@ def _come_home(systems: Systems, params: Params) -> Mover:
         seen_first.append(service.updated_at)
         return "up" if _usable(service) and service.updated_at != seen_first[0] else None
 
-    systems.wait(lambda: f"a heartbeat of nova-compute on {host}, with the service enabled", params["up_timeout"], up)
+    systems.wait(
+        lambda: f"nova-compute on {host} has sent a heartbeat, and its service is enabled", params["up_timeout"], up
+    )
     mover = HomingMover(systems, params, lambda found: found == host, lenient=True)
     # The scheduler learns that the host is enabled some seconds after the API said so: it is asked more than once.
     mover.move([MoveInTransit(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
@@ -515,10 +517,10 @@ def settle(systems: Systems, guests: t.Iterable[t.Tuple[str, str, str]], params:
     def settled() -> t.Optional[str]:
         for uuid in [uuid for uuid, (name, host) in waiting.items() if settling.look(uuid, name, host)]:
             del waiting[uuid]
-        return None if waiting else "no move is unfinished"
+        return None if waiting else "all moves have ended"
 
     def lacking() -> str:
-        return f"the end of the moves of {', '.join(name for name, _host in waiting.values())}"
+        return f"the moves of these guests have ended: {', '.join(name for name, _host in waiting.values())}"
 
     systems.wait(lacking, params["timeout"], settled)
 
@@ -572,11 +574,11 @@ class HostEmpty:
 
         def seen() -> t.Optional[str]:
             left[:] = _left(self.systems, params)
-            return None if left else "no server, no instance row and no domain is left"
+            return None if left else "the host has no server, no instance row and no domain"
 
         return Done(
             self.systems.wait(
-                lambda: f"the host to be empty (still on the host: {', '.join(left[:5])})",
+                lambda: f"the host is empty (still on the host: {', '.join(left[:5])})",
                 params["timeout"],
                 seen,
             )
@@ -707,7 +709,7 @@ class Register:
             found.append(service.id)
             return service.id
 
-        return self.systems.wait(lambda: f"the compute service of {params['host']} to be up", params["timeout"], seen)
+        return self.systems.wait(lambda: f"the compute service of {params['host']} is up", params["timeout"], seen)
 
     def _read_log(self, params: Params, memory: Memory) -> None:
         mark = memory.get("stop_compute")
@@ -740,9 +742,7 @@ class Register:
             return node.id
 
         try:
-            return self.systems.wait(
-                lambda: f"the mapping of host {host} to its cell", params["discover_timeout"], seen
-            )
+            return self.systems.wait(lambda: f"host {host} is mapped to its cell", params["discover_timeout"], seen)
         except TimedOutError as error:
             raise DiscoveryError(
                 f"{error}. Run nova-manage cell_v2 discover_hosts on a controller node of the cloud. Then run the "
@@ -800,7 +800,7 @@ class JoinAggregates:
                 return None
 
         self.systems.wait(
-            lambda: f"the host to join aggregate {entry['name']}{''.join(f' ({one})' for one in said)}", timeout, seen
+            lambda: f"the host is in aggregate {entry['name']}{''.join(f' ({one})' for one in said)}", timeout, seen
         )
 
     def _once(self, entry: Json, host: str, provider: str) -> t.Optional[str]:

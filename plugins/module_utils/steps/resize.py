@@ -75,7 +75,7 @@ def _swap(systems: Systems, params: Params, before: t.Optional[str], after: t.Op
         except DatabaseError as error:
             raise StepError(str(error)) from error
 
-    return systems.wait(lambda: f"the task of server {params['name']} to end", IDLE, seen)
+    return systems.wait(lambda: f"the task of server {params['name']} has ended", IDLE, seen)
 
 
 class Pin:
@@ -217,7 +217,7 @@ class ResizeServer:
             asked[0] = self._ask(params, busy)
             return None
 
-        return Done(server.wait(f"the resize of {params['name']}", seen))
+        return Done(server.wait(f"server {params['name']} is resized", seen))
 
     def _ask(self, params: Params, busy: t.List[int]) -> bool:
         try:
@@ -246,7 +246,7 @@ class ResizeServer:
             return self._told(server, found, asked[0])
 
         try:
-            said = server.wait(f"the revert of {params['name']}", seen)
+            said = server.wait(f"the resize of server {params['name']} is reverted", seen)
         except TakeBackError as error:
             said = str(error)
         self.systems.remark(said)
@@ -285,8 +285,8 @@ class Compare:
             "cannot revert the resize."
             if confirmed
             else (
-                "Pin the server (resize_strategy=pin_api or pin_db), or make room in its zone. The run has "
-                "reverted the resize."
+                "Pin the server (resize_strategy=pin_api or pin_db), or make enough resources available in its zone. "
+                "The run has reverted the resize."
             )
         )
         stray = checks.landed(found, params["zone"], zone, remedy)
@@ -322,7 +322,7 @@ class Confirm:
                 raise TakeBackError(f"the owner of server {found.name} reverted the resize during the run")
             return self._rested(params, found)
 
-        return Done(server.wait(f"the confirmation of {params['name']}", seen))
+        return Done(server.wait(f"the resize of server {params['name']} is confirmed", seen))
 
     @staticmethod
     def _rested(params: Params, found: ApiServer) -> str:

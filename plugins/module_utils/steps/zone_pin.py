@@ -84,8 +84,8 @@ class Pins:
         known, found = self.read(uuid)
         if known and found != after:
             raise Conflict(
-                f"this run pinned server {uuid} to {after}, but now the server is pinned to {found}: another process "
-                "changed the pin",
+                f"this run pinned server {uuid} to {after}, but another process changed the pin, so the server is now "
+                f"pinned to {found}",
                 expected=after,
                 found=found,
             )

@@ -144,9 +144,11 @@ def plugin(tmp_path, monkeypatch):
 def test_the_evidence_decides_and_not_the_task(plugin):
     result = plugin.act()
     assert result["changed"]
-    assert result["warnings"] == [
-        "the run did not read these hosts, so any of these hosts may also have this uuid: compute3"
-    ]
+    (warning,) = result["warnings"]
+    assert warning == (
+        "the run did not read the compute_id files of the following hosts, and each of these hosts might have the same "
+        "uuid: compute3"
+    )
     (info, asked), (module, given) = plugin.calls
     assert (info, asked) == ("compute_host_info", {"inventory_name": "compute1", "libvirt_uri": "test:///x"})
     assert module == "compute_id_file"

@@ -499,7 +499,8 @@ def test_not_restored_where_that_is_not_wanted_and_the_command_is_reported(monke
     (told,) = [item for item in result["report"]["findings"] if item["code"] == "SG711"]
     assert (
         told["remedy"]
-        == f"Reset the server's state, because its QEMU runs on compute1: openstack server set --state active {failed}"
+        == f"Reset the server's state (openstack server set --state active {failed}), because the server's QEMU runs "
+        "on compute1."
     )
     assert "its status before the move" not in str(result["report"])
 

@@ -149,8 +149,8 @@ def test_where_a_pin_failed_the_others_can_still_be_taken_back(cloud, state, act
     result = cloud.run(state)
     assert result["failed"]
     assert (
-        "11 pins changed, 0 were already correct, 1 failed. The operation is open: resume it with action=resume"
-        in result["msg"]
+        "11 pins changed, 0 were already correct, 1 failed. The operation is open: resume the operation with "
+        "action=resume" in result["msg"]
     )
     assert state.open
     cloud.stuck = set()
@@ -206,7 +206,7 @@ def test_asked_what_is_open_it_says_so_and_changes_nothing(cloud, state):
     pins = dict(cloud.pins)
     result = cloud.run(state, action="status")
     assert "operation op1 (zone-pins availability zone pins of servers) is open, begun at" in result["msg"]
-    assert "10 pins recorded. Resume it with action=resume, or undo it with action=rollback" in result["msg"]
+    assert "10 pins recorded. Resume the operation with action=resume, or undo it with action=rollback" in result["msg"]
     assert {row["server"]: row["before"] for row in result["changes"]}[UUIDS[2]] == "nova"
     assert cloud.pins == pins
     assert state.open

@@ -146,7 +146,9 @@ def test_the_plan_survives_the_journal():
 
 def test_no_plan_where_a_guest_has_nowhere_to_go():
     cloud = a_cloud(hosts=2)
-    with pytest.raises(PlanError, match="no host of zone az1 has room for guest1, guest2"):
+    with pytest.raises(
+        PlanError, match="no host of zone az1 has enough free resources for these guests: guest1, guest2"
+    ):
         plan_of(cloud)
 
 

@@ -354,17 +354,20 @@ def test_a_host_that_did_not_answer_is_in_the_forecast_as_not_known():
 
 def test_a_zone_says_which_losses_it_survives():
     zones = capacity_outlook.zones(healthy(hosts=6, guests=1).bundle)
-    assert audit_page.zone_words(zones[0]) == "If any one host of az1 is lost, the other hosts have room for its guests"
+    assert audit_page.zone_words(zones[0]) == (
+        "If any one host of az1 is lost, its guests fit into the free memory of the other hosts"
+    )
     some = healthy(hosts=6, guests=2).change("domains", None, "compute4", 1, memory_mib=200 * 1024)
     (_one, two) = capacity_outlook.zones(some.bundle)
     assert audit_page.zone_words(two) == (
-        "If one of these hosts of az2 is lost, the other hosts have too little room for its guests: compute4 (no room "
-        "for 400 GiB). If any other host of az2 is lost, the remaining hosts have room for its guests"
+        "If one of these hosts of az2 is lost, some of its guests do not fit into the free memory of the other hosts: "
+        "compute4 (400 GiB do not fit). If any other host of az2 is lost, its guests fit into the free memory of the "
+        "remaining hosts"
     )
     alone = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
     assert audit_page.zone_words(alone[0]) == (
-        "If any host of az1 is lost, the other hosts have too little room for its guests: compute1 (no room for "
-        "192 MiB)"
+        "If any host of az1 is lost, some of its guests do not fit into the free memory of the other hosts: "
+        "compute1 (192 MiB do not fit)"
     )
     silent = capacity_outlook.zones(healthy(hosts=4).unreachable("compute1").bundle)
     said = audit_page.zone_words(silent[0])

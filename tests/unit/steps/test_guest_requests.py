@@ -307,7 +307,7 @@ def test_a_guest_that_was_evacuated_meanwhile_keeps_nova_compute_stopped(monkeyp
         step = guest_requests.NoEvacuation(cloud.systems(*words))
         return step.apply({"hosts": HOSTS}, {}) if way == "apply" else step.undo({"hosts": HOSTS})
 
-    with pytest.raises(StepError, match="would destroy the guest's domain at its start"):
+    with pytest.raises(StepError, match="would destroy the guest's domain at its next start"):
         look()
     done = look(Override("SG509", "m-7", "it runs there, and not here"))
     assert done is None or done.memory["passed"] == [["SG509", "m-7"]]

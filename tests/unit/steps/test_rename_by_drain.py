@@ -187,7 +187,7 @@ def test_they_are_left_where_they_are_when_that_is_said(monkeypatch):
 
 def test_no_host_that_is_not_up_and_enabled(monkeypatch):
     nova = FakeNova(monkeypatch, a="ACTIVE")
-    with pytest.raises(StepError, match="heartbeat of nova-compute on old"):
+    with pytest.raises(StepError, match="nova-compute on old has sent a heartbeat"):
         come_home(nova, monkeypatch, status="disabled")
 
 
@@ -252,7 +252,7 @@ def test_taken_back_an_owners_own_resize_is_left_to_him(monkeypatch):
 def test_taken_back_a_move_that_does_not_end_is_an_error(monkeypatch):
     nova = FakeNova(monkeypatch, a="ACTIVE", b="ACTIVE")
     nova.servers["b"]["OS-EXT-STS:task_state"] = "migrating"
-    with pytest.raises(StepError, match="the moves of b"):
+    with pytest.raises(StepError, match="the moves of these guests have ended: b"):
         rename_by_drain.MoveGuests(nova.systems()).undo(params("a", "b"))
 
 

@@ -11,6 +11,7 @@ catches errors may catch it.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import itertools
@@ -249,10 +250,8 @@ def test_a_refusal_after_a_kill_within_a_change_does_not_pass_for_a_refusal_befo
     for spark in itertools.count(1):
         plan = plan_with_preparations()
         world = World(keys_of(plan))
-        try:
+        with contextlib.suppress(Killed):
             begin_or_carry_on(world, plan, Fuse(spark))
-        except Killed:
-            pass
         if world.closed:
             break
         if world.journal is None or world.journal["steps"]["step2"] != "applying":

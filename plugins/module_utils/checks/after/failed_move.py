@@ -123,21 +123,24 @@ def _remedy(state: FailedServer) -> str:
         hosts = ", ".join(state.unread)
         return (
             f"Make sure that the run can read {hosts}, then run the same command again. Do not reboot the server, "
-            "because its QEMU may run on a host that the run could not read."
+            "because the server's QEMU may run on a host that the run could not read."
         )
     if not state.runs:
-        return f"Start the server again, because no host runs its QEMU: openstack server reboot --hard {uuid}"
+        return (
+            f"Start the server again (openstack server reboot --hard {uuid}), because the server's QEMU does not run "
+            "on any host."
+        )
     if len(state.runs) > 1:
         both = " and ".join(state.runs)
         return (
-            f"Do not reboot the server, because its QEMU processes run on {both}. On each of these hosts, run "
-            f"virsh domstate --reason {uuid}"
+            f"Do not reboot the server, because QEMU processes of the server run on {both}. On each of these hosts, "
+            f"run virsh domstate --reason {uuid}"
         )
     if LOST in state.runs.values():
         (lost,) = state.runs
         return (
-            f"Do not reboot the server: its QEMU process runs on {lost}, but libvirt does not show this process. On "
-            f"{lost}, run pgrep -af {uuid}"
+            f"Do not reboot the server. A QEMU process of the server runs on {lost}, but libvirt does not show this "
+            f"process. On {lost}, run pgrep -af {uuid}"
         )
     if not state.at_home:
         (other,) = state.runs
@@ -150,4 +153,4 @@ def _remedy(state: FailedServer) -> str:
             f"Reset the server's state, then pause the server: {active}; openstack server pause {uuid}. The server's "
             f"QEMU process is {state.runs[str(host)]} on {host}."
         )
-    return f"Reset the server's state, because its QEMU runs on {host}: {active}"
+    return f"Reset the server's state ({active}), because the server's QEMU runs on {host}."

@@ -39,7 +39,11 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
     if facts.domains is None or facts.qemu_processes is None:
         part = "domains" if facts.domains is None else "qemu_processes"
         reason = next((entry.reason for entry in facts.unread if entry.part == part), "no reason was given")
-        remedy = "Make libvirt answer." if part == "domains" else "Run the module as root, because it must read /proc."
+        remedy = (
+            "Make sure that libvirt answers on the host."
+            if part == "domains"
+            else "Run the module as root, because the module must read /proc."
+        )
         yield finding("SG709", Subject("host", facts.inventory_name), {"not read": part, "reason": reason}, remedy)
         return
     rebooted = bool(boot_id and facts.boot_id and boot_id != facts.boot_id)
@@ -53,7 +57,10 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
         there = now.pop(str(old["uuid"]), None)
         if there is None:
             subject = Subject("domain", str(old["uuid"]), str(old["name"]), facts.inventory_name)
-            remedy = "Find out who undefined the domain. The guest's disks and database row are unchanged."
+            remedy = (
+                "Find out who undefined the domain. The guest's disks and the guest's row in Nova's database are "
+                "unchanged."
+            )
             yield _finding(subject, {"before": old["state"], "now": "no such domain"}, remedy, strict)
         else:
             yield from _one(old, there, facts, rebooted, strict)
@@ -114,8 +121,8 @@ def _lost(uuid: str, pid: int, there: t.Optional[Domain], facts: HostFacts) -> t
     evidence = {"libvirt": there.state if there else "no such domain", "QEMU process": pid}
     remedy = (
         f"Find out why libvirt does not show QEMU process {pid}. The QEMU process still runs and writes the guest's "
-        "disks. If someone starts the guest in Nova, a second QEMU starts on the same disks. End the QEMU process "
-        "only if the guest's owner agrees, because the end of this process switches the guest off."
+        "disks. If someone starts the guest in Nova, a second QEMU starts on the same disks. End the QEMU process only "
+        "if the guest's owner agrees, because the guest is off as soon as the QEMU process ends."
     )
     return finding(CODE, subject, evidence, remedy, BLOCKER)
 

@@ -39,9 +39,9 @@ def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterato
         subject = Subject("instance", uuid, host=mine[0].host)
         if states.get(uuid, OFF[0]) not in OFF:
             remedy = (
-                "Find out which of the guest's two domains must keep running: run rbd status, and virsh domstate on "
-                "both hosts. Both domains write the same disk. Destroy the domain that must not keep running (on this "
-                f"host: virsh destroy {uuid}). Then run the same command again."
+                "Find out which of the guest's two domains must keep running: run rbd status, and run virsh domstate "
+                f"on both hosts. Destroy the other domain (on this host: virsh destroy {uuid}), because both domains "
+                "write to the same disk. Then run the same command again."
             )
             seen = {"guest lives on": mine[0].host, "domain on this host": states[uuid]}
             yield finding("SG108", Subject("domain", uuid, host=mine[0].host), seen, remedy)
@@ -52,7 +52,8 @@ def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterato
         }
         remedy = (
             "To leave the server on its current host, add an override of SG125 for the server's uuid to "
-            "stackguard_overrides, then roll back again. An administrator evacuated or migrated the server "
-            "while the operation was open. The rollback leaves the server's row and ports unchanged."
+            "stackguard_overrides, then roll back again. With the override, the rollback leaves the server's ports and "
+            "the server's row in Nova's database unchanged. An administrator evacuated or migrated the server while "
+            "the operation was open."
         )
         yield finding("SG125", subject, evidence, remedy)

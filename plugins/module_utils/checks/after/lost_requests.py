@@ -27,7 +27,7 @@ def lost(guests: t.Sequence[GuestState], asked: t.Mapping[str, t.Sequence[GuestA
             evidence = {"task_state": guest.task_state, "asked for": _told(asked.get(guest.uuid, ()))}
             remedy = (
                 f"Reset the server's state (openstack server set --state active {guest.uuid}), then run the same "
-                "command again. No nova-compute will execute the request that set this task state."
+                "command again. No nova-compute will execute the request that set the server's task state."
             )
             yield finding("SG701", _subject(guest), evidence, remedy)
         for entry in asked.get(guest.uuid, ()):
@@ -50,7 +50,8 @@ def unlocked(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
     for guest in guests:
         evidence = {"locked": guest.locked, "reason": guest.reason}
         remedy = (
-            f"Check which requests the server received after it was unlocked: openstack server event list {guest.uuid}"
+            "Check which requests the server received after someone unlocked the server: openstack server event list "
+            f"{guest.uuid}"
         )
         yield finding("SG122", _subject(guest), evidence, remedy)
 
@@ -62,7 +63,7 @@ def bare_locks(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
         remedy = (
             f"Find out whether the owner locked the server (openstack server event list {guest.uuid}). If the owner "
             f"did not lock the server, unlock the server (openstack server unlock {guest.uuid}). A run was killed "
-            "while it was locking guests, before it recorded which guests it had locked."
+            "while the run was locking guests. The killed run left no record of which guests it had locked."
         )
         yield finding("SG122", _subject(guest), evidence, remedy)
 
@@ -88,8 +89,8 @@ def evacuated(databases: DatabaseFacts, hosts: t.Sequence[str]) -> t.Iterator[Fi
 
 def _unread(host: str, part: str, why: str) -> Finding:
     remedy = (
-        "Make sure that the run can read the cell, then run the same command again. If this cell has an evacuation "
-        "record of this host, nova-compute destroys guests when it starts."
+        "Make sure that the run can read the cell, then run the same command again. If the cell has an evacuation "
+        "record of this host, nova-compute destroys guests at its next start on this host."
     )
     return finding("SG709", Subject("host", host), {"not read": part, "reason": why}, remedy)
 
@@ -102,9 +103,9 @@ def _evacuation(row: MigrationRow) -> Finding:
         "destination": row.dest_compute,
     }
     remedy = (
-        "Do not start nova-compute on this host, because nova-compute would destroy the guest's domain at its start. "
-        "Find out where the guest runs, and which client writes to the guest's disks. Then override SG509 for the "
-        "migration, and run the same command again."
+        "Do not start nova-compute on this host, because nova-compute would destroy the guest's domain at its next "
+        "start. Find out where the guest runs, and which client writes to the guest's disks. Then override SG509 for "
+        "the migration, and run the same command again."
     )
     subject = Subject("migration", row.uuid or str(row.id), row.instance_uuid, row.source_compute)
     return finding("SG509", subject, evidence, remedy)
@@ -115,8 +116,8 @@ def unnoted(guests: t.Sequence[GuestState], known: t.Optional[t.Mapping[str, t.A
     for guest in guests:
         if known is None or guest.uuid not in known:
             why = (
-                "before nova-compute stopped, the run did not record the server's newest action, so a request may "
-                "be lost"
+                "the run did not record the server's newest action before nova-compute stopped, so a request may be "
+                "lost"
             )
             yield Unchecked("SG121", f"{guest.name} ({guest.uuid})", why)
 
@@ -125,9 +126,9 @@ def queues(names: t.Iterable[str]) -> t.Iterator[Unchecked]:
     """SG307: queues that may hold requests of before; a host that gets the name would execute them."""
     for name in names:
         why = (
-            f"RabbitMQ was not read: its queues may contain requests for {name}, and the next host with this name "
-            f"would execute these requests. List the queues: {look(name)}. Delete each listed queue that has no "
-            f"consumers: rabbitmqctl delete_queue compute.{name}"
+            f"the run did not read RabbitMQ. RabbitMQ's queues may contain requests for {name}, and nova-compute of "
+            f"the next host with this name would execute these requests. List the queues: {look(name)}. Delete each "
+            f"listed queue that has no consumers: rabbitmqctl delete_queue compute.{name}"
         )
         yield Unchecked("SG307", f"compute.{name}", why)
 

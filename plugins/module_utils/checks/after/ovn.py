@@ -52,7 +52,7 @@ def _chassis(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
         # A clean stop of ovn-controller deletes the row. The chassis is the same one: the name says which.
         evidence = {"chassis": wanted["name"], "row before": wanted["uuid"], "row now": found[0].uuid}
         remedy = (
-            "Check the networks of the guests: ovn-controller was stopped during the rename, and the ports of the "
+            "Check the networks of the guests. During the rename, ovn-controller was stopped, and the ports of the "
             "host had no chassis until ovn-controller started again."
         )
         yield finding("SG318", Subject("host", new, host=new), evidence, remedy, WARNING)
@@ -108,7 +108,7 @@ def _bindings(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
         elif bound != mine or not binding.up:
             # It still asks for this chassis, which claims it as soon as it is plugged.
             remedy = (
-                "Check the guest of the port: the guest's interface is not plugged on the host, for example because "
-                "the guest stopped."
+                "Check the guest that uses the port. The guest's interface is not plugged on the host, for example "
+                "because the guest stopped."
             )
             yield finding("SG324", subject, evidence, remedy, WARNING)

@@ -68,7 +68,10 @@ def _system_id(params: Params, host: HostFacts) -> t.Iterator[Finding]:
     now = (host.ovs_external_ids or {}).get("system-id")
     if params["system_id"] is not None and now != params["system_id"]:
         evidence = {"system-id before": params["system_id"], "now": now}
-        remedy = f"Restore the system-id of Open vSwitch: a deployment tool has written another system-id. {_AGAIN}"
+        remedy = (
+            "Restore the old system-id of Open vSwitch on the host. A deployment tool may have written the new "
+            f"system-id. {_AGAIN}"
+        )
         yield finding("SG318", Subject("host", params["new"], host=params["new"]), evidence, remedy)
 
 

@@ -110,9 +110,9 @@ def deleted_since(bundle: Bundle, expected: RenamedHost, checked: Checked) -> Ch
         if row.deleted and row.id in expected.instance_ids and row.host in hosts
     }
     remedy = (
-        "Wait running_deleted_instance_poll_interval seconds, then run virsh list --all. By then nova-compute "
-        "should have destroyed this domain, unless running_deleted_instance_action is noop or log. If the domain "
-        "still exists, destroy and undefine it (virsh destroy, virsh undefine)."
+        "Wait running_deleted_instance_poll_interval seconds, then run virsh list --all. Within this time, "
+        "nova-compute usually destroys the domain, except if running_deleted_instance_action is noop or log. If the "
+        "domain still exists after this time, destroy and undefine the domain (virsh destroy, virsh undefine)."
     )
     return Checked(
         tuple(

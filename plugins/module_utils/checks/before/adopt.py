@@ -98,8 +98,8 @@ def _both_directions(bundle: Bundle, request: RenameRequest) -> Items:
             remedy = (
                 f"Keep nova-compute stopped, restore the host name {row.source_compute} on the host by hand, and run "
                 "the playbook return_host for this host. A guest was evacuated from this host, and the guest's old "
-                "QEMU process may still run on this host. The playbook return_host ends this process. Start "
-                "nova-compute after this playbook has ended."
+                "QEMU process may still run on this host. The playbook return_host ends the old QEMU process. Start "
+                "nova-compute after the playbook return_host has ended."
             )
             yield finding("SG509", migration_subject(row), migration_evidence(row, place), remedy, BLOCKER)
 
@@ -175,8 +175,9 @@ def _in_use(adoption: Adoption) -> Items:
         if len(up) > 1:
             evidence["both services are up"] = ", ".join(str(entry.host) for entry in up)
         remedy = (
-            "Wait service_down_time seconds (60 by default), then run the same command again. If the service is still "
-            "up, another machine runs nova-compute under this name. Find that machine before you adopt the host."
+            "Wait service_down_time seconds (60 by default), then run the same command again. If the compute service "
+            "that this finding names is still up, another machine runs nova-compute under the name of this service. "
+            "Find that machine before you adopt the host."
         )
         yield finding("SG107", subject, evidence, remedy)
 
@@ -209,8 +210,8 @@ def _second_not_shown(adoption: Adoption) -> Items:
         return
     evidence = {"second compute service": second.uuid, "compute API": "does not show this service"}
     remedy = (
-        "Check that the database and the API belong to the same cloud, and that the cell is mapped. The API does not "
-        "show this service."
+        "Check that the database and the API belong to the same cloud, and that the cell is mapped. The compute API "
+        "does not show this service."
     )
     yield finding("SG301", Subject("service", str(second.uuid), host=second.host), evidence, remedy)
 
@@ -252,8 +253,8 @@ def _network(adoption: Adoption) -> Items:
     if adopted_names.ovn_is_mixed(adoption):
         remedy = (
             f"Set external_ids:hostname of Open vSwitch to {adoption.source.host}, and wait until neutron shows the "
-            "OVN agents of the host under this name. Then run the same command again. The run changes OVN only if "
-            "every place in OVN has the same name for the host."
+            "OVN agents of the host under this name. Then run the same command again. The run changes OVN only if the "
+            "host has the same name in every place in OVN."
         )
         places = {place.place: list(place.names) for place in adoption.places if place.place.startswith("neutron")}
         yield finding("SG317", subject, {"part": "names", **places}, remedy)

@@ -151,7 +151,7 @@ class _Looking:
 
     def _unread(self, part: str) -> Item:
         subject = Subject("host", f"{self.request.inventory_name}:{part}", part, self.request.rename_from)
-        remedy = f"Make sure that the run can read the facts about {part}, then run the same command again."
+        remedy = f"Make sure that the run can read these facts: {part}. Then run the same command again."
         return finding("SG709", subject, {"part": part, "reason": "not read"}, remedy)
 
     def _refuse(self, code: str, subject: Subject, evidence: t.Dict[str, t.Any], remedy: str) -> t.NoReturn:
@@ -181,8 +181,8 @@ class _Looking:
         ]
         if not found:
             remedy = (
-                "No compute node has the name in rename_from or the name in rename_to. Set rename_from to the old "
-                "name of the host, and set rename_to to the current name of the host."
+                "Set rename_from to the old name of the host, and set rename_to to the current name of the host. The "
+                "run found no compute node with the name in rename_from or in rename_to."
             )
             self._refuse("SG119", self.subject, {"searched for": list(self.names), "compute_id": uuid}, remedy)
         strangers = [row for _cell, row in found if self._is_another_hosts(row)]
@@ -200,16 +200,16 @@ class _Looking:
         if strangers:
             # What SG205 advises otherwise would destroy the other host's allocations.
             remedy = (
-                "Check rename_from, rename_to and the inventory host: the compute_id file of this machine has the uuid "
-                f"of the compute node of {strangers[0].host}. If rename_from, rename_to and the inventory host are "
-                "correct, the file is wrong. In that case, stop nova-compute and write the uuid of this host's compute "
-                "node into the file."
+                "Check rename_from, rename_to and the inventory host, because the compute_id file of this machine has "
+                f"the uuid of the compute node of {strangers[0].host}. If rename_from, rename_to and the inventory "
+                "host are correct, stop nova-compute, and write the uuid of this host's compute node into the "
+                "compute_id file, because the file is wrong."
             )
         else:
             remedy = (
-                "Find out whether every listed compute node belongs to this machine. If so, keep the compute node "
-                "whose uuid is in the allocations of the host's guests. Move or remove the allocations of the other "
-                "listed compute nodes, then run the same command again."
+                "Find out whether every listed compute node belongs to this machine. If all listed compute nodes "
+                "belong to this machine, keep the compute node whose uuid is in the allocations of the host's guests. "
+                "Move or remove the allocations of the other listed compute nodes, then run the same command again."
             )
         if len(found) > 2 or len(used) > 1 or len({cell.name for cell, _row in found}) > 1:
             self._refuse("SG205", self.subject, {"compute_id": uuid, **evidence}, remedy)
@@ -240,8 +240,8 @@ class _Looking:
         }
         if len(found) > 2 or len(mine) != len(found):
             remedy = (
-                "Delete each compute service that the evidence shows and that does not belong to this host. Then run "
-                "the same command again."
+                "Delete each compute service in the evidence that does not belong to this host. Then run the same "
+                "command again."
             )
             self._refuse("SG205", self.subject, evidence, remedy)
         linked = [row for row in mine if row.id == node.service_id]
@@ -259,7 +259,8 @@ class _Looking:
             # Deleted with a service: every node of its name and every node with its id (main/api.py, service_destroy).
             remedy = (
                 "Set compute_nodes.service_id of this compute node to the id of the first service (playbook "
-                "repair_links). Otherwise, Nova deletes the compute node when the run deletes the second service."
+                "repair_links). While service_id refers to the second service, Nova deletes the compute node together "
+                "with the second service."
             )
             self._refuse("SG203", Subject("compute_node", str(node.uuid), host=node.host), evidence, remedy)
         return first, second
@@ -348,17 +349,17 @@ class _Looking:
             self._refuse("SG205", self.subject, evidence, remedy)
         if second_service is None or second.service_id not in (None, second_service.id):
             remedy = (
-                "Do not start any service. Delete the compute service of the second compute node, because Nova deletes "
-                "a compute node only together with its compute service."
+                "Do not start nova-compute. Delete the compute service of the second compute node, because Nova "
+                "deletes a compute node only together with its compute service."
             )
             self._refuse("SG205", self.subject, {**evidence, "its service": second.service_id}, remedy)
         # A start on this machine wrote this machine's address. An empty host of that name has its own.
         own = {node.host_ip, *(self.host.addresses or [])}
         if second.host not in self.names or (second.host_ip is not None and second.host_ip not in own):
             remedy = (
-                "Check rename_from and rename_to. The second compute node has neither of these names, or has the "
-                "address of another machine. If no machine uses the name of the second compute node any more, delete "
-                "the compute service with that name (openstack compute service delete)."
+                "Check rename_from and rename_to. The second compute node has a name other than rename_from and "
+                "rename_to, or has the address of another machine. If no machine uses the name of the second compute "
+                "node any more, delete the compute service with that name (openstack compute service delete)."
             )
             shown = {**evidence, "its address": second.host_ip, "addresses of this host": self.host.addresses}
             self._refuse("SG205", self.subject, shown, remedy)

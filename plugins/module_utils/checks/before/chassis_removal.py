@@ -105,15 +105,15 @@ def _in_neutron(host: str, seen: ChassisFacts) -> t.Optional[str]:
     found = [agent.id for agent in seen.agents if agent.agent_type in OVN_CONTROLLERS and agent.host == host]
     if not found:
         return (
-            f"neutron shows no OVN controller agent of {host}: ovn_sb_connection may point to the database of "
-            "another cloud, or the API user has no permission to list agents"
+            f"neutron shows no OVN controller agent of {host}. ovn_sb_connection may point to the database of another "
+            "cloud, or the API user may have no permission to list agents"
         )
     if len(found) > 1:
         return f"neutron must show exactly 1 OVN controller agent of {host}, but shows {len(found)}: {_some(found)}"
     names = [row.name for row in chassis_of(seen.ovn, host)]
     if found != names:
         return (
-            f"neutron shows the chassis {found[0]} of {host}, but the southbound database has {_some(names)}: "
+            f"neutron shows chassis {found[0]} for {host}, but the southbound database shows chassis {_some(names)}. "
             "ovn_sb_connection may point to the database of another cloud"
         )
     return None

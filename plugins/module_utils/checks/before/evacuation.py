@@ -219,7 +219,7 @@ def _known(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest
                 "SG710",
                 Subject("instance", uuid),
                 {"host": request.host},
-                "Leave the server out (evacuate_servers), because the server is not on this host.",
+                "Remove the server from evacuate_servers, because the server is not on this host.",
             )
 
 
@@ -247,8 +247,8 @@ def held(about: EvacuationFacts, host: str, mine: t.Container[str] = ()) -> Item
         reason = target.disabled_reason or ""
         if target.host == host and reason.startswith(OURS) and reason not in mine:
             remedy = (
-                "Wait until the operation that locked this host ends, or resume that operation. The journal of that "
-                "operation is on stackguard_state_host."
+                "Wait until the other operation on this host ends, or resume the other operation. The journal of a "
+                "rename is on this host. The journals of other operations are on stackguard_state_host."
             )
             yield finding("SG707", Subject("host", host), {"disabled_reason": reason}, remedy)
 
@@ -307,8 +307,8 @@ def _blast(about: EvacuationFacts, request: EvacuationRequest) -> Items:
             "evacuate_max_share": request.max_share,
         }
         remedy = (
-            "Check the network and the control plane first. If all hosts that the evidence lists as down are really "
-            "dead, raise evacuate_max_hosts."
+            "Check the network and the control plane first. If every host that the evidence lists as down is dead, set "
+            "evacuate_max_hosts to a higher number."
         )
         severity = BLOCKER if request.fence is None else WARNING
         yield finding("SG514", Subject("host", request.host), evidence, remedy, severity)
@@ -349,7 +349,10 @@ def _only_moving(problems: t.Sequence[Reason]) -> bool:
 
 def _way_out(row: MigrationRow) -> str:
     """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
-    leave = "Leave the server out (evacuate_partial=true): the server then stays on the dead host and can be recovered."
+    leave = (
+        "Leave the server out (evacuate_partial=true). A server that you leave out stays on the dead host, and you can "
+        "recover this server later."
+    )
     by_name = f"Then override this finding for the object {row.uuid or row.id} in stackguard_overrides."
     if row.status == "finished":
         return (
@@ -358,7 +361,7 @@ def _way_out(row: MigrationRow) -> str:
         )
     if row.migration_type != "evacuation":
         return (
-            f"{leave} A host of this migration is dead, so the migration may never end. To evacuate the server anyway, "
+            f"{leave} The migration may never end, because one of its hosts is dead. To evacuate the server anyway, "
             f"verify that no domain of the server runs on {row.dest_compute} (virsh list --all). {by_name}"
         )
     return (
@@ -368,7 +371,7 @@ def _way_out(row: MigrationRow) -> str:
         f"domain on {row.dest_compute} (virsh list --all, virsh destroy). Then remove the server's allocation on "
         f"{row.dest_compute} (openstack resource provider allocation unset --provider PROVIDER_UUID "
         f"{row.instance_uuid}). Then reset the server's state (openstack server set --state active "
-        f"{row.instance_uuid}). Then run the same command again and override this finding."
+        f"{row.instance_uuid}). Then override this finding, and run the same command again."
     )
 
 

@@ -34,8 +34,8 @@ NEEDED = {
         "other operations may have sent servers to the same hosts, so the run could assign the same memory twice"
     ),
     "transit": (
-        "the run does not know the name or size of servers that other operations are moving, so the run could "
-        "assign the same memory twice"
+        "other operations are moving servers whose name or size the run does not know, so the run could assign the "
+        "same memory twice"
     ),
     "unlisted": "the server list may be incomplete",
 }
@@ -92,9 +92,9 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
             )
     for uuid, said in sorted((about.unlisted or {}).items()):
         remedy = (
-            f"Find out which server this is: openstack server show {uuid}; openstack resource provider allocation "
-            f"show {uuid}. Make sure that the server's cell answers. Run nova-manage placement audit. If the server "
-            "does not exist, override the finding."
+            f"Find out which server has the uuid {uuid}: openstack server show {uuid}; openstack resource provider "
+            f"allocation show {uuid}. Make sure that the server's cell answers. Run nova-manage placement audit. If "
+            "the server does not exist, override the finding."
         )
         evidence = {"placement": "the server has allocations on this host", "Nova says": said}
         yield finding("SG709", Subject("instance", uuid, None, request.host), evidence, remedy)
@@ -107,8 +107,8 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     for uuid, name in sorted((about.soft_deleted or {}).items()):
         evidence = {"status": "SOFT_DELETED", "lost": "the server stays on the dead host, with its disks in the pool"}
         remedy = (
-            f"If the owner may want to keep the server, first restore the server (openstack server restore {uuid}). "
-            "Otherwise, let Nova delete the server."
+            f"If the owner may want to keep the server, first restore the server (openstack server restore {uuid}). If "
+            "the owner no longer needs the server, let Nova delete the server."
         )
         yield finding("SG519", Subject("instance", uuid, name, request.host), evidence, remedy)
 
@@ -137,12 +137,12 @@ def _losses(
     if not lost:
         return
     evidence: t.Dict[str, t.Any] = {"lost": lost, "power state before": guest.power or "not known"}
-    remedy = "Inform the server's owner, or leave the server out (evacuate_servers)."
+    remedy = "Inform the server's owner, or leave the server out of the evacuation (evacuate_servers)."
     if reset is not None:
         evidence["reset"] = list(reset.needed)
         remedy = (
-            "Remove the server's state from evacuate_reset_states to leave the server on the dead host. If "
-            "evacuate_reset_states still contains this state, the run resets the server's state as soon as the run "
+            "To leave the server on the dead host, remove the server's state from evacuate_reset_states. If "
+            "evacuate_reset_states contains the server's state, the run resets the server's state as soon as the run "
             "has proof that the host is dead."
         )
     yield finding("SG519", Subject("instance", server.id, server.name, server.host), evidence, remedy)
@@ -176,8 +176,9 @@ def last_resort(leaving: t.Sequence[Guest], assignments: Assignments, host: str)
         if guest is not None and assignment.host in guest.avoided:
             evidence = {"host": assignment.host, "the scheduler may refuse this host": guest.avoided[assignment.host]}
             remedy = (
-                "Free up resources on a host whose aggregates allow the server. If the scheduler refuses the host "
-                "that the evidence shows, the server stays in ERROR until Nova finds another host for the server."
+                "Free up resources on a host whose aggregates allow the server. If the scheduler refuses the host that "
+                "the evidence shows, the server stays in ERROR until an evacuation of the server to another host "
+                "succeeds."
             )
             yield finding("SG512", Subject("instance", guest.uuid, guest.name, host), evidence, remedy, WARNING)
 
@@ -216,8 +217,8 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
             )
             if ended:
                 remedy = (
-                    "Verify that Masakari starts no other recovery of this host. Masakari has ended its last recovery, "
-                    "but servers are still on the host."
+                    "Verify that Masakari does not start another recovery of this host. Masakari has ended a recovery "
+                    "of this host, but servers are still on the host."
                 )
             evidence = {"disabled_reason": reason}
             yield finding("SG708", subject, evidence, remedy, INFO if ended else BLOCKER)

@@ -45,7 +45,7 @@ def problems(name: str) -> t.List[str]:
     if addresses.is_address(name):
         found.append("the name is an IP address")
     if name.casefold() in _EVERY_MACHINE:
-        found.append("every machine uses this name for itself")
+        found.append("every machine uses this name for its own loopback address")
     if name.endswith("."):
         found.append("the name ends with a dot")
     if len(name) > NAME_MAX:

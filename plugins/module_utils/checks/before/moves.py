@@ -96,8 +96,8 @@ def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
     partial = f"{request.option('partial')}=true"
     return collections.defaultdict(
         lambda: (
-            "Start and enable another compute host of the server's zone, or free up resources on such a host. Nothing "
-            "was moved."
+            "Start and enable another compute host of the server's zone, or free up resources on a compute host of "
+            "this zone. The run has not moved the server."
         ),
         {
             "SG501": (
@@ -105,8 +105,8 @@ def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
                 f"({partial})."
             ),
             "SG503": (
-                "Make more huge pages of the server's page size available on a host of the server's zone. On this "
-                "host, each NUMA cell of the server needs its own NUMA node with enough free huge pages."
+                "Make more huge pages of the server's page size available on a host of the server's zone. On the "
+                "destination host, each NUMA cell of the server needs its own NUMA node with enough free huge pages."
             ),
             "SG709": _MAKE_READABLE,
             "SG710": "Bring the server into a state in which Nova can move the server.",
@@ -293,9 +293,9 @@ def _of_servers(
             yield not_on_its_host(strays[uuid])
             continue
         remedy = (
-            "Leave the server out, because it does not exist."
+            "Leave the server out, because the server does not exist or has no host."
             if request.drain_host is None
-            else "Leave the server out, because it is not on this host."
+            else "Leave the server out, because the server is not on this host."
         )
         yield finding(NO_SERVER, Subject("instance", uuid), {"server": "not found"}, remedy)
     movable = statuses(request)
@@ -339,7 +339,7 @@ def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], requ
             "SG710",
             zones.subject_of(server),
             {"host": None},
-            "Leave the server out, because the run cannot move a server that is on no host.",
+            "Leave the server out, because the server has no host, and the run cannot move a server without a host.",
         )
         return
     if server.status == "ERROR":
@@ -392,7 +392,7 @@ def _of_hosts(evidence: Evidence, request: MigrationRequest, servers: t.Sequence
         if service is not None and (service.state != "up" or service.forced_down):
             seen = {"state": service.state, "status": service.status, "forced_down": service.forced_down}
             remedy = (
-                "Start nova-compute on this host, because Nova moves guests only from a host whose nova-compute "
+                "Start nova-compute on this host, because Nova moves guests only from a host on which nova-compute "
                 "runs. If the host is dead, run evacuate_host instead."
             )
             yield finding("SG704", Subject("service", service.id, host=host), seen, remedy, BLOCKER)
@@ -406,8 +406,8 @@ def _coming(bundle: Bundle, host: str) -> Items:
     for place, row in Index(bundle).migrations:
         if in_progress(row) and row.dest_compute == host:
             remedy = (
-                "Wait until the migration to this host ends: otherwise the server arrives while the run empties the "
-                "host."
+                "Wait until the migration to this host ends, because the migrating server must not arrive while the "
+                "run empties the host."
             )
             yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
         elif not row.deleted and row.status == "finished" and row.source_compute == host:
@@ -461,9 +461,9 @@ def not_on_its_host(server: ApiServer) -> Finding:
 def not_listed(uuid: str, host: str) -> Finding:
     """SG709: a cell that does not answer is not "no server"."""
     remedy = (
-        "Make sure that the server's cell answers. If the server no longer exists, an old move left the allocation "
-        f"behind. In this case, check the allocation (openstack resource provider allocation show {uuid}), then "
-        "override this finding for the server's id."
+        "Make sure that the server's cell answers. If the server no longer exists, check the allocation that an old "
+        f"move left behind (openstack resource provider allocation show {uuid}), then override this finding for the "
+        "server's id."
     )
     return finding(
         "SG709", Subject("instance", uuid, host=host), {"placement": f"on {host}", "Nova": "not listed"}, remedy

@@ -48,9 +48,9 @@ _READ_EMPTIED = (
     "cannot verify the chassis in OVN's databases after the drain."
 )
 _SETTLE = (
-    "If the port's server is migrating, wait until the migration ends. Otherwise, repair the port. Then run the same "
-    "command again. If the port has a problem before the rename, the run cannot verify after the rename whether the "
-    "rename damaged the port."
+    "If the port's server is migrating, wait until the migration ends. If the server is not migrating, repair the "
+    "port. Then run the same command again. If the port has a problem before the rename, the run cannot verify after "
+    "the rename whether the rename damaged the port."
 )
 
 
@@ -205,9 +205,9 @@ def _chassis(about: OvnHost, ovn: OvnFacts) -> Items:
     if not found and mine:
         evidence = {"hostname of the chassis": mine[0].hostname, "Nova's host": about.old}
         remedy = (
-            "Before the rename, set external_ids:hostname of Open vSwitch to the host's name in Nova. Neutron binds "
-            "a port only to a chassis whose hostname is exactly the host's name in Nova. Neutron treats the full "
-            "name and the short name of a host as two different names."
+            "Before the rename, set external_ids:hostname of Open vSwitch to the name that Nova uses for the host. "
+            "Neutron binds a port only to a chassis with exactly this hostname. Neutron treats the full name and the "
+            "short name of a host as two different names."
         )
         yield finding("SG321", about.subject, evidence, remedy)
         return

@@ -107,6 +107,7 @@ def _ports(bundle: Bundle, facts: HostFacts, ovn: OvnFacts, request: ReturnReque
         }
         remedy = (
             "Before the returning host starts, bind the port to the host that Nova shows for the server (openstack "
-            f"port set --host HOST {port.name}). Otherwise, the chassis of the returning host claims the port."
+            f"port set --host HOST {port.name}). Without this change, the chassis of the returning host claims the "
+            "port."
         )
         yield finding("SG511", Subject("port", port.name, "OVN", request.host), evidence, remedy, BLOCKER)

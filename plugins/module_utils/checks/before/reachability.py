@@ -122,6 +122,6 @@ def reach(
             closed.setdefault(dest, told)
         else:
             unknown[source, dest] = (
-                f"{where.address} port {where.port} does not answer, but ssh may use another port: {entry['error']}"
+                f"{where.address} port {where.port} does not answer ({entry['error']}), but ssh may use another port"
             )
     return Reach(tuple(missing), closed, frozenset(proven), unknown)

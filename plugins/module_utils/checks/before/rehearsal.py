@@ -36,7 +36,7 @@ def _check(case: Case, host: HostFacts) -> Items:
         )
         remedy = (
             "Fix the cause that the evidence shows, then run the same command again. To test the new host name, the "
-            "run needs root on the host, and a kernel with UTS and mount namespaces."
+            "run needs root permissions on the host, and a kernel that supports UTS and mount namespaces."
         )
         yield missing(case, "rehearsal", f"the name that libvirt would use for the host is not known: {reason}", remedy)
         return

@@ -342,7 +342,12 @@ def _new_name(case: Case) -> Items:
         yield finding("SG118", subject, {"name": new, "wrong": wrong}, remedy)
     if input_rules.problems({"rename_to": new}, "host"):
         yield Unchecked(
-            "SG310", new, "the run did not search the APIs for this name: the name is invalid, so no host can have it"
+            "SG310",
+            new,
+            (
+                "the run did not search the APIs for this name, because the name is invalid and no host can have an "
+                "invalid name"
+            ),
         )
     if new != new.lower() and not wrong:
         remedy = (
@@ -521,8 +526,8 @@ def _duplicate_node_name(case: Case) -> Items:
             "SG205",
             Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host),
             {"read from": f"cell {cell.name}", "host": row.host, "also": str(case.node.uuid) if case.node else None},
-            "Keep the compute node whose uuid is in the host's compute_id file. Before the rename, remove the "
-            "allocations of the other compute node, which this finding names.",
+            "Keep the compute node whose uuid is in the host's compute_id file. This finding names the other compute "
+            "node. Before the rename, remove the allocations of the other compute node.",
         )
     scopes = [name for cell in case.index.cells or [] for name in cell.scope]
     if name is not None and scopes and not any(same_name(name, entry) for entry in scopes):
@@ -546,7 +551,9 @@ def _home(case: Case) -> Items:
     if not case.services:
         for cell, row in case.nodes:
             subject = Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host)
-            remedy = "Start nova-compute under the old name, or find out which service the node belongs to."
+            remedy = (
+                "Start nova-compute under the old name, or find out which compute service the compute node belongs to."
+            )
             yield finding("SG204", subject, {"read from": f"cell {cell.name}", "host": row.host}, remedy)
     if case.node is not None and case.service is not None:
         yield from _one_home(case, case.service)
@@ -595,7 +602,7 @@ def _one_home(case: Case, service: ServiceRow) -> Items:
             "SG205",
             case.subject,
             evidence,
-            "Remove the host's rows from the wrong cell, because a host belongs to one cell.",
+            "Remove the host's rows from the wrong cell, because a host belongs to only one cell.",
         )
     databases, shown = case.bundle.databases, case.index.api_services
     if databases is not None and databases.api is not None and databases.api.host_mappings is not None:
@@ -603,8 +610,8 @@ def _one_home(case: Case, service: ServiceRow) -> Items:
     if shown is not None and not any(entry.id == service.uuid and entry.binary == COMPUTE for entry in shown):
         evidence = {"service": service.uuid, "compute API": [entry.id for entry in shown if entry.host == case.old]}
         remedy = (
-            "Check that the database and the API belong to the same cloud, and that the cell is mapped. The API does "
-            "not show this service."
+            "Check that the database and the API belong to the same cloud, and that the cell is mapped. The compute "
+            "API does not show this service."
         )
         yield finding("SG301", Subject("service", str(service.uuid), host=service.host), evidence, remedy)
 
@@ -644,8 +651,8 @@ def _links(case: Case) -> Items:
         subject = Subject("compute_node", str(node.uuid), node.hypervisor_hostname, node.host)
         evidence = {"service_id": node.service_id, "its own service": service.id, "service of that id": other}
         remedy = (
-            "Repair the link first (repair_links). If Nova deletes the service to which this node's service_id "
-            "refers, Nova also deletes this node."
+            "Repair the link first (repair_links). If Nova deletes the compute service with the id in this node's "
+            "service_id, Nova also deletes this node."
         )
         # Narrowed, another host's service was not read: what may be another's is taken for it.
         yield finding("SG203" if other or case.index.narrowed else "SG202", subject, evidence, remedy)
@@ -747,9 +754,8 @@ DISTRIBUTED = (
     "and a rename does not change these tables"
 )
 DRAIN_DISTRIBUTED = (
-    "Empty the host first (playbook drain_host), stop its L3 agent and delete the agent's record. Then rename the "
-    "host with rename_strategy=drain, and start the L3 agent after the rename: the agent then registers under the "
-    "new name."
+    "Empty the host first (playbook drain_host), stop its L3 agent and delete the agent's record. Then rename the host "
+    "with rename_strategy=drain. After the rename, start the L3 agent, so that the agent registers under the new name."
 )
 
 
@@ -761,20 +767,20 @@ def is_distributed(agent: ApiAgent) -> bool:
 def _l2_agent(case: Case, agent: ApiAgent) -> Items:
     if is_distributed(agent):
         yield agent_item(
-            agent, DISTRIBUTED, "Use rename_strategy=drain: after the drain, the agent registers under the new name."
+            agent, DISTRIBUTED, "Use rename_strategy=drain. After the drain, the agent registers under the new name."
         )
     if not case.request.has_neutron_db:
         why = (
-            "without neutron's database the run cannot rename the agent's record, so the agent registers again. "
-            "The guests lose their network for some seconds, from the agent's first synchronisation until their "
+            "without neutron's database the run cannot rename the agent's record, so the agent registers again. The "
+            "guests lose their network for some seconds, from the agent's first synchronisation until the guests' "
             "ports are bound to the new name"
         )
         yield agent_item(
             agent,
             why,
             (
-                "Set neutron_db_url (with grants on agents), or accept this interruption of the network with an "
-                "override."
+                "Set neutron_db_url, and grant the database user the privileges on the table agents. As an "
+                "alternative, accept the interruption of the network with an override."
             ),
         )
         return
@@ -805,7 +811,10 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
         )
     if host.units is not None and not _loaded(host.units, case.request.agent_units):
         reason = "neutron shows an L2 agent of this host, but the run found no systemd unit of this agent"
-        remedy = "Set rename_agent_units to the agent's unit: otherwise the agent keeps running under the old name."
+        remedy = (
+            "Set rename_agent_units to the agent's unit, so that the run can stop the agent. An agent that is not "
+            "stopped keeps running under the old name."
+        )
         yield missing(case, "agent unit", reason, remedy)
 
 
@@ -830,8 +839,8 @@ def _ports(case: Case) -> Items:
         elif case.nodes and port.device_id not in case.index.instance_rows_by_uuid:
             evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
             remedy = (
-                "Find out whether the port's server is on another host. The rename binds this port, like the host's "
-                "other ports, to the new name."
+                "Find out whether the port's server is on another host. The rename binds all ports of the host, "
+                "including this port, to the new name."
             )
             subject = Subject("port", port.id, host=port.binding_host_id)
             yield finding("SG306", subject, evidence, remedy, WARNING)
@@ -895,7 +904,7 @@ def _guest_ports(case: Case) -> Items:
     if unasked:
         reason = (
             f"the run did not read the ports of {len(unasked)} of the {len(guests)} servers of this host, for example "
-            f"{unasked[0]}"
+            f"of server {unasked[0]}"
         )
         yield missing(
             case,
@@ -947,8 +956,8 @@ def _child_providers(case: Case) -> Items:
         subject = Subject("resource_provider", children[0].root_provider_uuid or "", host=case.old)
         evidence = {"children": sorted(child.name for child in children)}
         remedy = (
-            "The rename also changes the names of these resource providers. Nova finds PCI and vGPU devices by these "
-            "names, so check the names after the rename."
+            "Check the names of these resource providers after the rename. The rename changes these names, and Nova "
+            "finds PCI and vGPU devices by these names."
         )
         yield finding("SG304", subject, evidence, remedy)
 
@@ -982,14 +991,14 @@ def _lock(case: Case) -> Items:
     if databases.lock is None:
         reasons = {entry.part: entry.reason for entry in databases.unread}
         yield missing(
-            case, "lock", reasons.get("lock", "the run did not test whether it can take a lock in the database")
+            case, "lock", reasons.get("lock", "the run did not test whether the database grants the lock to the run")
         )
     elif databases.lock.scope != LOCK_EXCLUSIVE:
         evidence = {"scope": databases.lock.scope, "reason": databases.lock.reason}
         remedy = (
-            "If every run uses this version of the collection, no action is needed: the journal on the host "
-            "prevents two runs from working on the host at the same time. The journal on the host does not prevent "
-            "a run of version 0.1 of the collection."
+            "If every run uses this version of the collection, no action is needed: the journal on the host prevents "
+            "two runs from working on the host at the same time. The journal on the host does not stop a run of "
+            "version 0.1 of the collection."
         )
         yield finding("SG712", Subject("service", "nova_api", "API database", case.old), evidence, remedy)
 
@@ -1024,15 +1033,15 @@ def unit_items(case: Case, host: HostFacts) -> Items:
     if not found:
         reason = "no systemd unit of nova-compute was found"
         remedy = (
-            "Set rename_stop_command, rename_start_command, rename_mask_command and rename_unmask_command, for "
-            "example if nova-compute runs in a container."
+            "Set rename_stop_command, rename_start_command, rename_mask_command and rename_unmask_command. A host "
+            "needs these options, for example, if nova-compute runs in a container."
         )
         yield missing(case, "compute unit", reason, remedy)
     for unit in found:
         if unit.active_state != "active" or unit.blocked or unit.load_state == "masked":
             subject = Subject("service", unit.name, host=case.old)
             evidence = dataclasses.asdict(unit)
-            remedy = "Start nova-compute under the old name and wait until it is up."
+            remedy = "Start nova-compute under the old name, and wait until nova-compute is up."
             yield finding("SG704", subject, evidence, remedy, BLOCKER)
 
 

@@ -184,8 +184,8 @@ def _state(server: ApiServer) -> t.Iterator[Finding]:
         yield finding("SG701", subject, evidence, "Wait until the server's task ends.")
     elif server.status not in placement.METHODS:
         remedy = (
-            "Bring the server to the state ACTIVE, PAUSED or SHUTOFF. You can also shelve and offload the server, "
-            "or delete it."
+            "Bring the server to the state ACTIVE, PAUSED or SHUTOFF. You can also shelve and offload the server, or "
+            "delete the server."
         )
         yield finding("SG710", subject, evidence, remedy)
 
@@ -272,7 +272,8 @@ def _return(
                 "SG704",
                 subject,
                 evidence,
-                "Start nova-compute on this host, because Nova moves guests only from a host whose nova-compute runs.",
+                "Start nova-compute on this host, because Nova moves guests only from a host on which nova-compute "
+                "runs.",
                 BLOCKER,
             )
         ]

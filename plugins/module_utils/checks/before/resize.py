@@ -63,8 +63,8 @@ def choose(
         return Choice(
             VERIFY,
             (
-                "you chose this strategy: the run checks the zone after the resize, and reverts the resize if the "
-                "zone has changed"
+                "you chose this strategy. The run checks the zone after the resize, and reverts the resize if the zone "
+                "has changed"
             ),
         )
     if not zone_carried:
@@ -106,7 +106,7 @@ def preflight(facts: ZoneFacts, request: ResizeRequest) -> ResizeDecision:
         code, remedy = (
             ("SG710", "Give the name or the uuid of an existing server.")
             if read
-            else ("SG709", "Make the APIs answer.")
+            else ("SG709", "Make sure that the APIs answer.")
         )
         evidence = {"server": "not found" if read else "not read"}
         return ResizeDecision(gather([finding(code, Subject("instance", request.server), evidence, remedy)]))
@@ -143,7 +143,7 @@ def _unread(facts: ZoneFacts, server: ApiServer) -> Finding:
     evidence = {"not read": missing, "reasons": [f"{entry.part}: {entry.reason}" for entry in facts.unread]}
     remedy = (
         "Make sure that the run can read the server's availability zone pin. The API shows the pin from microversion "
-        "2.96 on; for an older Nova, set nova_api_db_url."
+        "2.96 on. If the API does not offer this microversion, set nova_api_db_url."
     )
     return finding("SG709", zones.subject_of(server), evidence, remedy)
 

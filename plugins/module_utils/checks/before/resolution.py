@@ -71,7 +71,7 @@ def _on_host(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
         )
         yield _finding(host, new, {"resolves to": entry.addresses, "loopback": loopback}, remedy)
     if strange:
-        remedy = "This name resolves to another machine. Correct DNS or /etc/hosts, or choose another name."
+        remedy = "Correct DNS or /etc/hosts, or choose another name. The new name resolves to another machine."
         yield _finding(host, new, {"resolves to": entry.addresses, "not its own": strange}, remedy)
 
 
@@ -95,8 +95,8 @@ def _unresolved(host: HostFacts, old: str, new: str, entry: Resolution) -> Items
         yield _finding(host, new, evidence, remedy, WARNING)
     elif lines:
         remedy = (
-            f"Add {new} to DNS for the other machines. On the host itself, the rename adds {new} to the line of "
-            f"{old} in /etc/hosts. This line has a loopback address."
+            f"Add {new} to DNS for the other machines. On the host itself, the rename adds {new} to the /etc/hosts "
+            f"line of {old}. This /etc/hosts line has a loopback address."
         )
         yield _finding(host, new, evidence, remedy, WARNING)
     elif not (_of(host, old) or entry).addresses:

@@ -284,7 +284,7 @@ def _another_machine(index: Index, facts: HostFacts, request: ReturnRequest) -> 
         remedy = (
             "Keep nova-compute stopped. If the machine is a different host, correct ansible_host or "
             f"stackguard_nova_host in the inventory. If the machine is the correct host, set host={request.host} in "
-            "its nova.conf, or finish the rename first. Then run return_host again."
+            "its nova.conf, or finish the rename of the host first. Then run return_host again."
         )
         yield finding("SG106", host_subject(facts), evidence, remedy)
     nodes = {uuid_key(node.uuid): node.uuid for node in index.nodes_by_host.get(request.host, []) if node.uuid}
@@ -555,7 +555,7 @@ def _services(bundle: Bundle, request: ReturnRequest) -> Items:
     reason = service.disabled_reason or ""
     seen = {"status": service.status, "disabled reason": reason or None, "forced down": service.forced_down}
     if reason.startswith(OURS) and not reason.startswith(HELD):
-        yield finding("SG707", subject, seen, "End that operation first.")
+        yield finding("SG707", subject, seen, "First end the operation that has disabled the compute service.")
     elif reason.startswith(HELD) and not _has_journal(reason, request):
         # It may be open elsewhere, and need every entry that a run here would remove.
         remedy = (
@@ -595,8 +595,8 @@ def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Cle
             addresses = sorted(address for lift in clearing.lifts for address in lift.addresses)
             evidence = {"domain": [fate.domain.name, fate.domain.state], "blocklist": addresses}
             remedy = (
-                f"Find out what runs in this libvirt domain, or run virsh destroy {fate.domain.name}. The "
-                "domain could write to its disks again after the run removes the blocklist entry."
+                f"Find out what runs in this libvirt domain, or run virsh destroy {fate.domain.name}. After the run "
+                "removes the blocklist entry, the domain could write to its disks again."
             )
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
 
@@ -616,8 +616,8 @@ def _volumes_of_deleted(facts: HostFacts, found: t.Sequence[forecast.Fate], clea
             evidence = {"domain": [fate.domain.name, fate.domain.state], "volumes": volumes, "blocklist": addresses}
             remedy = (
                 f"Run virsh destroy {fate.domain.name}, then run return_host again. The server is deleted in Nova, and "
-                "another server may use its volume. The domain could write to this volume again after the run removes "
-                "the blocklist entry."
+                "another server may use the deleted server's volume. After the run removes the blocklist entry, the "
+                "domain could write to this volume again."
             )
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
 
@@ -629,7 +629,7 @@ def _lost(facts: HostFacts, request: ReturnRequest) -> Items:
         if uuid not in shown:
             evidence = {"process": pid, "libvirt": "libvirt does not show the guest as running"}
             remedy = (
-                f"Find out what this process is, or end the process (kill {pid}), because the process may write to "
+                f"Find out what process {pid} does, or end the process (kill {pid}), because the process may write to "
                 "disks."
             )
             yield finding("SG110", Subject("domain", uuid, host=request.host), evidence, remedy)
@@ -646,14 +646,14 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
         subject = Subject("service", f"{facts.inventory_name}:nova-compute", host=conf_host(facts))
         remedy = (
             f"{_stopping(facts)} If a nova-compute process runs outside the systemd unit, the process keeps running "
-            "when the unit stops. In this case, stop the container of the process, or end the process (kill PID)."
+            "when the unit stops. Stop the container of such a process, or end the process (kill PID)."
         )
         yield finding("SG510", subject, {"runs": running}, remedy, BLOCKER)
     elif not _compute_units(facts):
         evidence = {"runs": [], "units": None if facts.units is None else [unit.name for unit in facts.units]}
         remedy = (
-            "Verify that nova-compute is stopped (the run found no systemd unit of nova-compute), then override "
-            "SG510 for this host."
+            "Verify that nova-compute is stopped, then override SG510 for this host. The run found no systemd unit of "
+            "nova-compute on this host."
         )
         yield finding("SG510", host_subject(facts), evidence, remedy, BLOCKER)
 
@@ -757,8 +757,8 @@ def _twice(
 
 def _one_writer(uuid: str) -> str:
     return (
-        f"Run virsh destroy {uuid} on the host whose QEMU must not keep running, or end the client that must not write "
-        "to the disk. Then verify that at most one watcher remains (rbd status POOL/IMAGE), and run return_host again."
+        f"Run virsh destroy {uuid} on the host where the guest must not run, or end the client that must not write to "
+        "the disk. Then verify that at most one watcher remains (rbd status POOL/IMAGE), and run return_host again."
     )
 
 
@@ -843,7 +843,7 @@ def _disk_unread(source: str, domain: Domain, why: t.Sequence[str]) -> Finding:
 
 def _image_unread(source: str, evidence: t.Mapping[str, t.Any]) -> Finding:
     remedy = (
-        "Give the Ceph user of return_ceph_user read access to the image (profile rbd), then run return_host again. As "
+        "Give the Ceph user in return_ceph_user read access to the image (profile rbd), then run return_host again. As "
         "an alternative, verify that the guest can write to its disk, then override this finding for the image."
     )
     return finding("SG709", Subject("image", source), evidence, remedy)

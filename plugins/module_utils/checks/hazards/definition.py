@@ -33,8 +33,8 @@ _NAMED = 20
 _VERSION = re.compile(r"\d+\.\d+")
 
 _KNOW = (
-    "Inform the owner before the guest's next start, because the guest may then find its devices at other addresses. "
-    "To pin machine types: nova-manage libvirt update_machine_type."
+    "Inform the owner before the guest's next start, because the guest's devices may have other addresses after the "
+    "start. To pin machine types: nova-manage libvirt update_machine_type."
 )
 
 
@@ -100,8 +100,8 @@ def _alone(guest: GuestDefinition, subject: Subject) -> Items:
     now = guest.live or guest.inactive
     if now is not None and now.machine_type is not None and not _VERSION.search(now.machine_type):
         remedy = (
-            "Pin a versioned machine type (nova-manage libvirt update_machine_type): otherwise an upgrade of QEMU "
-            "changes the machine type."
+            "Pin a versioned machine type (nova-manage libvirt update_machine_type), because a machine type "
+            "without a version changes when QEMU is upgraded."
         )
         yield finding("SG603", subject, {"machine type": now.machine_type}, remedy)
     if guest.live is not None and guest.inactive is not None:

@@ -77,9 +77,9 @@ def _stale(facts: HostFacts, entry: ServiceProcess) -> t.Any:
         "the host's name": facts.kernel_hostname,
     }
     remedy = (
-        f"Check the host's name before you recreate the container, because {entry.program} then starts with the name "
-        f"{facts.kernel_hostname}. If {facts.kernel_hostname} is wrong, restore the host's name {entry.hostname} "
-        f"(hostnamectl). If {facts.kernel_hostname} is correct, see docs/guides/deployments.md."
+        f"Check the host's name before you recreate the container, because {entry.program} starts with the name "
+        f"{facts.kernel_hostname} in the new container. If {facts.kernel_hostname} is wrong, restore the host's name "
+        f"{entry.hostname} (hostnamectl). If {facts.kernel_hostname} is correct, see docs/guides/deployments.md."
     )
     subject = Subject("host", f"{facts.inventory_name}:{entry.program}", entry.program, host)
     return finding("SG126", subject, evidence, remedy, _severity(facts, entry))
@@ -112,7 +112,8 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
             remedy = (
                 "Do not stop, restart or recreate the libvirt container, because each of these actions kills the "
                 "guest. Migrate the guest to another host first. Then give the container the control groups of the "
-                "host (--cgroupns host and /sys/fs/cgroup): libvirt then creates a separate group for each guest."
+                "host (--cgroupns host and /sys/fs/cgroup), so that libvirt creates a separate control group for each "
+                "guest."
             )
             subject = Subject("domain", guest.uuid, names.get(guest.uuid), host)
             if own is None or uuid_key(guest.uuid) in own:
@@ -120,8 +121,8 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
             else:
                 evidence["guest"] = "not a domain of the host's libvirt, and not an instance of the host"
                 remedy = (
-                    "Find out who started this QEMU, because Nova and libvirt do not show the guest on this host. When "
-                    "the container stops, the QEMU process in the container ends."
+                    "Find out who started this QEMU process, because Nova and libvirt do not show the guest on this "
+                    "host. If the container stops, the QEMU process in the container ends."
                 )
                 yield finding("SG127", subject, evidence, remedy, WARNING)
 
@@ -168,9 +169,9 @@ def immutable(index: Index, facts: HostFacts) -> Items:
         right = uuid is not None and node is not None and uuid_key(uuid) == uuid_key(str(node.uuid))
         evidence = {"path": path, "uuid": uuid, "compute node": node.uuid if node else None}
         remedy = (
-            f"Run chattr -i {path} before you change or remove the file. The kolla container cannot start while "
-            "the copy in the container is immutable. No action is needed if the uuid is correct and a deployment "
-            "tool protects the file."
+            f"If you must change or remove the file, run chattr -i {path} first. A kolla container cannot start if its "
+            "copy of the file is immutable. If the uuid is correct and a deployment tool protects the file, no action "
+            "is needed."
         )
         subject = Subject("host", f"{facts.inventory_name}:{path}", path, conf_host(facts) or facts.inventory_name)
         yield finding("SG129", subject, evidence, remedy, INFO if right else WARNING)

@@ -181,7 +181,12 @@ def _wrong(request: EvacuationRequest, given: t.Sequence[str], known: KnownAddre
         evidence = {"evacuate_blocklist_addresses": address}
         ip = plain(address)
         if ip is None:
-            yield finding("SG506", host, evidence, "Correct the entry, because it is not an IP address.")
+            yield finding(
+                "SG506",
+                host,
+                evidence,
+                "Correct this entry of evacuate_blocklist_addresses, because the entry is not an IP address.",
+            )
         elif ip in known.others:
             remedy = (
                 "Remove this address from evacuate_blocklist_addresses, because another machine has this address, "
@@ -403,8 +408,8 @@ def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
 def _stale(client: Client, name: str, whose: t.Optional[str]) -> Finding:
     place = f"{client.pool}/{client.image}"
     remedy = (
-        f"Check whether an operator added the lock: rbd lock ls {place}. The holder of the lock does not have the "
-        "image open."
+        f"Check whether an operator added the lock: rbd lock ls {place}. The client that holds the lock does not have "
+        "the image open."
     )
     return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy, WARNING)
 
@@ -425,8 +430,8 @@ def rights(bundle: Bundle, fsids: t.Iterable[str], fence_kind: t.Optional[str]) 
             facts, rbd = able[0]
             evidence = {"cluster": fsid, "may add": True, "may remove": rbd.rights.remove if rbd.rights else None}
             remedy = (
-                "Give the Ceph user the permission to remove blocklist entries. Otherwise, return_host needs another "
-                f"Ceph user. {_caps(facts, rbd)}"
+                "Give the Ceph user the permission to remove blocklist entries. Without this permission, return_host "
+                f"needs another Ceph user. {_caps(facts, rbd)}"
             )
             yield finding("SG518", _reader(facts), evidence, remedy, WARNING)
 

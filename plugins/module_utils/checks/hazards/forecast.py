@@ -225,7 +225,8 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
         yield finding("SG108", subject, evidence, remedy)
     elif fate.exists:
         remedy = (
-            "Undefine the domain (virsh undefine), because the domain has no process, and its guest is on another host."
+            "Undefine the domain (virsh undefine), because the domain has no process, and Nova shows the guest on "
+            "another host."
         )
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.action in (DESTROYED, DESTROYED_WITH_DISKS):
@@ -238,8 +239,8 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
             "SG110",
             fate.domain.uuid,
             (
-                "no action is needed: Nova's databases do not have this domain, so nova-compute leaves the domain "
-                "unchanged at its next start"
+                "no action is needed: Nova's databases have no instance for this domain, so nova-compute leaves the "
+                "domain unchanged at its next start"
             ),
         )
 

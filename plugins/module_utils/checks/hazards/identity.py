@@ -244,8 +244,8 @@ def compute_id_node(index: Index, facts: HostFacts) -> Items:
             "soft-deleted node of this uuid": uuid_key(uuid) in index.deleted_node_uuids,
             "read from": by_host[0].source,
         },
-        f"{_LEAVE_STOPPED} If the instances confirm that the compute node belongs to this host, write the node's uuid "
-        "into the compute_id file.",
+        f"{_LEAVE_STOPPED} If the host's instances prove that the compute node belongs to this host, write the uuid of "
+        "the compute node into the compute_id file.",
     )
 
 
@@ -362,8 +362,8 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
             host_subject(facts),
             {"CONF.host": host, "compute node": node.host if node else None, "similar service names": alike},
             (
-                f"{_LEAVE_STOPPED} Correct the host name before you start nova-compute: under the wrong host name, "
-                "nova-compute would create a second compute service."
+                f"{_LEAVE_STOPPED} Correct the host name before you start nova-compute, because nova-compute would "
+                "create a second compute service under the wrong host name."
             ),
         )
         return
@@ -401,8 +401,8 @@ def provider(index: Index, facts: HostFacts) -> Items:
             "provider of that uuid": found.name if found else None,
             "other providers with the node's name": others,
         },
-        "Compare the provider's allocations with the host's instances. Then rename the provider that has the compute "
-        "node's uuid: the provider's name must be the compute node's name.",
+        "Compare the provider's allocations with the host's instances. Then give the provider that has the compute "
+        "node's uuid the name of the compute node.",
     )
 
 
@@ -422,8 +422,8 @@ def service_without_node(cell: CellFacts, row: ServiceRow) -> Item:
         "SG116",
         Subject("service", row.uuid or str(row.id), host=row.host),
         {"read from": f"cell {cell.name}", "service id": row.id, "host": row.host},
-        "Check whether the host of this service has a compute node under another name (an unfinished rename). If the "
-        "host has no compute node under any name, start nova-compute on the host.",
+        "Check whether the host of this compute service has a compute node under another name, because a rename may be "
+        "unfinished. If the host has no compute node under any name, start nova-compute on the host.",
     )
 
 
@@ -523,11 +523,11 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
         return
     if deleted:
         why = (
-            "the instance's row is deleted: nova-compute would destroy the domain with its disks "
+            "the instance's row is deleted, so nova-compute would destroy the domain and the domain's disks "
             "(_cleanup_running_deleted_instances)"
         )
     elif index.narrowed:
-        why = "no existing row was found, but the search of the databases covered only this uuid and some hosts"
+        why = "the run found no existing row, but the run searched the databases only for this uuid and some hosts"
     else:
         why = "no existing row in any cell"
     made = (

@@ -144,8 +144,8 @@ def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
 
 def _resized(subject: Subject, evidence: t.Mapping[str, t.Any], severity: str) -> Item:
     remedy = (
-        "Ask the owner to confirm or revert the resize, because Nova uses the host names in the migration record for "
-        "both actions."
+        "Before you run this playbook, ask the owner to confirm or revert the resize. For both actions, Nova uses the "
+        "host names in the migration record."
     )
     return finding("SG703", subject, evidence, remedy, severity)
 
@@ -173,7 +173,8 @@ def service_status(service: ApiService, severity: str) -> Items:
         yield finding("SG704", subject, evidence, remedy, severity)
     elif service.status != "enabled" and not reason.startswith(OURS):
         remedy = (
-            "Find out who disabled the compute service, and why. The run restores the status of the service at the end."
+            "Find out who disabled the compute service, and why. At the end, the run restores the status of the "
+            "compute service."
         )
         yield finding("SG704", subject, evidence, remedy, WARNING)
 
@@ -195,8 +196,8 @@ def _held_by(reason: str, host: str) -> str:
     if kind == "rename":
         return "Run rename_host with rename_action=status for this host, then resume the rename or roll it back."
     return (
-        "Find the operation whose id is in the disabled reason. Run its playbook with the action status, then resume "
-        "the operation or roll it back."
+        "Find the operation with the id in the disabled reason. Run the playbook of this operation with the action "
+        "status, then resume the operation or roll the operation back."
     )
 
 
@@ -255,7 +256,7 @@ def _contradiction(signs: t.Sequence[t.Tuple[str, t.Optional[str], t.Optional[re
             "SG705",
             Subject("service", "control plane"),
             {place: [sign, list(found or ())] for place, sign, found in signs},
-            "Finish the upgrade of Nova first, because the database schemas and the API belong to different releases.",
+            "Finish the upgrade of Nova first, because the database schemas and the API come from different releases.",
         )
 
 
@@ -276,8 +277,8 @@ def host_release(index: Index, facts: HostFacts, severity: str) -> Items:
             yield _unknown(facts, seen)
         elif package is not None and package not in running:
             remedy = (
-                "Restart nova-compute first, so that nova-compute runs the installed release. Instead of the "
-                "restart, you can also install the release that nova-compute still runs."
+                "Restart nova-compute first, so that nova-compute runs the installed release. As an alternative, "
+                "install the release that nova-compute still runs."
             )
             yield finding("SG705", host_subject(facts), seen, remedy, severity)
         if schema is not None and package is not None and package > max(schema):

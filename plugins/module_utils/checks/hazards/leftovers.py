@@ -134,8 +134,8 @@ def _way_out(
 ) -> str:
     if living:
         return (
-            f"Find out who added the blocklist entry, because {living[0]} is alive, but Ceph refuses the writes of "
-            f"this host. Then remove the entry: {command}"
+            f"Find out who added the blocklist entry, because Ceph refuses the writes of {living[0]} although this "
+            f"host is alive. Then remove the entry: {command}"
         )
     hosts = sorted({record.host for record in journals if record.host} or set(owners))
     if hosts:
@@ -144,8 +144,8 @@ def _way_out(
             f"blocklist entry: {command}"
         )
     return (
-        "Find out who added the blocklist entry. If Ceph must still refuse writes from the address of the entry, "
-        f"keep the entry. Otherwise, remove the entry: {command}"
+        "Find out who added the blocklist entry. If Ceph must still refuse writes from the address of the entry, keep "
+        f"the entry. If Ceph no longer has to refuse these writes, remove the entry: {command}"
     )
 
 
@@ -202,8 +202,8 @@ def holds(index: Index) -> Items:
             "journal": "none was found" if record is None else f"closed, {record.state}",
         }
         remedy = (
-            "Run return_host for the host as soon as the host is back. If the host never comes back, delete its "
-            f"compute service. To find the service: openstack compute service list --host {host}"
+            "Run return_host for the host as soon as the host is back. If the host never comes back, delete the host's "
+            f"compute service. To find the compute service: openstack compute service list --host {host}"
             if kind == EVACUATE
             else (
                 "Verify that no run of this operation is active on another Ansible controller, then run openstack "

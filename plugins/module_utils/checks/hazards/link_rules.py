@@ -432,8 +432,8 @@ class Links:
         holders = self.hosts_by_file.get(uuid_key(row.uuid), []) if row.uuid else []
         if len(holders) != 1:
             return uncertain(
-                f"the run does not know which host the node belongs to: {len(holders)} hosts have the node's uuid in "
-                "their compute_id files"
+                f"the run does not know which host the node belongs to, because {len(holders)} hosts have the node's "
+                "uuid in their compute_id files"
             )
         host = holders[0]
         own = conf_host(host)
@@ -511,7 +511,8 @@ class Links:
         places = self.running_on(row.uuid)
         if len(places) != 1:
             return uncertain(
-                f"the run does not know which host has the instance: the instance's domain runs on {len(places)} hosts"
+                "the run does not know which host has the instance, because the instance's domain runs on "
+                f"{len(places)} hosts"
             )
         return self._by_place(row, linked, named, places[0])
 

@@ -50,12 +50,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.wording impo
 #: Whether Nova mends it by itself (compute/resource_tracker.py, 28 to 34: _init_compute_node for service_id,
 #: _ensure_compute_id_for_instances for compute_id).
 _SERVICE_HEALS = (
-    "nova-compute 28 or later on this host repairs the link at its second periodic pass; earlier releases never "
-    "repair the link"
+    "nova-compute of Nova 28 or later on this host repairs the link at its second periodic pass. Earlier releases "
+    "never repair the link"
 )
 _ID_HEALS = (
-    "nova-compute 28 or later on the instance's host repairs the link at its next periodic pass; earlier releases "
-    "never repair the link"
+    "nova-compute of Nova 28 or later on the instance's host repairs the link at its next periodic pass. Earlier "
+    "releases never repair the link"
 )
 HEALS: t.Mapping[str, str] = {
     "SG201": _SERVICE_HEALS,
@@ -69,8 +69,8 @@ HEALS: t.Mapping[str, str] = {
     "SG212": _ID_HEALS,
     "SG213": f"{_ID_HEALS}. The repair needs an existing node with the same host name and node name as the instance",
     "SG214": (
-        "nova-compute overwrites the id in its periodic task, and logs 'Correcting compute_id'. nova-compute does "
-        "this on the host that instances.host names, even if instances.host is wrong"
+        "nova-compute overwrites the id in its periodic task, and logs 'Correcting compute_id'. The nova-compute on "
+        "the host in instances.host overwrites the id, even if instances.host is wrong"
     ),
     "SG215": "never",
     "SG216": "never",
@@ -88,7 +88,7 @@ REMEDIES: t.Mapping[str, str] = {
         "node."
     ),
     "SG203": (
-        "Do not delete the compute service of either host. Repair service_id of the node: the host's compute_id file "
+        "Do not delete the compute service of either host. Repair service_id of the node. The host's compute_id file "
         "proves which host the node belongs to."
     ),
     "SG204": (
@@ -325,8 +325,8 @@ def _undecided_in(links: Links, cell: CellLinks) -> Items:
         yield Unchecked("SG215", place, f"{release} has no column compute_id, so only the node was compared")
     if cell.compute_nodes is not None and not links.since_28(cell):
         reason = (
-            "Nova releases before 28 leave service_id NULL, so the run compared only the ids that are set (SG202, "
-            "SG203)"
+            "Nova releases before 28 do not set service_id, so the run compared only the nodes whose service_id is set "
+            "(SG202, SG203)"
         )
         yield Unchecked("SG201", place, reason)
     for code, total in sorted(cell.totals.items()):

@@ -36,27 +36,30 @@ _REMEDIES = {
     "SG501": (
         "Make memory available on a host of the server's zone, or add a host. You can also evacuate this server before "
         "other servers (evacuate_order), or leave this server out (evacuate_partial=true). A server that you leave out "
-        "stays on the dead host and can be recovered."
+        "stays on the dead host, and you can recover this server later."
     ),
     "SG503": (
         "Make more huge pages of the server's page size available on a host of the server's zone, or leave the server "
-        "out (evacuate_partial=true). On the new host, each NUMA cell of the server needs its own NUMA node with "
-        "enough free huge pages."
+        "out (evacuate_partial=true). On the destination host, each NUMA cell of the server needs its own NUMA node "
+        "with enough free huge pages."
     ),
     "SG504": (
         "First find the missing image: look in the other pools and in the trash (rbd trash ls). While this image is "
         "missing, one failed start of the server deletes all images of the server."
     ),
     "SG505": "Give the destination host the same pool and Ceph configuration as the source host.",
-    "SG512": "Start and enable another compute host of the server's zone, or free up resources on such a host.",
+    "SG512": (
+        "Start and enable another compute host of the server's zone, or free up resources on a compute host of this "
+        "zone."
+    ),
     "SG513": (
-        "Start the dead host again: if the server's disk still exists, the disk is on that host. With an override, "
+        "Start the dead host again. If the server's disk still exists, the disk is on the dead host. With an override, "
         "Nova rebuilds the server from its image, and all data of the server is lost."
     ),
     "SG701": (
         "Set evacuate_reset_states=[task]. The run then resets the task of a simple request, such as a reboot or a "
         "stop, as soon as the run has proof that the host is dead. On a dead host, most tasks never end. The run never "
-        "resets the task of an evacuation, migration or deletion: see SG702."
+        "resets the task of an evacuation, migration or deletion (see SG702)."
     ),
     "SG709": (
         "Make sure that the run can read the items that the evidence lists as not read, then run "
@@ -165,7 +168,7 @@ def _overcommitted(
     if running + coming + request.headroom_mib <= facts.memory.total_mib and request.overcommit <= 1.0:
         return None
     remedy = (
-        "Move some guests of this host to other hosts after the operation: as soon as the guests use their full "
+        "Move some guests of this host to other hosts after the operation. As soon as the guests use their full "
         "memory, the host may swap, or the OOM killer may end guests."
     )
     return finding("SG502", Subject("host", host), evidence, remedy)
@@ -191,7 +194,7 @@ def crowded(name: str, facts: HostFacts) -> Items:
     }
     if promised > facts.memory.total_mib - pages:
         remedy = (
-            "Move guests away (openstack server migrate --live-migration): as soon as the guests use their full "
+            "Move guests away (openstack server migrate --live-migration). As soon as the guests use their full "
             "memory, the host may swap, or the OOM killer may end guests."
         )
         yield finding(

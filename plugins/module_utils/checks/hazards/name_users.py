@@ -43,13 +43,13 @@ CONSEQUENCES = {
         "at its next start, each OSD moves to a CRUSH bucket with the new name, outside the old bucket's failure "
         "domains. Ceph then moves data across the whole cluster. After the rename, cephadm no longer manages the host",
         "Move the OSDs away, or set osd_crush_update_on_start=false and rename the bucket during the rename (ceph osd "
-        "crush rename-bucket). If cephadm manages the host, remove the host from cephadm and add it under the new "
-        "name.",
+        "crush rename-bucket). If cephadm manages the host, remove the host from cephadm, and add the host again under "
+        "the new name.",
     ),
     "ceph-mon": Consequence(
         BLOCKER,
-        "a monitor's name is the host's name: under another name the monitor does not start, or it joins as a new "
-        "member",
+        "the name of a Ceph monitor is the host's name. Under another name, the monitor does not start, or the monitor "
+        "joins the cluster as a new member",
         "Remove the monitor before the rename, and create a monitor under the new name after the rename.",
     ),
     "ceph": Consequence(
@@ -67,35 +67,36 @@ CONSEQUENCES = {
     ),
     "galera": Consequence(
         BLOCKER,
-        "a Galera member has the host's name unless wsrep_node_name is set. Galera's list of donors and the cluster's "
-        "address list use the member's name. If the donor list or the address list has the old name of the member, "
-        "the member copies the whole database at its next start, or fails to start",
+        "if wsrep_node_name is not set, a Galera member has the host's name. Galera's list of donors and the cluster's "
+        "address list contain the member's name. If one of these lists contains the old name of the member after the "
+        "rename, the member copies the whole database at its next start, or fails to start",
         "Either set wsrep_node_name and list the members by address, or take the member out of the cluster before "
         "the rename.",
     ),
     "pacemaker": Consequence(
         BLOCKER,
-        "the cluster identifies members, constraints and fence devices by host name: under another name the host "
-        "is unknown, and the cluster may fence the host",
+        "Pacemaker identifies members, constraints and fence devices by host name. Under another name, the host is "
+        "unknown to the cluster, and the cluster may fence the host",
         "Take the host out of the cluster first (pcs cluster node remove), and add the host under the new name after "
         "the rename.",
     ),
     "cinder-volume": Consequence(
         BLOCKER,
-        "volumes belong to HOST@BACKEND: if the name changes, a new service registers under the new name, and no "
-        "service manages the existing volumes",
+        "Cinder volumes belong to HOST@BACKEND. If the host's name changes, a new service registers under the new "
+        "name, and no service manages the existing volumes",
         "Set backend_host to the old name and override this finding, or run cinder-manage volume update_host.",
     ),
     "cinder-backup": Consequence(
         WARNING,
-        "backups in progress belong to the old name; the service registers again under the new name",
+        "backups in progress belong to the cinder-backup service with the old name, but the service registers again "
+        "under the new name",
         "Restart the service after the rename, and delete the service of the old name (cinder-manage service remove).",
     ),
     "masakari": Consequence(
         WARNING,
         (
-            "the monitors of Masakari send the host's name. Masakari rejects a notification if no failover segment "
-            "contains this name"
+            "the Masakari monitors on the host send notifications with the host's name. Masakari rejects a "
+            "notification if no failover segment contains this name"
         ),
         (
             "Stop the Masakari monitors before the rename. After the rename, change the name of the host in its "
@@ -105,22 +106,22 @@ CONSEQUENCES = {
     "ceilometer": Consequence(
         WARNING,
         (
-            "the ceilometer agent asks Nova for the instances of one host name: until you restart the agent, the "
-            "agent uses the old host name, and finds no instances"
+            "the ceilometer agent asks Nova for the instances of the host by the host's name. Until you restart the "
+            "agent, the agent uses the old host name, and finds no instances"
         ),
-        "Restart the service after the rename. If the service runs in a container, recreate the container instead: a "
-        "restarted container keeps the old host name. If the configuration of the service sets host=, correct this "
-        "value first.",
+        "Restart the service after the rename. If the service runs in a container, recreate the container instead, "
+        "because a restarted container keeps the old host name. If the configuration of the service sets host=, "
+        "correct this value first.",
     ),
     "cyborg": Consequence(
         WARNING,
-        "Cyborg identifies devices and their resource providers by the host's name: after the rename Cyborg "
-        "creates new devices and providers beside the old ones",
+        "Cyborg identifies devices and their resource providers by the host's name. After the rename, Cyborg creates "
+        "new devices and new providers, and the old devices and providers remain",
         "Unbind the accelerators before the rename, and delete the devices of the old name after the rename.",
     ),
     "freeipa": Consequence(
         WARNING,
-        "the machine's principal, keytab and tracked certificates have the host's name: after a rename, certmonger "
+        "the machine's principal, keytab and tracked certificates contain the host's name. After a rename, certmonger "
         "still renews the certificates for the old name",
         "Enroll the host under its new name (ipa-client-install), and track the host's certificates again.",
     ),
@@ -177,8 +178,8 @@ def _options(subject: Subject, options: t.Sequence[str]) -> Items:
         evidence = {
             "nova-compute options that contain the old name": list(options),
             "consequence": (
-                "these options keep the old name: live migrations and consoles fail as soon as DNS no longer has the "
-                "old name"
+                "the rename does not change the name in these options. Live migrations and consoles fail as soon as "
+                "DNS no longer has the old name"
             ),
         }
         remedy = (
@@ -191,7 +192,7 @@ def _options(subject: Subject, options: t.Sequence[str]) -> Items:
 def _cloud_init(subject: Subject, told: t.Mapping[str, str]) -> Items:
     evidence: t.Dict[str, t.Any] = {"cloud-init": dict(told)}
     if told and told.get("manage_etc_hosts") not in ("false", "no", "off"):
-        evidence["consequence"] = "at each boot cloud-init writes /etc/hosts with the name from its data source"
+        evidence["consequence"] = "at each boot, cloud-init writes the host name from its data source into /etc/hosts"
         remedy = "Set manage_etc_hosts to false in a file in /etc/cloud/cloud.cfg.d, or correct the data source."
         yield _configuration(subject, "cloud-init", evidence, remedy)
     elif told and told.get("preserve_hostname") not in ("true", "yes", "on"):

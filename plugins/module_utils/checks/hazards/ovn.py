@@ -50,7 +50,11 @@ def check(index: Index) -> Items:
     if ovn.chassis is None:
         reason = "; ".join(entry.reason for entry in ovn.unread) or "not read"
         yield finding(
-            "SG317", Subject("service", "ovn"), {"reason": reason}, "Make OVN's databases reachable.", WARNING
+            "SG317",
+            Subject("service", "ovn"),
+            {"reason": reason},
+            "Make sure that the run can read OVN's databases.",
+            WARNING,
         )
         for code in AUDITED[1:]:
             yield Unchecked(code, "all", f"OVN's databases were not read: {reason}")
@@ -169,8 +173,8 @@ def _chassis(index: Index, ovn: OvnFacts) -> Items:
         if compute is not None and entry.hostname not in index.compute_hosts:
             evidence = {"chassis": entry.name, "hostname": entry.hostname, "compute service": compute}
             remedy = (
-                f"Set external_ids:hostname of Open vSwitch to {compute}: neutron binds ports only to a chassis whose "
-                "hostname is the host name that Nova uses."
+                f"Set external_ids:hostname of Open vSwitch to {compute}, because neutron binds ports only to a "
+                "chassis whose hostname is the host name that Nova uses."
             )
             yield finding("SG321", Subject("host", entry.hostname, host=compute), evidence, remedy)
 
@@ -221,7 +225,7 @@ def host_items(name: str, facts: HostFacts, ovn: OvnFacts) -> Items:
     elif host is not None and mine[0].hostname != host:
         evidence = {"chassis": own, "hostname": mine[0].hostname, "CONF.host": host}
         remedy = (
-            f"Set external_ids:hostname of Open vSwitch to {host}: neutron binds ports only to a chassis whose "
+            f"Set external_ids:hostname of Open vSwitch to {host}, because neutron binds ports only to a chassis whose "
             "hostname is the host name that Nova uses."
         )
         yield finding("SG321", subject, evidence, remedy)

@@ -56,14 +56,16 @@ def _remedy(queue: Queue) -> str:
         )
     return (
         f"Run rabbitmqctl delete_queue {queue.name} to delete the queue with its messages. The messages are requests "
-        "for an earlier host with the same name, and nova-compute would execute them at its first start."
+        "for an earlier host with the same name, and nova-compute would execute these requests at its first start "
+        "under this name."
     )
 
 
 def not_asked(old: str, reason: str) -> Finding:
     """SG316: the broker was to be asked, and was not."""
     remedy = (
-        "Fix the cause that the evidence shows, or leave rename_rabbit_url out: the run then does not read the queues."
+        "Fix the cause that the evidence shows, or remove rename_rabbit_url from your variables. Without "
+        "rename_rabbit_url, the run does not read the queues."
     )
     return finding("SG316", Subject("host", old), {"reason": reason}, remedy)
 
@@ -99,8 +101,8 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
 def left(name: str, why: str) -> Finding:
     """SG307: a queue of a name that the host no longer bears was not removed."""
     remedy = (
-        f"Delete the queue if it has no consumers: rabbitmqctl delete_queue {name}. If the queue stays, nova-compute "
-        "of the next host with this name executes the requests in the queue."
+        f"Delete the queue if it has no consumers: rabbitmqctl delete_queue {name}. If you do not delete the queue, "
+        "nova-compute of the next host with this name executes the requests in the queue."
     )
     return finding("SG307", Subject("host", name), {"queue": name, "why it was left": why}, remedy, WARNING)
 

@@ -48,8 +48,8 @@ RESUMED = "_resume_guests_state"
 SYNCED = "_sync_power_states"
 
 HALF_DELETED = (
-    "Save the data you need from the server's disks before nova-compute starts. The owner deleted the server, but "
-    "the deletion did not finish: when nova-compute starts, it finishes the deletion and deletes the disks."
+    "Save the data you need from the server's disks before nova-compute starts. The owner deleted the server, but the "
+    "deletion did not finish. At its next start, nova-compute finishes the deletion and deletes the disks."
 )
 
 #: From here on a reboot that had not begun is carried on with too where the guest is off (manager.py, _retry_reboot).
@@ -180,7 +180,10 @@ def _carried_on(task: t.Optional[str], around: RecoveryContext) -> t.Optional[Re
     if task == "powering-on":
         return Recovery(REBOOTED if around.runs else STARTED, REDRIVEN)
     if task == "resize_migrating":
-        note = "if the server's migration record and its snapshot nova-resize exist (the run did not read them)"
+        note = (
+            "if the server's migration record and the snapshot nova-resize exist (the run did not read the record or "
+            "the snapshot)"
+        )
         return Recovery(REVERTED, REDRIVEN, note)
     if task == "migrating" and around.migrating:
         return Recovery(ABORTED, REDRIVEN)

@@ -158,7 +158,7 @@ def _off(
             NO_PROOF if requested else "reason": refused,
         }
         remedy = (
-            "Run the same command again: the run then creates the fence, or reads the state of the fence again."
+            "Run the same command again. The next run creates the fence, or reads the state of the fence again."
             if requested
             else _FENCE
         )
@@ -351,8 +351,8 @@ def _leftover_domains(bundle: Bundle, uuids: t.Container[str], source: str) -> I
 
 def _double(subject: Subject, evidence: t.Mapping[str, t.Any]) -> Finding:
     remedy = (
-        "Find out which QEMU must keep running, stop the other QEMU (virsh destroy), and verify that only one watcher "
-        "remains."
+        "Find out which QEMU must keep running, stop the other QEMU (virsh destroy), and verify that the disk has only "
+        "one watcher."
     )
     return finding("SG507", subject, evidence, remedy)
 
@@ -476,8 +476,8 @@ def _unguarded(places: t.Sequence[SeenImage], identity: str, home: t.Optional[Ho
         return "the image was listed, but its id or its snapshots were not read"
     if image.id != identity:
         return (
-            "the image is not the disk that the run protected with a guard snapshot: the id of that disk was "
-            f"{identity}, the id of this image is {image.id}"
+            f"the image is not the disk that the run protected with a guard snapshot: the disk had the id {identity}, "
+            f"but the image has the id {image.id}"
         )
     if snapshot not in {entry.name for entry in image.snapshots}:
         return f"the image has no guard snapshot {snapshot}"
@@ -552,7 +552,7 @@ def unchanged(
             }
             remedy = (
                 "Start a host that reaches this Ceph cluster and this pool, then run the same command again. The run "
-                "evacuates the server only if such a host answers."
+                "evacuates the server only if a host that reaches the pool answers."
             )
             yield finding("SG709", Subject("instance", before.uuid), unread, remedy)
             continue

@@ -167,7 +167,7 @@ def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
         remedy = f"Bring the server into another state: {does} only servers that are {' or '.join(statuses)}."
         yield finding("SG710", subject, {"status": server.status}, remedy)
     if server.locked:
-        remedy = "Find out who locked the server. To move the locked server nevertheless, override this finding."
+        remedy = "Find out who locked the server. To move the server although it is locked, override this finding."
         yield finding("SG710", subject, {"locked": True}, remedy)
 
 
@@ -193,8 +193,8 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
         yield finding("SG402", subject_of(server), evidence, remedy)
     elif server.host is not None and pin not in places.by_host.get(server.host, []):
         remedy = (
-            "Move the server back into the zone of its availability zone pin, or change the pin. Otherwise the next "
-            "move takes the server to that zone."
+            "Move the server back into the zone of its availability zone pin, or change the pin. The next move of the "
+            "server would go to the zone of the pin."
         )
         yield finding("SG404", subject_of(server), evidence, remedy)
 
@@ -271,7 +271,7 @@ def room(facts: ZoneFacts, server: ApiServer, zone: str, same_host: bool = False
         )
     elif not any(not reasons for reasons in found.values()):
         shown = dict(list(found.items())[:SHOWN])
-        remedy = "Free up resources on a host of the server's zone, or add a host. Nothing was moved."
+        remedy = "Free up resources on a host of the server's zone, or add a host. The run has not resized the server."
         yield finding("SG406", subject_of(server), {"zone": zone, "hosts": shown}, remedy)
 
 

@@ -693,7 +693,7 @@ def test_a_server_whose_images_are_all_under_guard_is_sent():
         (scene().images(dataclasses.replace(GUARDED, snapshots=[facts.RbdSnapshot("stackguard-old")])), "has no guard"),
         (scene().images(dataclasses.replace(GUARDED, snapshots=None)), "were not read"),
         (scene().images(dataclasses.replace(GUARDED, id=None)), "were not read"),
-        (scene().images(dataclasses.replace(GUARDED, id="new")), "the id of that disk was"),
+        (scene().images(dataclasses.replace(GUARDED, id="new")), "the disk had the id"),
         (scene().at(2, rbd=listing(DISK)).at(3, rbd=listing(DISK)), "was listed, but its id"),
         (scene().images(GUARDED).at(2, rbd=disks(GUARDED, fsid="other")), "more than one Ceph pool"),
     ],

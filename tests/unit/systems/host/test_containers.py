@@ -447,7 +447,7 @@ class Answers:
             answer = seen()
             if answer is not None:
                 return answer
-        raise StepError(f"timed out while waiting for {what()}")
+        raise StepError(f"timed out while waiting until {what()}")
 
 
 def answer(missing=(), waiting=(), wrong=()):
@@ -474,7 +474,7 @@ def test_a_wrong_name_ends_the_run_and_no_answer_ends_it_too():
         steps.RecreateContainers(host).apply(RECREATED, {})
     assert host.asked == ["apply", "verify", "verify", "apply"]
     late = Answers(*[answer(waiting=["libvirt"])] * 9)
-    with pytest.raises(StepError, match="waiting for libvirt to run"):
+    with pytest.raises(StepError, match="waiting until these containers or services run: libvirt"):
         steps.RecreateContainers(late).apply(RECREATED, {})
 
 
