@@ -21,5 +21,6 @@ options:
   state_dir:
     type: path
     default: /var/lib/stackguard
-    description: Directory for the journal, on the play's host or on the host in C(delegate_to).
+    description: Directory for the journal, on the host in C(delegate_to) if the task has one, otherwise on the play's
+      host.
 """

@@ -18,10 +18,10 @@ description:
     the facts that only a playbook can collect, and the actions that only a playbook can execute. The role
     P(stackguard.nova.return_host#role) collects the requested facts, executes the requested actions, and calls the
     module again until RV(needs) is empty.
-  - The module keeps the journal of the operation in O(state_dir), on the play's host or on the host in C(delegate_to).
-    The module also reads the journals of evacuations in O(state_dir). After each step the module requests new evidence,
-    and checks everything again. The module clears the C(forced_down) flag of the compute service only if no evacuation
-    of the host is open.
+  - The module keeps the journal of the operation in O(state_dir), on the host in C(delegate_to) if the task has one,
+    otherwise on the play's host. The module also reads the journals of evacuations in O(state_dir). After each step the
+    module requests new evidence, and checks everything again. The module clears the C(forced_down) flag of the compute
+    service only if no evacuation of the host is open.
   - The module calls the APIs from the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -93,7 +93,8 @@ options:
   state_dir:
     type: path
     default: /var/lib/stackguard
-    description: Directory for the journals, on the play's host or on the host in C(delegate_to).
+    description: Directory for the journals, on the host in C(delegate_to) if the task has one, otherwise on the play's
+      host.
   take_over:
     type: bool
     default: false

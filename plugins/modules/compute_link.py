@@ -98,7 +98,8 @@ options:
   state_dir:
     type: path
     default: /var/lib/stackguard
-    description: Directory for the journal, on the play's host or on the host in C(delegate_to).
+    description: Directory for the journal, on the host in C(delegate_to) if the task has one, otherwise on the play's
+      host.
   report_dir:
     type: path
     description: Directory on the Ansible controller into which the module writes C(plan.json) in check mode.

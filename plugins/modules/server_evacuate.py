@@ -15,8 +15,8 @@ description:
     until the module needs new facts or an action. After each call, RV(needs) lists the facts that only a playbook can
     collect, and the actions that only a playbook can execute. The role P(stackguard.nova.evacuate_host#role) collects
     the requested facts, executes the requested actions, and calls the module again until RV(needs) is empty.
-  - The module keeps the journal of the operation in O(state_dir), on the play's host or on the host in C(delegate_to).
-    The module calls the APIs from the Ansible controller.
+  - The module keeps the journal of the operation in O(state_dir), on the host in C(delegate_to) if the task has one,
+    otherwise on the play's host. The module calls the APIs from the Ansible controller.
   - Before the module evacuates a server, it requires valid proof that the host is fenced, and a guard snapshot of each
     image of the server. The module does not evacuate a server while an image of the server is open in another client.
     The module sends the destination in the evacuation request. Nova's scheduler checks the destination, because the
@@ -90,7 +90,8 @@ options:
   state_dir:
     type: path
     default: /var/lib/stackguard
-    description: Directory for the journal, on the play's host or on the host in C(delegate_to).
+    description: Directory for the journal, on the host in C(delegate_to) if the task has one, otherwise on the play's
+      host.
   take_over:
     type: bool
     default: false

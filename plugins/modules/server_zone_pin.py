@@ -102,9 +102,9 @@ options:
     type: path
     default: /var/lib/stackguard
     description:
-      - Directory for the journal, on the play's host or on the host in C(delegate_to). The module keeps a journal if
-        O(servers), O(hosts) or O(all_servers) can select more than one server. The module writes each availability zone
-        pin to the journal before it changes the pin.
+      - Directory for the journal, on the host in C(delegate_to) if the task has one, otherwise on the play's host. The
+        module keeps a journal if O(servers), O(hosts) or O(all_servers) can select more than one server. The module
+        writes each availability zone pin to the journal before it changes the pin.
   nova_api_db_url:
     type: str
     description:

@@ -185,8 +185,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG124",
         "rehearsal-failed",
         BLOCKER,
-        "After the rename, libvirt would use a different host name than planned, or the run could not predict "
-        "libvirt's host name.",
+        "Libvirt would not use the planned host name after the rename, or the run was unable to predict libvirt's host "
+        "name.",
     ),
     Code(
         "SG125",

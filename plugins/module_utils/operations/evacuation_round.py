@@ -193,8 +193,8 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     staying = [entry for entry in others if entry.uuid in here]
     left = dict.fromkeys(
         hidden,
-        "Nova shows the server on the dead host, but Nova's list of the servers on this host does not contain the "
-        "server",
+        "the server's own record in Nova names the dead host, but Nova's list of the servers on the dead host does not "
+        "contain the server",
     )
     assigned: t.List[Assignment] = []
     stopped = False
