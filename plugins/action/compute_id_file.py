@@ -56,7 +56,7 @@ class ActionModule(ActionBase):
             bundle = evidence.load_dir(self._loader.path_dwim(str(directory)))
             decision = compute_id.decide(bundle, facts, arguments.get("path"), _now())
         except (FactsError, compute_id.IdentityError) as error:
-            return {"failed": True, "changed": False, "msg": f"the compute_id file was not written: {error}"}
+            return {"failed": True, "changed": False, "msg": f"refused, nothing was written: {error}"}
         arguments["decision"] = to_plain(decision)
         result = dict(self._execute_module(module_name=MODULE, module_args=arguments, task_vars=task_vars))
         if decision.unseen:

@@ -324,7 +324,7 @@ def test_every_code_that_the_audit_can_tell_has_a_case():
     ("reason", "first", "last"),
     [
         ("stackguard:rename:op1", "rename_action=status", "roll it back."),
-        ("stackguard:drain:op1", "drain_action=status", "openstack compute service set --enable compute1 nova-compute"),
+        ("stackguard:drain:op1", "drain_action=status", "and Nova may start servers on the host again"),
         ("stackguard:evacuate:op1", "evacuate_action=status", "run return_host."),
         ("stackguard:of-another-version:op1", "the operation with the id in the disabled reason", "the action status"),
     ],

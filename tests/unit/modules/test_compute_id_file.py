@@ -168,7 +168,7 @@ def test_a_doubt_writes_nothing(plugin):
     plugin.host["libvirt"]["hostname"] = "elsewhere"
     result = plugin.act()
     assert result["failed"]
-    assert result["msg"].startswith("the compute_id file was not written: compute node ")
+    assert result["msg"].startswith("refused, nothing was written: compute node ")
     assert len(plugin.calls) == 1
 
 

@@ -167,7 +167,7 @@ def service_status(service: ApiService, severity: str) -> Items:
         "disabled_reason": service.disabled_reason,
     }
     if reason.startswith(OURS):
-        yield finding("SG706", subject, evidence, _held_by(reason, str(service.host)))
+        yield finding("SG706", subject, evidence, _held_by(reason))
     if service.state != "up" or service.forced_down:
         remedy = "Start nova-compute first, and wait until its compute service is up."
         yield finding("SG704", subject, evidence, remedy, severity)
@@ -179,8 +179,11 @@ def service_status(service: ApiService, severity: str) -> Items:
         yield finding("SG704", subject, evidence, remedy, WARNING)
 
 
-def _held_by(reason: str, host: str) -> str:
-    """Return what to do about a service that an operation has disabled. A drain and an evacuation leave it disabled."""
+def _held_by(reason: str) -> str:
+    """Return what to do about a service that an operation has disabled. A drain and an evacuation leave it disabled.
+
+    The command for a drained host has no name in it: no page may offer to enable a host that is still in maintenance.
+    """
     kind = reason[len(OURS) :].partition(":")[0]
     if kind == "evacuate":
         return (
@@ -190,8 +193,8 @@ def _held_by(reason: str, host: str) -> str:
     if kind == "drain":
         return (
             "Run drain_host with drain_action=status for this host. If the drain is open, resume it or roll it back. "
-            "If the drain has ended, enable the compute service (openstack compute service set --enable "
-            f"{host} nova-compute)."
+            "If the drain has ended and Nova may start servers on the host again, enable its compute service "
+            "(openstack compute service set --enable)."
         )
     if kind == "rename":
         return "Run rename_host with rename_action=status for this host, then resume the rename or roll it back."

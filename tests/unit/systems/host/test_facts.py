@@ -920,9 +920,7 @@ def test_host_of_the_network_agents(shown, tmp_path, monkeypatch):
     assert network_agent.agent_host(host.AGENT_UNITS) == ("a", [facts.FileLine(str(common), 2, "host = a")])
     other.write_text("[DEFAULT]\nhost = b\n")
     shown["units"]["neutron-l3-agent.service"] = agent_unit(common, other)
-    with pytest.raises(
-        network_agent.ReadError, match=r"have different names in their configuration: .*neutron.conf: a; .*other.ini: b"
-    ):
+    with pytest.raises(network_agent.ReadError, match=r"use different host names: .*neutron.conf: a; .*other.ini: b"):
         network_agent.agent_host(host.AGENT_UNITS)
 
 
