@@ -56,6 +56,7 @@ def _answers(lab):
     return None
 
 
+@pytest.mark.matrix
 def test_ssh_lost_in_the_middle(lab, playbooks, names, tmp_path):
     before = state.guests(lab)
     options = (

@@ -12,6 +12,7 @@ import os
 import pathlib
 import sys
 import threading
+from collections.abc import Iterable
 
 from running import INSTANCE, LAB, LOGS, Part, clean_logs, heartbeat, verdict, when_stopped
 
@@ -47,8 +48,8 @@ def background() -> pathlib.Path | None:
     return None
 
 
-def lane(parts: list[Part]) -> threading.Thread:
-    """Run parts one after the other, beside other lanes."""
+def lane(parts: Iterable[Part]) -> threading.Thread:
+    """Run parts one after the other, beside other lanes. Lanes may share an iterator: each part runs in one of them."""
 
     def run() -> None:
         for part in parts:
@@ -61,7 +62,7 @@ def lane(parts: list[Part]) -> threading.Thread:
 
 def main() -> int:
     clean_logs(LOGS)
-    quiet = [make(name) for name in ("unit", "lint", "sanity", "importer", "docs", "cores-found")]
+    quiet = [make(name) for name in ("unit", "sanity", "cores-found", "lint", "importer", "docs")]
     # Not in the background, where its playbooks and servers would run out of time; nor while the lab installs packages.
     databases = make("integration-db")
     lab = Part("lab", [LAB, "up", "--fast-stop"])
@@ -81,7 +82,8 @@ def main() -> int:
     over = threading.Event()
     threading.Thread(target=heartbeat, args=(parts, over), daemon=True).start()
 
-    lanes = [lane(quiet)]
+    waiting = iter(quiet)
+    lanes, background_lanes = [], [lane(waiting)]
     if os.access(LAB, os.X_OK):
         lab.run()
     else:
@@ -93,6 +95,10 @@ def main() -> int:
         for part in (*first, *second):
             part.refuse("the lab did not come up")
     for thread in lanes:
+        thread.join()
+    # With the labs gone, two at a time; before, they would starve each other of what the labs leave.
+    background_lanes.append(lane(waiting))
+    for thread in background_lanes:
         thread.join()
     over.set()
     return verdict("make test", parts)

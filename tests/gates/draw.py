@@ -53,19 +53,22 @@ def pages(root: pathlib.Path) -> Iterator[tuple[str, str]]:
         heading = ""
         for block in re.split(r"\n\s*\n|\n(?=\s*(?:[*-]|\d+\.) )|\n(?=#)", text):
             heading = block.strip("# \n") if block.startswith("#") else heading
-            for row in block.split("\n|") if "|" in block else [block]:
+            rows = block.split("\n|") if "|" in block else [block]
+            columns = f" [{rows[0].strip('| ')}]" if len(rows) > 2 else ""
+            for row in rows:
                 for cell in row.split("|"):
                     for sentence in split(cell):
-                        yield around(str(path.relative_to(root)), sentence, f"({heading}) {row}")
+                        yield around(str(path.relative_to(root)), sentence, f"({heading}){columns} {row}")
 
 
 def tasks(root: pathlib.Path) -> Iterator[tuple[str, str]]:
     """Of roles and playbooks: names of tasks, descriptions, messages."""
     for pattern in ("roles/*/tasks/*.yml", "roles/*/meta/argument_specs.yml", "playbooks/**/*.yml"):
         for path in sorted(root.glob(pattern)):
-            for text in said(yaml.load(path.read_text(), Loader=Loose)):
+            role = path.parts[path.parts.index("roles") + 1] if "roles" in path.parts else path.stem
+            for of, text in said(yaml.load(path.read_text(), Loader=Loose)):
                 for sentence in split(text):
-                    yield around(str(path.relative_to(root)), sentence, text)
+                    yield around(str(path.relative_to(root)), sentence, f"({of or role}) {text}")
 
 
 class Loose(yaml.SafeLoader):
@@ -75,19 +78,19 @@ class Loose(yaml.SafeLoader):
 Loose.add_multi_constructor("!", lambda loader, _tag, node: loader.construct_scalar(node))
 
 
-def said(value: object) -> Iterator[str]:
-    """Every value in nested YAML that is a sentence."""
+def said(value: object, of: str = "") -> Iterator[tuple[str, str]]:
+    """Every value in nested YAML that is a sentence, after the option or return value that it describes."""
     if isinstance(value, list):
         for entry in value:
-            yield from said(entry)
+            yield from said(entry, of)
     elif isinstance(value, dict):
         for key, entry in value.items():
             if key in SAID and isinstance(entry, str):
-                yield entry
+                yield of, entry
             elif key in SAID and isinstance(entry, list) and all(isinstance(line, str) for line in entry):
-                yield from entry
+                yield from ((of, line) for line in entry)
             else:
-                yield from said(entry)
+                yield from said(entry, of if key in ("options", "contains", "suboptions", "block") else str(key))
 
 
 def of_ansible_doc(tree: ast.Module) -> Iterator[int]:
@@ -111,16 +114,16 @@ def messages(root: pathlib.Path) -> Iterator[tuple[str, str]]:
             if isinstance(node, ast.JoinedStr):
                 parts = [part.value if isinstance(part, ast.Constant) else "..." for part in node.values]
                 passed |= {id(part) for part in node.values}
-                found = ["".join(map(str, parts))]
+                found = [("", "".join(map(str, parts)))]
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found = [node.value]
+                found = [("", node.value)]
                 if id(node) in documents:
                     found = list(said(list(yaml.load_all(node.value, Loader=Loose))))
             else:
                 continue
-            for text in found:
+            for of, text in found:
                 for sentence in split(text):
-                    yield around(f"{path.relative_to(root)}", sentence, text)
+                    yield around(f"{path.relative_to(root)}", sentence, f"({of}) {text}" if of else text)
 
 
 def main() -> int:

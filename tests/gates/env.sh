@@ -40,7 +40,9 @@ private_home() {
                   key=${key,,}
                   echo "${key//_/-} = ${line#* = }"
               done
-        } >"$HOME/.pip/pip.conf"
+        } >"$HOME/.pip/pip.conf.$$"
+        # at once: another gate may read it now
+        mv -f "$HOME/.pip/pip.conf.$$" "$HOME/.pip/pip.conf"
     )
 }
 

@@ -66,16 +66,19 @@ def tmp():
         yield pathlib.Path(directory)
 
 
-def test_audit_check_rename_audit_and_the_way_back(lab, tmp_path, tmp):
+@pytest.mark.parametrize("audits", [False, pytest.param(True, marks=pytest.mark.matrix)], ids=["short", "audits"])
+def test_audit_check_rename_audit_and_the_way_back(lab, tmp_path, tmp, audits):
+    """Without its two audits in `make test`: what an audit says under AWX has tests without a lab."""
     nodes = [node.get("template") for node in WORKFLOWS["Nova: rename a compute host"]["nodes"]]
     assert nodes == ["Nova: audit", "Nova: rename, check", None, "Nova: rename", "Nova: audit"]
     assert lab.service(HOST)["state"] == "up"
     before = state.guests(lab, HOST)
     assert before
     there = Workflow(lab, tmp_path / "there", tmp, {"rename_from": HOST, "rename_to": NAME})
-    audited = there.node("Nova: audit", audit_fail_on="never")
-    assert audited.status == "successful", audited.stdout[-4000:]
-    assert audited.told["operation"] == "audit"
+    if audits:
+        audited = there.node("Nova: audit", audit_fail_on="never")
+        assert audited.status == "successful", audited.stdout[-4000:]
+        assert audited.told["operation"] == "audit"
     checked = there.node("Nova: rename, check")
     assert (checked.status, checked.told["state"]) == ("successful", "planned"), checked.stdout[-4000:]
     assert lab.service(HOST) is not None, "a check renames nothing"
@@ -85,9 +88,10 @@ def test_audit_check_rename_audit_and_the_way_back(lab, tmp_path, tmp):
     assert approved, "nothing stands for the plan that was approved"
     assert renamed.told["plan_sha256"] == approved, "what was carried out is not what was approved"
     assert lab.service(NAME)["state"] == "up"
-    after = there.node("Nova: audit", audit_fail_on="never")
-    assert after.told["operation"] == "audit"
-    assert not [code for code in after.told["codes"] if code.startswith(("SG1", "SG3"))], after.told
+    if audits:
+        after = there.node("Nova: audit", audit_fail_on="never")
+        assert after.told["operation"] == "audit"
+        assert not [code for code in after.told["codes"] if code.startswith(("SG1", "SG3"))], after.told
     back = Workflow(lab, tmp_path / "back", tmp, {"rename_from": NAME, "rename_to": HOST})
     returned = back.node("Nova: rename")
     assert (returned.status, returned.told["state"]) == ("successful", "finished"), returned.stdout[-4000:]

@@ -133,6 +133,7 @@ def test_an_audit_tells_none(run):
     assert run("audit", audit_fail_on="never").ok().report["servers"] > 0
 
 
+@pytest.mark.matrix("input")
 def test_a_check_of_a_rename_tells_none(run):
     run("rename_host", f"rename_from={HOST}", f"rename_to={NAME}").ok()
 

@@ -171,7 +171,7 @@ CASES = {
     "unknown_schema_revision": (unknown_revision, {"SG705"}, NEW),
 }
 #: Of each run of `make test`: what test_several_reasons_are_all_told_at_once does not have, and is made in seconds.
-QUICK = ("migration_open", "missing_domain", "other_operation_open", "unknown_schema_revision")
+QUICK = ("missing_domain", "unknown_schema_revision")
 
 
 def matrix_but(quick, names):

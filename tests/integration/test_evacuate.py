@@ -154,6 +154,7 @@ def test_all_guests_of_a_dead_host_run_elsewhere_with_their_disks(clean, playboo
     assert "has no servers, so there is nothing to evacuate" in again.output
 
 
+@pytest.mark.matrix
 def test_a_host_that_was_cut_off_is_fenced_by_the_blocklist(clean, playbooks):
     lab = clean
     (uuid,) = boot(lab, "cut").values()

@@ -104,6 +104,7 @@ def test_verify_reverts_the_stray(crowded, playbooks):
     assert stands(lab, uuid) == (SOURCE, "ACTIVE", "nano", None)
 
 
+@matrix
 def test_a_zone_without_room_is_refused_before_anything_moves(crowded, playbooks):
     lab = crowded
     uuid = boot(lab)

@@ -160,7 +160,7 @@ def test_mended_by_nova_meanwhile(mixed: World, state: State) -> None:
 # --- killed ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("batch_size", [1, 1000])
+@pytest.mark.parametrize("batch_size", [pytest.param(1, marks=pytest.mark.matrix), 1000])
 @pytest.mark.parametrize(
     "kill",
     [
