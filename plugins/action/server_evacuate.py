@@ -272,8 +272,8 @@ def _message(args: Result, scratch: Scratch, failed: bool) -> str:
         parts.append(f"These servers are still on {args['evacuate_host']}: {json.dumps(left, sort_keys=True)}.")
     if wrong:
         parts.append(
-            "These servers left the host, but are not in the expected state (server and current host): "
-            f"{json.dumps(wrong, sort_keys=True)}."
+            "These servers left the host, but are not in the expected state. Each server is listed with its current "
+            f"host: {json.dumps(wrong, sort_keys=True)}."
         )
     return " ".join([*parts, *(f"{warning}." for warning in scratch.warned)])
 

@@ -17,8 +17,8 @@ attributes:
     description: In check mode, the module reports what it would change, and changes nothing.
   diff_mode:
     description:
-      - In diff mode, the module shows the state before and after the change. In check mode, the module shows the change
-        that it would make.
+      - In diff mode, the module shows the state before and after the change. In diff mode with check mode, the module
+        shows the current state, and the state that the change would produce.
   idempotent:
     description: If you run the task twice with the same arguments outside check mode, the second run changes nothing.
 """

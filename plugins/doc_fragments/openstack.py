@@ -16,8 +16,9 @@ options:
     type: raw
     description:
       - Name of a cloud in C(clouds.yaml), or a dictionary with the connection options of the cloud. If O(cloud) is a
-        dictionary, the dictionary must contain all connection options, and the module accepts no other connection
-        option.
+        dictionary, put all connection options of the cloud into the dictionary. The module fails if O(cloud) is a
+        dictionary, and you also set O(auth), O(auth_type), O(region_name), O(validate_certs), O(ca_cert),
+        O(client_cert), O(client_key), O(api_timeout) or O(interface) outside the dictionary.
       - Without O(cloud), openstacksdk reads C(OS_CLOUD) and the other C(OS_*) environment variables.
   auth:
     type: dict
@@ -53,14 +54,14 @@ options:
     description:
       - The option O(wait) has no effect. The module accepts O(wait) so that you can use the same defaults for this
         module and for the modules of C(openstack.cloud).
-      - The module prints a warning if a task sets O(wait).
+      - If the task itself sets O(wait), the module prints a warning that O(wait) has no effect.
   timeout:
     type: int
     default: 180
     description:
       - The option O(timeout) has no effect. The module accepts O(timeout) so that you can use the same defaults for
         this module and for the modules of C(openstack.cloud).
-      - The module prints a warning if a task sets O(timeout).
+      - If the task itself sets O(timeout), the module prints a warning that O(timeout) has no effect.
   api_timeout:
     type: int
     description: Maximum number of seconds to wait for the answer to one API request. Without O(api_timeout), the

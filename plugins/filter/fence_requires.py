@@ -10,7 +10,7 @@ DOCUMENTATION = r"""
 name: fence_requires
 author: stackguard.nova contributors
 version_added: 0.1.0
-short_description: Return the variables that a fence requires
+short_description: List the names of the variables that a fence requires
 description:
   - Returns the names of the variables that a kind of fence needs. These variables belong to the role
     P(stackguard.nova.evacuate_host#role). For an unknown kind of fence, the filter returns an empty list.

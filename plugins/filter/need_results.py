@@ -13,8 +13,9 @@ version_added: 0.2.0
 short_description: Return the results of a looped task, item by item
 description:
   - Returns one dictionary for each item of a loop. The dictionary contains all keys of the item, and the key C(result).
-    The key C(result) contains the result of the task for this item, even if the task failed for the item. The roles of
-    this collection pass the returned list to their operations.
+    The key C(result) contains the result of the task for this item, even if the task failed for the item. With this
+    filter, the roles of this collection pass the results of a looped task to a module, such as
+    M(stackguard.nova.server_evacuate).
 options:
   _input:
     description: The registered result of a task with a loop.

@@ -20,8 +20,9 @@ description:
   - The name of the inventory file must end with C(nova_compute.yml) or C(nova_compute.yaml), such as
     C(rack7.nova_compute.yml).
   - If the plugin cannot read the whole list, it reports an error and never returns an empty or incomplete inventory. By
-    default, Ansible only prints a warning if an inventory plugin fails, and continues with the remaining hosts. To
-    prevent a run without the compute hosts, this plugin ends C(ansible-playbook) after an error. See O(end_run).
+    default, Ansible only prints a warning if an inventory plugin fails, and continues with the remaining hosts. After
+    an error, this plugin ends the complete C(ansible-playbook) run, so that no play runs without the compute hosts. See
+    O(end_run).
   - Nova does not know how Ansible connects to a host. Set the connection variables in C(group_vars/compute.yml), or use
     O(compose).
 extends_documentation_fragment:
@@ -74,8 +75,8 @@ options:
         V(UNKNOWN).
       - With O(include_unread=false) the plugin reports an error if Nova returns only the name of a host. If Nova
         returns only the name of a host, the plugin does not know whether the service of the host is disabled or down.
-        For a host whose service state is not known, the plugin therefore also reports an error with
-        O(include_disabled=false) or O(include_down=false).
+        With O(include_disabled=false) or O(include_down=false), the plugin therefore reports an error for a host whose
+        service state is not known, even with O(include_unread=true).
   end_run:
     type: bool
     default: true
@@ -201,7 +202,7 @@ def hosts(services: t.Sequence[Item], wanted: Wanted) -> t.Dict[str, Item]:
     if unread and not (wanted.unread and wanted.disabled and wanted.down):
         raise StackguardError(
             f"Nova returns only the names of {', '.join(unread)}, because the cell of these hosts does not answer. To "
-            "include these hosts, set include_unread=true, and remove include_disabled=false and include_down=false."
+            "include these hosts, set include_unread=true, include_disabled=true and include_down=true."
         )
     found: t.Dict[str, Item] = {}
     for item in sorted(services, key=lambda entry: str(entry.get("host"))):

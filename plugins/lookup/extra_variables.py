@@ -25,9 +25,9 @@ options:
     elements: str
   internal:
     description:
-      - Whether to return only the extra variables that have the name of an internal variable. Only the roles of this
-        collection set internal variables. The names of most internal variables begin with C(stackguard_), followed by
-        the first word of a role's name. Every role sets a few internal variables that have other names.
+      - With O(internal=true), the lookup returns only the names that internal variables have too. An internal variable
+        is a variable that only the roles of this collection set. The names of most internal variables begin with
+        C(stackguard_), followed by the first word of a role's name. A few internal variables have other names.
     type: bool
     default: false
 """

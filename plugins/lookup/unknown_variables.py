@@ -14,14 +14,14 @@ version_added: 0.1.0
 short_description: Find variables of this collection that no role reads
 description:
   - Ansible ignores a variable that no task reads, such as a misspelt variable.
-  - Returns a sentence for each variable that no role reads. Each sentence lists the known names that are most similar
-    to the unknown name. The known names are the names in the argument specifications of all roles of this collection.
-    The lookup knows the variables of every role. You can therefore use one file of variables for all playbooks.
-  - If the name of an unknown extra variable (C(--extra-vars)) begins with the prefix of a role, such as C(rename_) or
-    C(stackguard_), the lookup returns a sentence for this variable. If the name of an unknown extra variable is similar
-    to a known name, the lookup also returns a sentence for the variable. For an unknown inventory variable, the lookup
-    returns a sentence only if the name of the variable is similar to a known name, because the inventory can contain
-    variables of other playbooks.
+  - Reports unknown variables, which are variables that no role reads. For each reported variable, the lookup returns
+    one sentence with the known names that are most similar to the unknown name. The known names are the names in the
+    argument specifications of all roles of this collection. The lookup knows the variables of every role. You can
+    therefore use one file of variables for all playbooks.
+  - The lookup reports an unknown extra variable (C(--extra-vars)) if the name begins with the prefix of a role, such as
+    C(rename_) or C(stackguard_), or if the name is similar to a known name. The lookup reports an unknown inventory
+    variable only if the name is similar to a known name. The lookup ignores all other unknown inventory variables,
+    because they can belong to other playbooks.
 options: {}
 """
 

@@ -28,8 +28,8 @@ options:
     description:
       - Whether the playbook accepts C(--limit). With O(limit=false) the lookup fails if you run the playbook with
         C(--limit).
-      - Set O(limit=true) if another play of the playbook checks C(--limit), and rejects a limit that the playbook
-        cannot accept.
+      - With O(limit=true) the lookup accepts every C(--limit). Use O(limit=true) only if another play of the playbook
+        rejects the limits that the playbook cannot accept.
     type: bool
     default: true
 """

@@ -10,12 +10,14 @@ module: audit
 short_description: Check the evidence of a whole cloud, and write the report
 version_added: 0.1.0
 description:
-  - Runs all checks of this collection that apply to a whole cloud. The module checks saved evidence, or the evidence
-    that M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote.
-    Apart from the evidence, the module reads only O(history_dir) and O(definitions_dir).
+  - Runs all checks of this collection that apply to a whole cloud. The module checks either the evidence that
+    M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote for this
+    run (O(evidence_dir)), or saved evidence of earlier runs (O(evidence)). Apart from the evidence, the module reads
+    only O(history_dir) and O(definitions_dir).
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
-    C(changes.json) and C(evidence.json). If the evidence is the same, the module writes the same files, except for the
-    comparison with earlier audits. The comparison with earlier audits also depends on the reports in O(history_dir).
+    C(changes.json) and C(evidence.json). If you check the same evidence twice with the same options, the second audit
+    writes the same content, except for the comparison with earlier audits. The comparison with earlier audits also
+    depends on the reports in O(history_dir).
   - Shows a short table on the terminal. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -66,7 +68,8 @@ options:
     description:
       - The journals in the journal directory. The list C(open) contains the open journals, and the list C(closed)
         contains the closed journals. The module copies the operations from the journals into the evidence. If you do
-        not set O(journals), the module treats the journals as unread, and checks that need the journals are undecided.
+        not set O(journals), the module treats the journals as unread, and reports each check that needs the journals as
+        undecided.
   report_dir:
     type: path
     required: true
@@ -112,7 +115,8 @@ options:
     type: int
     default: 1000
     description: Maximum number of wrong links that the report lists for each code. If a code has more wrong links than
-      O(links_listed), the module only counts the additional links, and reports them as undecided.
+      O(links_listed), the report contains one undecided check with the number of wrong links that the report does not
+      list.
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -140,7 +144,7 @@ EXAMPLES = r"""
     inventory_hosts: "{{ groups['compute'] }}"
     report_dir: ./stackguard-reports
 
-- name: Override one finding, and fail on warnings too
+- name: Override one finding, and fail if the verdict is warn or block
   stackguard.nova.audit:
     evidence_dir: /run/stackguard-evidence
     report_dir: ./stackguard-reports

@@ -249,9 +249,10 @@ databases:
         server of the database cluster. The keys are C(scope) and C(reason).
       type: dict
     ovn:
-      description: With O(ovn_nb_connection), the facts from OVN's databases about O(hosts), or about the whole cloud.
-        The keys are C(read_at), C(scope), C(chassis), C(port_bindings), C(switch_ports), C(gateways), C(connections),
-        C(northd_ms), C(southbound) and C(unread).
+      description: With O(ovn_nb_connection), the facts from OVN's databases. If O(hosts) is set, these facts describe
+        only O(hosts). Without O(hosts), these facts describe the whole cloud. The keys are C(read_at), C(scope),
+        C(chassis), C(port_bindings), C(switch_ports), C(gateways), C(connections), C(northd_ms), C(southbound) and
+        C(unread).
       type: dict
   sample: {read_at: "2026-11-21T07:29:47+00:00", api: {}, cells: [], neutron: null, grants: null, unread: []}
 """

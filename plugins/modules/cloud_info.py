@@ -31,9 +31,9 @@ options:
     elements: str
     default: []
     description:
-      - Names of the compute hosts to read. If O(hosts) is empty, the module reads all compute hosts. If O(nodes) and
-        O(node_uuids) are also empty, the module does not read the allocations of resource providers, because each
-        provider needs a separate request.
+      - Names of the compute hosts to read. If O(hosts) is empty, the module reads all compute hosts. If O(hosts),
+        O(nodes) and O(node_uuids) are all empty, the module reads all resource providers, but not their allocations,
+        because the allocations of each resource provider need a separate request.
   nodes:
     type: list
     elements: str
@@ -227,11 +227,12 @@ cloud:
       type: list
       elements: str
     routed_subnets:
-      description: With O(hosts), the uuids of the ports' subnets that belong to a network segment.
+      description: If O(hosts) is set, the uuids of the subnets that belong to a network segment. Only subnets of the
+        ports in C(ports) are listed.
       type: list
       elements: str
     ha_hosts:
-      description: With O(hosts), the Masakari hosts whose names are in O(hosts), each with C(id), C(name) and
+      description: If O(hosts) is set, the Masakari hosts that have these names, each with C(id), C(name) and
         C(segment).
       type: list
       elements: dict

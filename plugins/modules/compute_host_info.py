@@ -19,8 +19,8 @@ description:
     Ansible therefore does not keep the facts of many hosts in variables.
   - If a host does not answer, or the module fails on a host, the module also records the failure in O(evidence_dir).
     Ansible still reports the task as unreachable or failed.
-  - Because configuration files contain passwords, the module returns only the options and lines that the documentation
-    of RV(host) lists.
+  - Because configuration files contain passwords, RV(host) contains only selected options and lines of configuration
+    files. The descriptions of the keys of RV(host) name these options and lines.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -156,8 +156,8 @@ options:
     type: path
     description:
       - Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in the
-        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, the path in
-        nova.conf is a path in the container. Without O(ceph_command), the module converts the path in the container to
+        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, nova.conf
+        contains the path that the file has in the container. Without O(ceph_command), the module converts this path to
         the path of the same file on the host.
   ceph_command:
     type: list
@@ -343,8 +343,11 @@ host:
       type: str
     rehearsal:
       description: Name that libvirt will use after a rename. M(stackguard.nova.compute_host_info) always returns
-        V(null). M(stackguard.nova.compute_host_rename) tests the name on the host. In the evidence of a rename,
-        C(rehearsal) has the keys C(name), C(hostname), C(reason), C(unresolved), C(now) and C(undecided).
+        V(null). M(stackguard.nova.compute_host_rename) tests the name on the host. The evidence of a rename contains
+        the result of this test. C(name) is the tested host name, and C(hostname) is the name that libvirt will use.
+        C(reason) is the reason why the name could not be tested. C(unresolved) is the reason why the name could not be
+        resolved. C(now) is the name that libvirt should use before the rename. C(undecided) lists what can change the
+        result after the rename.
       type: dict
     deployment:
       description: How nova-compute, libvirt and the network agents are deployed, with the keys C(processes), C(guests),
@@ -386,7 +389,8 @@ domains:
   type: int
   sample: 12
 domain_uuids:
-  description: Sorted list of the domains' uuids. The list is empty if the module could not read the domains.
+  description: Sorted list of the domains' uuids. The list is empty if the host has no domains, or if the module could
+    not read the domains. If the module could not read the domains, RV(domains) is V(null).
   returned: when O(evidence_dir) is given
   type: list
   elements: str

@@ -80,8 +80,8 @@ options:
       - Directory on the Ansible controller with the evidence of M(stackguard.nova.compute_host_info),
         M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). For the host that you rename, set
         O(stackguard.nova.compute_host_info#module:name_users=true) when you collect the evidence. You must set
-        O(evidence_dir) to begin a rename. The module also writes all evidence to the file C(evidence.json) in
-        O(evidence_dir).
+        O(evidence_dir) to begin a rename. The module combines the evidence on which it bases its decision into the file
+        C(evidence.json) in O(evidence_dir).
   report_dir:
     type: path
     description:
@@ -108,9 +108,9 @@ options:
   drain_return:
     type: bool
     description:
-      - With O(strategy=drain), whether to move the guests back at the end. By default, the guests stay on their new
-        hosts. If you resume an open drain with O(drain_return=false), the run completes the rename without moving the
-        guests back.
+      - With O(strategy=drain), whether to move the guests back to the host after the host has its new name. By default,
+        the guests stay on their new hosts. If a rename began with O(drain_return=true), you can resume the rename with
+        O(drain_return=false). The resumed run completes the rename without moving the guests back.
       - With O(action=rollback), whether the guests that have already left the host move back to the host.
   drain_parallel:
     type: int
@@ -157,7 +157,7 @@ options:
     description:
       - Names of nova-compute's systemd units. By default the module uses the units of the deployment that
         M(stackguard.nova.compute_host_info) detected. If no deployment was detected, the module uses the default of
-        M(stackguard.nova.compute_host_info).
+        O(stackguard.nova.compute_host_info#module:compute_units).
   agent_units:
     type: list
     elements: str
@@ -418,7 +418,7 @@ plan:
           elements: dict
           contains:
             where:
-              description: The place where the value is stored.
+              description: The object that has the changed value, such as a server, a file or a database row.
               type: str
             what:
               description: The name of the changed value.
@@ -434,7 +434,7 @@ plan:
                 measures again, and can get a different value.
               type: bool
     notes:
-      description: Other notes for the operator.
+      description: Notes about the plan for the operator.
       type: list
       elements: str
   sample: {kind: rename, subject: compute1 -> cn-rack7.example, steps: []}

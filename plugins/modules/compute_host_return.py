@@ -18,10 +18,11 @@ description:
     the facts that only a playbook can collect, and the actions that only a playbook can execute. The role
     P(stackguard.nova.return_host#role) collects the requested facts, executes the requested actions, and calls the
     module again until RV(needs) is empty.
-  - The module keeps the journal of the operation in O(state_dir), on the host in C(delegate_to) if the task has one,
-    otherwise on the play's host. The module also reads the journals of evacuations in O(state_dir). After each step the
-    module requests new evidence, and checks everything again. The module clears the C(forced_down) flag of the compute
-    service only if no evacuation of the host is open.
+  - If the task has C(delegate_to), the module keeps the journal of the operation in O(state_dir) on the host in
+    C(delegate_to). If the task has no C(delegate_to), the module keeps the journal in O(state_dir) on the play's host.
+    The module also reads the journals of evacuations in O(state_dir). After each step the module requests new evidence,
+    and checks everything again. The module clears the C(forced_down) flag of the compute service only if no evacuation
+    of the host is open.
   - The module calls the APIs from the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -53,8 +54,8 @@ options:
     default: apply
     choices: [apply, resume, status, abort]
     description:
-      - V(apply) begins the return of the host, or resumes an unfinished return. V(resume) resumes an unfinished return,
-        and fails if no return of the host is open.
+      - V(apply) begins the return of the host, or resumes an unfinished return. V(resume) resumes an unfinished return.
+        If the host has no unfinished return, the task fails with V(resume).
       - V(status) reports the open operation and changes nothing.
       - V(abort) closes the open return of the host, and skips the remaining steps. V(abort) does not undo the executed
         steps, and leaves the compute service disabled and forced down.
@@ -63,7 +64,8 @@ options:
     default: advance
     choices: [begin, advance, end]
     description: Whether this call begins, continues or ends the run. The first call of a run has O(phase=begin), and
-      each later call has O(phase=advance). If the run is interrupted, one more call with O(phase=end) closes the run.
+      the following calls have O(phase=advance). If a task of the role fails, the role ends the run with one call with
+      O(phase=end).
   answers:
     type: list
     elements: dict
@@ -248,7 +250,7 @@ plan:
           elements: dict
           contains:
             where:
-              description: The place where the value is stored.
+              description: The object that has the changed value, such as a server, a file or a database row.
               type: str
             what:
               description: The name of the changed value.
@@ -264,7 +266,7 @@ plan:
                 measures again, and can get a different value.
               type: bool
     notes:
-      description: Other notes for the operator.
+      description: Notes about the plan for the operator.
       type: list
       elements: str
   sample: {kind: return-compute1, operation_id: 5f0a6f0f7a11, subject: compute1, steps: [], notes: []}

@@ -15,7 +15,7 @@ description:
     on the same host.
   - The module does not check whether a step makes sense. Do not call this module from a playbook.
   - You can safely send the same request again. A request fails if a host name, a systemd unit, or a line of a file
-    differs from the plan. After a failed request, the module skips all further requests.
+    differs from the plan. If a request fails, the module does not execute the requests that follow in O(requests).
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -41,9 +41,9 @@ options:
     description:
       - Requests that the module executes, in this order. Each request contains C(op) and the parameters of this C(op).
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
-        C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes no parameters. The module
-        replaces the journal of an open operation only if C(run) in the new journal is the run that owns the operation.
-        The parameter C(run) of C(journal_mark) is the run that must own the operation.
+        C(journal_mark) takes C(kind), C(operation_id) and C(note), and optionally C(run); C(journal_list) takes no
+        parameters. The module replaces the journal of an open operation only if C(run) in the new journal is the run
+        that owns the operation. C(journal_mark) with C(run) fails if C(run) is not the run that owns the operation.
       - C(journal_claim) makes a run the owner of an open operation. C(journal_claim) fails if another run has become
         the owner first. C(journal_release) ends the ownership.
       - A request can contain C(holder), with the keys C(kind), C(operation_id) and C(token). The module executes such a
@@ -55,8 +55,9 @@ options:
       - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units). For C(stop_units), use C(stop_begin) and
         then C(stop_poll) instead of C(apply), because a unit can need minutes to stop.
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).
-      - C(rehearse) takes C(name) and C(line_edits) of a rename, and returns the name that libvirt would use for the
-        host after the rename. C(rehearse) runs in private UTS and mount namespaces, and changes nothing.
+      - C(rehearse) takes C(name), the new host name, and C(line_edits), the lines of files that a rename would change.
+        C(rehearse) returns the name that libvirt would use for the host after the rename. C(rehearse) runs in private
+        UTS and mount namespaces, and changes nothing.
       - C(guests_inside) takes C(params) with the keys C(engine), C(containers) and C(known). C(guests_inside) returns
         the guests that run in the control groups of the containers. C(containers) lists these containers.
         C(guests_inside) does not return the guests in C(known).

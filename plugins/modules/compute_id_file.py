@@ -12,15 +12,16 @@ version_added: 0.1.0
 description:
   - Writes the file C(compute_id). Since Nova release 27 (2023.1), nova-compute reads the uuid of its compute node from
     the C(compute_id) file. Use the module after you have reinstalled a host, or before an upgrade from Nova release 26.
-  - The module takes the uuid of the host's compute node from the databases, and writes this uuid into the file. The
-    module never generates or guesses a uuid. The module searches the table C(compute_nodes) in all cells, and ignores
-    deleted rows. Exactly one row must contain both the host name of nova-compute and the host name of libvirt. The task
-    fails if the module does not find such a row, or if another row contains one of the two names. The task also fails
-    if another host has the uuid of the compute node.
+  - The module takes the uuid of the host's compute node from the databases, and writes this uuid into the C(compute_id)
+    file. The module never generates or guesses a uuid. The module searches the table C(compute_nodes) in all cells, and
+    ignores deleted rows. Exactly one row must contain both the host name of nova-compute and the host name of libvirt.
+    The task fails if the module does not find such a row, or if another row contains one of the two names. The task
+    also fails if another host has the uuid of the compute node.
   - The task fails if the databases were read more than 60 minutes ago.
-  - If no guest of the host runs on this machine, another machine might have the same host name. The module therefore
-    verifies that nova-compute does not run on another machine with this host name. The task fails if the host's
-    nova-compute service reported to Nova in the five minutes before the databases were read, or if results of
+  - A running guest of the host proves that this machine is the host. If no guest of the host runs on this machine,
+    another machine with the same host name might be the host. Without a running guest, the module therefore verifies
+    that nova-compute does not run on another machine with this host name. The task fails if the host's nova-compute
+    service reported to Nova in the five minutes before the databases were read, or if results of
     M(stackguard.nova.cloud_info) in O(evidence_dir) show the service as up. The module skips this verification if a
     guest of the host runs on this machine, or if a C(compute_id) file on this machine already contains the correct
     uuid.
@@ -51,7 +52,8 @@ options:
       - Directory on the Ansible controller with the results of M(stackguard.nova.cell_info) for all cells. The module
         searches for copies of the uuid on other hosts in the results of M(stackguard.nova.compute_host_info). For a
         complete search, O(evidence_dir) must contain the results for all other hosts.
-      - The module itself reads the facts of the host that the task runs on.
+      - O(evidence_dir) does not have to contain facts of the host that the task runs on, because the module reads the
+        facts of this host during the task.
   path:
     type: path
     description:

@@ -13,15 +13,17 @@ description:
   - Checks C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
     repairs wrong links whose correct value is certain. If the correct value of a wrong link is uncertain, the module
     reports the link, but does not repair it.
-  - Each link contains the id of a row in C(services) or C(compute_nodes). The correct value of a link is certain if the
-    host name and the node name in the row with the link match exactly one row that is not deleted. For a link to
-    C(services), only the host name must match. The correct value is the id of the matching row, and nova-compute itself
-    would write the same value. If the stored id belongs to a row with a different name, and this row is not deleted,
-    the facts of hosts in O(evidence_dir) must also prove the correct value.
+  - Each link contains the id of a row in C(services) or C(compute_nodes). The row that contains the link also contains
+    a host name and a node name. For a link to C(compute_nodes), the module searches for compute nodes with this host
+    name and this node name. For a link to C(services), the module searches for nova-compute services with this host
+    name. The search ignores deleted rows. If the module finds exactly one row, the id of the found row is the correct
+    value, and nova-compute itself would write the same value. If a link of a compute node or instance leads to an
+    existing row with other names, the facts of hosts in O(evidence_dir) must also prove the correct value.
   - The module changes rows in batches, each in one transaction. The module skips rows that another process has changed
     after the module read them, and rows of instances with a task or migration in progress. Before the module commits a
-    batch, it writes the old values of the batch to a journal. The module keeps the journal on the play's host, or on
-    the host in C(delegate_to). O(action=rollback) restores the rows that still have the repaired values.
+    batch, it writes the old values of the batch to a journal. If the task has C(delegate_to), the module keeps the
+    journal on the host in C(delegate_to). If the task has no C(delegate_to), the module keeps the journal on the play's
+    host. O(action=rollback) restores the rows that still have the repaired values.
   - Run the same task again to resume a run that was killed.
   - The module connects to the databases from the Ansible controller. The host that keeps the journal receives no
     credentials.
@@ -59,7 +61,8 @@ options:
     type: list
     elements: str
     default: []
-    description: Names of the hosts (or nodes) for which the module checks the links. An empty list means all hosts.
+    description: Names of compute hosts or compute nodes. The module checks the links of the compute nodes, instances
+      and migrations that have these names. An empty list means all hosts.
   codes:
     type: list
     elements: str
@@ -125,7 +128,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Show which links the module would repair on two hosts
+- name: Show which database links of two compute hosts the module would repair
   stackguard.nova.compute_link:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     hosts: [compute1, compute2]

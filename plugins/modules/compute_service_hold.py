@@ -61,8 +61,9 @@ options:
     elements: str
     aliases: [takes_over]
     default: []
-    description: Disabled reasons of operations that have ended. With O(state=held), the module also changes a compute
-      service whose disabled reason is in O(ended_reasons).
+    description: Disabled reasons that contain the id of an operation that has ended. With O(state=held), the module
+      fails if another operation has disabled the compute service. If the disabled reason of the compute service is in
+      O(ended_reasons), the module does not fail, and replaces the disabled reason with O(reason).
 seealso:
   - module: stackguard.nova.server_evacuate
 """

@@ -92,7 +92,7 @@ EXAMPLES = r"""
     sources: [api]
     report_dir: stackguard-reports
 
-- name: Check whether everything is ready for a rename, and accept unchecked Ceph caps
+- name: Check whether everything is ready for a rename, and do not fail if the Ceph caps cannot be checked
   stackguard.nova.doctor:
     cloud: production
     operations: [rename_host]
@@ -102,7 +102,7 @@ EXAMPLES = r"""
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     report_dir: stackguard-reports
 
-- name: Check whether the database users have the privileges to repair links
+- name: Check whether the database users have the privileges that the playbook repair_links needs
   stackguard.nova.doctor:
     sources: [databases]
     operations: [repair_links]
@@ -163,12 +163,13 @@ results:
       type: str
       sample: python3-libvirt is missing
     fix:
-      description: How to fix the problem, often with a command. Empty if the module shows no fix.
+      description: How to fix the problem, often with a command. Empty if the check has the result V(ok), or if the
+        module knows no fix.
       returned: always
       type: str
       sample: apt-get install python3-libvirt
 summary:
-  description: The first 40 lines of the report on the terminal.
+  description: The first 40 lines of the report that the module shows on the terminal.
   returned: always
   type: list
   elements: str

@@ -67,13 +67,14 @@ options:
       Ceph user in nova.conf.
   ceph_reader:
     type: str
-    description: Ceph user that has permission to read caps. The Ceph user of nova-compute usually has no permission to
-      read caps. By default the module reads the caps as the user in O(ceph_user).
+    description: Ceph user as which the module reads the caps of O(ceph_user). The default is O(ceph_user) itself.
+      Because the Ceph user of nova-compute usually has no permission to read caps, set O(ceph_reader) to a user that
+      has this permission.
   ceph_conf:
     type: path
     description: Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in
-      the container. The default is the file that is set in nova.conf. If nova-compute runs in a container, the path in
-      nova.conf is a path in the container. Without O(ceph_command), the module converts the path in the container to
+      the container. The default is the file that is set in nova.conf. If nova-compute runs in a container, nova.conf
+      contains the path that the file has in the container. Without O(ceph_command), the module converts this path to
       the path of the same file on the host.
   ceph_command:
     type: list

@@ -16,7 +16,9 @@ description:
   - The module keeps the records on the Ansible controller. The recorded XML is normalised and contains no secrets.
     C(guests/UUID.json) contains the most recent record of a guest. Each file C(definitions/SHA256.xml) contains one XML
     definition.
-  - M(stackguard.nova.audit) compares and records the definitions of all guests of a cloud.
+  - For all guests of a cloud, use M(stackguard.nova.audit) with O(stackguard.nova.audit#module:definitions_dir).
+    M(stackguard.nova.audit) compares each definition with the most recently recorded definition, and records the
+    current definition.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:

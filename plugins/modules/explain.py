@@ -38,7 +38,7 @@ EXAMPLES = r"""
 - name: List all codes, one on each line
   stackguard.nova.explain:
 
-- name: Save the documentation page of a finding code for a ticket
+- name: For a ticket, save the documentation page of a finding code
   stackguard.nova.explain:
     code: "{{ finding.code }}"
   register: page

@@ -66,15 +66,15 @@ options:
     default: never
     choices: [never, found]
     description:
-      - With O(fail_if=never) the task fails only if the module refuses the query or the report. With O(fail_if=found)
-        the task also fails if the query selects an entry, or if one of the lists RV(unchecked), RV(unread) and
-        RV(unnamed_hosts) has an entry.
+      - With O(fail_if=never) the task fails only if the query is not valid, if the module cannot read the report, or if
+        the evidence of the report is older than O(max_age_minutes). With O(fail_if=found) the task also fails if the
+        query selects an entry, or if one of the lists RV(unchecked), RV(unread) and RV(unnamed_hosts) has an entry.
       - RV(unchecked) contains undecided checks with the codes SG114, SG311, SG709 and SG710, even if O(codes) does not
-        contain these codes. RV(unread) contains each of the codes SG114, SG311 and SG709 for which the report has a
-        finding. A finding with one of these codes reports a fact that could not be read, and your query might need this
+        contain these codes. RV(unread) contains the code SG114, SG311 or SG709 if the report has a finding with this
+        code. A finding with one of these codes reports a fact that could not be read, and your query might need this
         fact.
-      - With O(fail_if=found) the report must be from an audit. If you set O(codes) or O(hosts), the report must also
-        contain compute hosts. Otherwise, the task fails.
+      - With O(fail_if=found) the report must be from an audit. If you set O(codes) or O(hosts), the audit must have
+        included at least one compute host (C(hosts) in the report is not 0). Otherwise, the task fails.
   max_age_minutes:
     type: int
     default: 0
@@ -113,8 +113,9 @@ result:
   returned: when the report can answer the query
   type: raw
 count:
-  description: Number of selected entries. If the result is an object, RV(count) is the number of keys in the object.
-    For another single value, RV(count) is V(1). For null, false, 0 or an empty string, RV(count) is V(0).
+  description: Number of selected entries if the result is a list. If the result is an object, RV(count) is the number
+    of keys in the object. If the result is null, false, 0 or an empty string, RV(count) is V(0). If the result is
+    another number, another string or true, RV(count) is V(1).
   returned: when the report can answer the query
   type: int
 unchecked:
@@ -136,9 +137,9 @@ unchecked:
       type: str
 unread:
   description:
-    - The list contains each of the codes SG114, SG311 and SG709 for which the report has a finding. A finding with one
-      of these codes reports a fact that could not be read. RV(unread) does not depend on O(codes), O(severities),
-      O(hosts) and O(query).
+    - Codes of the findings in the report that have the code SG114, SG311 or SG709. The list contains each code once. A
+      finding with one of these codes reports a fact that could not be read. RV(unread) does not depend on O(codes),
+      O(severities), O(hosts) and O(query).
   returned: when the report can answer the query
   type: list
   elements: str

@@ -15,8 +15,9 @@ description:
     step.
   - The options of an operation are variables of the operation's role. The documentation of the role describes these
     variables.
-  - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run. The module keeps
-    the journal on the play's host, or on the host in C(delegate_to). The host with the journal receives no credentials.
+  - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run. If the task has
+    C(delegate_to), the module keeps the journal on the host in C(delegate_to). If the task has no C(delegate_to), the
+    module keeps the journal on the play's host. The host with the journal receives no credentials.
   - The module calls the APIs from the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -90,8 +91,8 @@ succeeded:
 state:
   description:
     - V(finished), or V(rolled-back) after a rollback. The state is V(none) if there was nothing to do, V(planned) in
-      check mode, or V(refused) if the run refused to start and changed nothing. The state is V(unknown) if the run was
-      interrupted and the state of the operation is not known.
+      check mode, or V(refused) if the run refused to start and changed nothing. The state is V(unknown) if an error
+      ended the run, and the module does not know whether an operation is open.
     - With O(action=status) V(open) or V(rolling-back).
   returned: always
   type: str
@@ -152,7 +153,7 @@ plan:
           elements: dict
           contains:
             where:
-              description: The place where the value is stored.
+              description: The object that has the changed value, such as a server, a file or a database row.
               type: str
             what:
               description: The name of the changed value.
@@ -168,7 +169,7 @@ plan:
                 measures again, and can get a different value.
               type: bool
     notes:
-      description: Other notes for the operator.
+      description: Notes about the plan for the operator.
       type: list
       elements: str
   sample: {kind: resize-8961cf04-0ee7-44b1-9ed3-a4b18e535683, operation_id: 3f9a1c0b77de, subject: web1, steps: []}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: operation_outcome
-short_description: End the run of a playbook of this collection
+short_description: Publish and report the outcome of a playbook run, and fail if the run did not succeed
 version_added: 0.2.0
 description:
   - Internal, no stability promise. The roles of this collection call this module.
@@ -30,7 +30,7 @@ options:
     description:
       - V(publish) publishes the outcome to the workflow. V(report) only writes the files of the report.
       - V(end) shows the summary, and fails with the summary if the run did not succeed.
-      - If O(report_dir) is set, the module writes the files of the report in every phase.
+      - If O(report_dir) is set, V(publish) and V(end) also write the files of the report.
   operation:
     type: str
     required: true
@@ -38,13 +38,14 @@ options:
   result:
     type: dict
     default: {}
-    description: Registered result of the task that ran the operation. O(result) is empty if Ansible did not execute the
-      task of the operation.
+    description: Registered result of the task that ran the operation. O(result) is empty if the run ended before the
+      task of the operation returned a result.
   others:
     type: list
     elements: dict
     default: []
-    description: Results of other tasks that can fail and end the run. Each entry has the keys C(result) and C(host).
+    description: Results of the tasks that run in addition to the task of the operation. If one of these tasks failed,
+      or could not reach its host, the run did not succeed. Each entry has the keys C(result) and C(host).
   known:
     type: dict
     default: {}
@@ -72,7 +73,8 @@ options:
   files:
     type: dict
     default: {}
-    description: Names and contents of the other JSON files of the report.
+    description: JSON files that the module writes into O(report_dir) in addition to C(report.json). Each key is the
+      name of a file, and each value is the content of the file.
   stale:
     type: list
     elements: str

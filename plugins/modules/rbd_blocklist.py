@@ -15,11 +15,11 @@ description:
     again after each change.
   - The module fails if O(addresses) is empty. With O(state=present), the module also fails if O(addresses) contains an
     address of the Ceph cluster itself (monitors, managers, OSDs, MDS, gateways), or if the module cannot read all
-    addresses of the Ceph cluster. The module makes these two checks before it adds any address to the blocklist. See
-    O(infrastructure) and O(host_addresses).
+    addresses of the Ceph cluster. The module checks all addresses in O(addresses) before it adds the first address to
+    the blocklist. See O(infrastructure) and O(host_addresses).
   - The blocklist cannot fence a host that also runs Ceph daemons or a gateway, because these daemons and the gateway
     use the address of the host.
-  - Remove the addresses of a host only after all QEMU processes of the host have ended.
+  - Remove the addresses of a host from the blocklist only after all QEMU processes of the host have ended.
   - Runs on a host with access to Ceph. A Ceph user with C(profile rbd) on the monitors can add blocklist entries. To
     remove blocklist entries, the user needs at least the permission C(allow command "osd blocklist"). To read the
     addresses of managers and MDS, the user needs C(allow command "mgr dump"), C(allow command "mgr metadata") and
@@ -66,8 +66,8 @@ options:
     default: 157680000
     description:
       - Number of seconds after which Ceph removes the blocklist entries. By default a blocklist entry is valid for five
-        years. After a blocklist entry has expired, clients at the address can write to Ceph again. If less than nine
-        tenths of O(expire) remains for an existing entry, the module extends the entry.
+        years. After a blocklist entry has expired, clients at the address can write to Ceph again. If an existing entry
+        expires in less than 90 % of O(expire), the module extends the entry.
   infrastructure:
     type: list
     elements: str
@@ -82,16 +82,17 @@ options:
     elements: str
     default: []
     description:
-      - Other addresses that O(addresses) must not contain, such as addresses of the Ansible controller, of gateways and
-        of backup hosts. The addresses of managers and MDS daemons belong in O(infrastructure), not in O(never).
+      - Addresses that the module never adds to the blocklist, such as addresses of the Ansible controller, of gateways
+        and of backup hosts. With O(state=present), the module fails if O(addresses) contains an address in O(never).
+        The addresses of managers and MDS daemons belong in O(infrastructure), not in O(never).
   host_addresses:
     type: list
     elements: str
     default: []
     description:
       - The addresses in O(addresses) that certainly belong to the fenced host. If O(host_addresses) contains all of
-        O(addresses), the module does not need the addresses of managers and MDS daemons. A manager or MDS daemon at an
-        address in O(host_addresses) would run on the fenced host itself.
+        O(addresses), the module does not need the addresses of managers and MDS daemons, because a manager or MDS
+        daemon at one of O(host_addresses) would be a daemon of the fenced host.
   fsid:
     type: str
     description:
@@ -108,8 +109,8 @@ options:
     type: path
     description:
       - Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in the
-        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, the path in
-        nova.conf is a path in the container. Without O(ceph_command), the module converts the path in the container to
+        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, nova.conf
+        contains the path that the file has in the container. Without O(ceph_command), the module converts this path to
         the path of the same file on the host.
   ceph_command:
     type: list

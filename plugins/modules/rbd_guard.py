@@ -63,8 +63,8 @@ options:
     description:
       - Images in addition to the images of O(servers). Each key is the name of an image, and each value is the id of
         this image in Ceph.
-      - With O(state=present) each image must exist and have the given id. With O(state=absent) the module returns a
-        missing image in RV(gone), and an image with another id in RV(replaced).
+      - With O(state=present) each image must exist and have the given id. With O(state=absent) the module lists the
+        names of missing images in RV(gone), and the names of images that have another id in RV(replaced).
   fsid:
     type: str
     description:
@@ -81,8 +81,8 @@ options:
     type: path
     description:
       - Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in the
-        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, the path in
-        nova.conf is a path in the container. Without O(ceph_command), the module converts the path in the container to
+        container. The default is the file that is set in nova.conf. If nova-compute runs in a container, nova.conf
+        contains the path that the file has in the container. Without O(ceph_command), the module converts this path to
         the path of the same file on the host.
   ceph_command:
     type: list

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: server_evacuate
-short_description: Evacuate the servers of a dead compute host, in several calls
+short_description: Evacuate the servers of a dead compute host
 version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.evacuate_host#role).
@@ -15,14 +15,15 @@ description:
     until the module needs new facts or an action. After each call, RV(needs) lists the facts that only a playbook can
     collect, and the actions that only a playbook can execute. The role P(stackguard.nova.evacuate_host#role) collects
     the requested facts, executes the requested actions, and calls the module again until RV(needs) is empty.
-  - The module keeps the journal of the operation in O(state_dir), on the host in C(delegate_to) if the task has one,
-    otherwise on the play's host. The module calls the APIs from the Ansible controller.
+  - If the task has C(delegate_to), the module keeps the journal of the operation in O(state_dir) on the host in
+    C(delegate_to). If the task has no C(delegate_to), the module keeps the journal in O(state_dir) on the play's host.
+    The module calls the APIs from the Ansible controller.
   - Before the module evacuates a server, it requires valid proof that the host is fenced, and a guard snapshot of each
     image of the server. The module does not evacuate a server while an image of the server is open in another client.
     The module sends the destination in the evacuation request. Nova's scheduler checks the destination, because the
-    request does not use C(force). The module uses microversion 2.68 to keep the power state of the server, or
-    microversion 2.95 to leave the server stopped.
-  - The call that ends a run writes the report, and publishes the outcome for workflows.
+    request does not use C(force). O(target_state) determines whether the server keeps its power state (microversion
+    2.68) or is stopped after the evacuation (microversion 2.95).
+  - The last call of a run writes the report, and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -66,7 +67,9 @@ options:
     default: advance
     choices: [begin, advance, end]
     description: Whether this call begins, continues or ends the run. The first call of a run has O(phase=begin), and
-      each later call has O(phase=advance). If the run is interrupted, one more call with O(phase=end) closes the run.
+      the following calls have O(phase=advance). If a task of the role fails, the role ends the run with one call with
+      O(phase=end). If RV(needs) of the call with O(phase=end) has entries, the role makes further calls with
+      O(phase=advance).
   answers:
     type: list
     elements: dict
@@ -90,8 +93,8 @@ options:
   state_dir:
     type: path
     default: /var/lib/stackguard
-    description: Directory for the journal, on the host in C(delegate_to) if the task has one, otherwise on the play's
-      host.
+    description: Directory for the journal. If the task has C(delegate_to), the directory is on the host in
+      C(delegate_to). If the task has no C(delegate_to), the directory is on the play's host.
   take_over:
     type: bool
     default: false
@@ -104,8 +107,9 @@ options:
         must set O(fence) with O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
-    description: With O(fence=command), the command that succeeds only if the host is off. The run records only the
-      program name of the command in the proof of the fence, because the arguments can contain a password.
+    description: With O(fence=command), the command that succeeds only if the host is off. The proof of the fence
+      contains the name of the program, but not the arguments of the command, because the arguments can contain a
+      password.
   power_state_query:
     type: str
     description:
@@ -163,15 +167,16 @@ options:
     description:
       - Addresses of Ceph's managers and MDS daemons. Set O(ceph_infrastructure) if the Ceph user has no permission to
         read the addresses of managers and MDS daemons. The run never puts the addresses of managers and MDS daemons on
-        the blocklist. The run needs O(ceph_infrastructure) only to blocklist an address that is missing from Nova's
-        record of the host, from the collected facts of the host and from O(blocklist_addresses).
+        the blocklist. The run does not need O(ceph_infrastructure) if every address for the blocklist is in Nova's
+        record of the host, in the collected facts of the host or in O(blocklist_addresses).
   never_blocklist:
     type: list
     elements: str
     default: []
     description:
-      - Addresses that the run never puts on the OSD blocklist, such as addresses of gateways and backup hosts. The run
-        always excludes the addresses of Ceph's daemons, of other compute hosts and of the Ansible controller.
+      - Addresses that the run never puts on the OSD blocklist, such as addresses of gateways and backup hosts. Even if
+        O(never_blocklist) is empty, the run never blocklists an address of Ceph's daemons, of another compute host or
+        of the Ansible controller.
   ceph_host:
     type: str
     description: Inventory host on which the run executes C(rbd) and C(ceph) commands. If O(ceph_host) does not use the
@@ -225,8 +230,9 @@ options:
     default: 1
     description:
       - Maximum number of hosts that may be down in the dead host's availability zone.
-      - The run does not count a host that an operation of this collection has disabled. The run counts a disabled host
-        without servers only if nova-compute itself has disabled the host (reason C(AUTO:)).
+      - The run does not count a host that an operation of this collection has disabled. The run does not count a
+        disabled host without servers either, except if nova-compute itself has disabled the host (the disabled reason
+        begins with C(AUTO:)).
   max_share:
     type: float
     default: 0.1
@@ -419,7 +425,7 @@ plan:
           elements: dict
           contains:
             where:
-              description: The place where the value is stored.
+              description: The object that has the changed value, such as a server, a file or a database row.
               type: str
             what:
               description: The name of the changed value.
@@ -435,7 +441,7 @@ plan:
                 measures again, and can get a different value.
               type: bool
     notes:
-      description: Other notes for the operator.
+      description: Notes about the plan for the operator.
       type: list
       elements: str
   sample: {kind: evacuate-compute1, operation_id: 5f0a6f0f7a11, subject: compute1, steps: [], notes: []}

@@ -22,10 +22,11 @@ description:
     chosen destination, the module tries other hosts. The run fails if a server does not arrive.
   - If you set O(drain_host), the module disables the compute service of the host. The disabled reason contains the id
     of the operation. With O(enable_after=false), the host stays disabled after the drain.
-  - Run the same task again to resume a run that was killed. Use O(action=rollback) to close an unfinished run. The
-    module keeps the journal on the play's host, or on the host in C(delegate_to). The host with the journal receives no
-    credentials. Only one operation that moves servers can be open at a time, because two open operations would count
-    the same free memory twice.
+  - Run the same task again to resume a run that was killed. Use O(action=rollback) to close an unfinished operation.
+    The rollback does not move servers back. If the task has C(delegate_to), the module keeps the journal on the host in
+    C(delegate_to). If the task has no C(delegate_to), the module keeps the journal on the play's host. The host with
+    the journal receives no credentials. Only one operation that moves servers can be open at a time, because two open
+    operations would count the same free memory twice.
   - The module calls the APIs from the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -148,19 +149,20 @@ options:
     type: bool
     default: false
     description:
-      - Whether the playbook can test connections for this task. Before the module live-migrates servers, it returns the
-        connections to test in RV(probe), with the inventory names of the source hosts as the keys. Test these
-        connections on the source hosts with C(probe_tcp) of M(stackguard.nova.compute_host_step). Then set O(probes) to
-        the results, and repeat the task. With O(probe=false), the module first live-migrates one server from a source
-        host to a destination. After this server has arrived, the module live-migrates several servers at a time from
-        this source host to this destination.
+      - Whether the playbook can test connections for this task. Before the module live-migrates servers, RV(probe)
+        lists the connections that the playbook must test. The keys of RV(probe) are the inventory names of the source
+        hosts. Test these connections on the source hosts with C(probe_tcp) of M(stackguard.nova.compute_host_step).
+        Then set O(probes) to the results, and repeat the task. With O(probe=false), the module first live-migrates one
+        server from a source host to a destination. After this server has arrived, the module live-migrates several
+        servers at a time from this source host to this destination.
   probes:
     type: list
     elements: dict
     default: []
-    description: Results of the connection tests. Each result contains the keys of an entry of RV(probe). C(error)
-      contains the error of a failed test, or V(null) if the connection succeeded. If the playbook could not test a
-      connection, the result contains the key C(untried) with the reason instead of the key C(error).
+    description: Results of the connection tests. Each result repeats the keys and values of the tested connection from
+      RV(probe), such as C(source), C(dest), C(address) and C(port). C(error) contains the error of a failed test, or
+      V(null) if the connection succeeded. If the playbook could not test a connection, the result contains the key
+      C(untried) with the reason instead of the key C(error).
   prefix:
     type: str
     default: ""
@@ -260,7 +262,8 @@ operation_id:
   type: str
   sample: 3f9a1c0b77de
 moved:
-  description: Host on which each server arrived in this task. The keys are the uuids of the servers.
+  description: Host on which each server arrived while this Ansible task ran. Servers that arrived in an earlier task of
+    the same operation are not included. The keys are the uuids of the servers.
   returned: when the run executed the operation
   type: dict
   sample: {8961cf04-0ee7-44b1-9ed3-a4b18e535683: compute2}
@@ -326,7 +329,7 @@ plan:
           elements: dict
           contains:
             where:
-              description: The place where the value is stored.
+              description: The object that has the changed value, such as a server, a file or a database row.
               type: str
             what:
               description: The name of the changed value.
@@ -342,7 +345,7 @@ plan:
                 measures again, and can get a different value.
               type: bool
     notes:
-      description: Other notes for the operator.
+      description: Notes about the plan for the operator.
       type: list
       elements: str
   sample: {kind: migrate, operation_id: 3f9a1c0b77de, subject: compute1, steps: []}

@@ -26,9 +26,9 @@ description:
   - The module fails and changes nothing if no host of the zone has enough free resources (SG406), or if the module
     could not read a required fact.
   - A stopped server stays stopped.
-  - Run the same task again to resume a run that was killed. Use O(action=rollback) to roll the run back. The module
-    keeps the journal on the play's host, or on the host in C(delegate_to). The host with the journal receives no
-    credentials.
+  - Run the same task again to resume a run that was killed. Use O(action=rollback) to roll the run back. If the task
+    has C(delegate_to), the module keeps the journal on the host in C(delegate_to). If the task has no C(delegate_to),
+    the module keeps the journal on the play's host. The host with the journal receives no credentials.
   - The module calls the APIs from the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -175,13 +175,14 @@ zone:
   type: str
   sample: az1
 strategy:
-  description: The method that keeps the server in its zone. RV(strategy) is V(pin_api), V(pin_db), V(verify), or
-    V(pinned) if the server was already pinned to its zone.
+  description: The method that keeps the server in its zone. RV(strategy) is V(pinned) if the server was already pinned
+    to its zone before the run. If the server was not pinned to its zone, RV(strategy) is V(pin_api), V(pin_db) or
+    V(verify).
   returned: when this run made the plan
   type: str
   sample: pin_api
 why:
-  description: The reason for the strategy of the run.
+  description: The reason why the run uses the method in RV(strategy).
   returned: when this run made the plan
   type: str
   sample: this Nova offers microversion 2.104, which pins by API
@@ -226,7 +227,7 @@ plan:
           elements: dict
           contains:
             where:
-              description: The place where the value is stored.
+              description: The object that has the changed value, such as a server, a file or a database row.
               type: str
             what:
               description: The name of the changed value.
@@ -242,7 +243,7 @@ plan:
                 measures again, and can get a different value.
               type: bool
     notes:
-      description: Other notes for the operator.
+      description: Notes about the plan for the operator.
       type: list
       elements: str
   sample: {kind: resize-8961cf04-0ee7-44b1-9ed3-a4b18e535683, operation_id: 3f9a1c0b77de, subject: web1, steps: []}

@@ -89,9 +89,10 @@ options:
     default: false
     description:
       - Whether to change some availability zone pins even if other pins cannot be changed.
-      - O(action=rollback) and O(restore) can select a server that Nova does not show. If Nova has no record that this
-        server was deleted, the module fails with O(partial=false), because the credentials might belong to another
-        cloud or project. With O(partial=true), the module skips the server.
+      - For O(action=rollback) and O(restore), Nova must show each server, or have a record that the server was deleted.
+        If Nova neither shows a server nor has a record of its deletion, the credentials might belong to another cloud
+        or project. With O(partial=false), the module fails because of this server. With O(partial=true), the module
+        skips this server.
   take_over:
     type: bool
     default: false
@@ -102,9 +103,11 @@ options:
     type: path
     default: /var/lib/stackguard
     description:
-      - Directory for the journal, on the host in C(delegate_to) if the task has one, otherwise on the play's host. The
-        module keeps a journal if O(servers), O(hosts) or O(all_servers) can select more than one server. The module
-        writes each availability zone pin to the journal before it changes the pin.
+      - Directory for the journal. If the task has C(delegate_to), the directory is on the host in C(delegate_to). If
+        the task has no C(delegate_to), the directory is on the play's host. With O(action=apply), the module keeps no
+        journal if O(restore) is set, or if O(servers) is a single name or uuid and O(hosts) is empty. In all other
+        cases of O(action=apply), the module keeps a journal. The module writes each availability zone pin to the
+        journal before it changes the pin.
   nova_api_db_url:
     type: str
     description:

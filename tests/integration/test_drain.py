@@ -136,6 +136,7 @@ def test_killed_in_the_middle_of_the_moves_and_rolled_back(lab, playbooks, story
     assert statuses(lab, story) == {name: row["status"] for name, row in story["guests"].items()}
 
 
+@pytest.mark.matrix("rename-drain")
 def test_killed_in_the_middle_of_the_moves_again(lab, playbooks, story):
     kill_when(
         playbooks, lab, story, lambda: OTHER in where(lab, story).values(), variables={"rename_drain_return": True}

@@ -284,8 +284,8 @@ def _worn_out(failed: t.Mapping[str, str]) -> t.List[Reason]:
             Reason(
                 "SG512",
                 (
-                    f"the run has already tried {', '.join(sorted(tried))} for the server, without success, so the run "
-                    "tries no other host"
+                    "the run has reached the maximum number of hosts that it tries for one server: the run has tried "
+                    f"{', '.join(sorted(tried))} for the server, without success"
                 ),
             )
         ]

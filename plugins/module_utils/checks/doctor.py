@@ -275,7 +275,9 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
         )
     seen = f"the database does not grant the lock (SG712): {read.lock.reason or 'no reason was given'}"
     if "repair_links" not in asked.operations:
-        return result(OK, f"{seen}. The requested operations do not need the lock")
+        return result(
+            OK, f"{seen}. Only repair_links needs this lock, and doctor_operations does not contain repair_links"
+        )
     return result(
         FAILED,
         seen,

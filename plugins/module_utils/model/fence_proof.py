@@ -114,7 +114,10 @@ def prove(kind: str, target: FenceTarget, answers: Answers, at: str) -> FencePro
         raise ProofError(f"the run cannot read back the state of a fence of kind {kind!r}")
     reading = fence.read_back(target, answers)
     if len(answers) < fence.readings:
-        raise ProofError(f"the fence was read back {len(answers)} times, but {fence.readings} readings are needed")
+        raise ProofError(
+            f"the run read the state of the fence {len(answers)} times, but a proof of the fence needs "
+            f"{fence.readings} readings"
+        )
     return FenceProof(kind, target.host, target.operation_id, reading.read, at, reading.source, dict(reading.clusters))
 
 

@@ -494,7 +494,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG515",
         "blocklist-entry-left",
         WARNING,
-        "Ceph's OSD blocklist has an entry that no open operation needs, or that return_host is not allowed to remove.",
+        "An audit found an entry of Ceph's OSD blocklist that no open operation needs, or return_host found an entry "
+        "that return_host is not allowed to remove.",
         from_hosts=True,
     ),
     Code("SG516", "hold-left", WARNING, "A compute service is still disabled for an operation that is no longer open."),

@@ -330,7 +330,9 @@ class _Checker:
                 if side.types and NUMBER not in side.types:
                     self._fail(at, f"{_named(side)} has no order: JMESPath compares numbers only")
         elif left.types and right.types and not left.types & right.types:
-            self._fail(at, f"{_named(left)} never equals {_named(right)}: {_WRITE}")
+            self._fail(
+                at, f"the expression compares {_named(left)} with {_named(right)}, and these are never equal. {_WRITE}"
+            )
         for child, side, other in zip(node["children"], (left, right), (right, left)):
             if child["type"] == "literal" and isinstance(other, Scalar) and other.choices and side.types:
                 self._choice(at, str(child["value"]), other.choices)
@@ -400,7 +402,9 @@ _RETURNS: t.Mapping[str, Shape] = {
     "keys": Listing(TEXT),
     "values": Listing(ANYTHING),
 }
-_WRITE = "write text as 'TEXT', a number as `1` and a boolean as `true`"
+_WRITE = (
+    "In an expression, write a text in single quotes ('TEXT'), and a number or a boolean in backquotes (`1`, `true`)"
+)
 
 
 def _of_function(name: str, found: t.Sequence[Shape], item: Shape) -> Shape:
@@ -436,7 +440,9 @@ def _no_field(name: str, shape: Fields) -> str:
         return f"{shape.what} is empty in every record, so {name!r} selects nothing"
     near = difflib.get_close_matches(name, names, 1)
     hint = f"did you mean {near[0]}? " if near else ""
-    quotes = f" Write text in quotes: '{name}'." if name.isupper() else ""
+    quotes = (
+        f" If {name} is a text, write {name} in single quotes in the expression: '{name}'." if name.isupper() else ""
+    )
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{shape.what} has no field {name!r}: {hint}It has {', '.join(names[:_SHOWN])}{more}.{quotes}"
 

@@ -53,10 +53,13 @@ LOST_TASKS: t.Mapping[str, str] = {
 
 #: Server status to the option's value that lets it be reset, and what is lost.
 LOST_STATES: t.Mapping[str, t.Tuple[str, str]] = {
-    "PAUSED": ("paused", "the server's memory (the server was paused, and is stopped after its evacuation)"),
+    "PAUSED": (
+        "paused",
+        "the server's memory (the server is paused before its evacuation, and stopped after its evacuation)",
+    ),
     "SUSPENDED": (
         "suspended",
-        "the server's memory image (the server was suspended, and is stopped after its evacuation)",
+        "the server's memory image (the server is suspended before its evacuation, and stopped after its evacuation)",
     ),
     "RESCUE": (
         "rescued",

@@ -30,7 +30,8 @@ class CellMigrations(NamePlace):
     text = Text(
         "cell database, `migrations.source_compute`, `.dest_compute`, `.source_node`, `.dest_node`",
         "cell databases, or the compute API if the run does not read the cell databases",
-        "the run changes no row, because an unfinished migration from or to the host blocks the rename",
+        "the run changes no row: an unfinished migration from or to the host blocks the rename, and the row of a "
+        "finished migration keeps the old name",
         "the run has nothing to undo",
         "records of finished migrations",
     )

@@ -100,8 +100,8 @@ def _finding(agent: ApiAgent, evidence: t.Mapping[str, t.Any], severity: str) ->
         "SG305",
         Subject("host", agent.id, agent.agent_type, agent.host),
         {"type": agent.agent_type, **evidence},
-        "Correct host= in the agent's configuration, or start the agent. Neutron binds ports only to a host that has a "
-        "live agent with exactly this name.",
+        "If the agent is not alive, start the agent. If the finding shows two host names, correct host= in the agent's "
+        "configuration. Neutron binds a port to a host only if a live agent has exactly the name of the host.",
         severity,
     )
 

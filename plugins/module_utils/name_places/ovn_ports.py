@@ -57,7 +57,7 @@ class OvnPorts(NamePlace):
         databases = index.bundle.databases
         ovn = databases.ovn if databases is not None else None
         if ovn is not None and (ovn.chassis is None or (ovn.scope and ovn.switch_ports is None)):
-            yield Unchecked("SG322", "all", "the ports of OVN's databases were not read")
+            yield Unchecked("SG322", "all", "the chassis or the logical switch ports in OVN's databases were not read")
 
 
 PLACE = OvnPorts()

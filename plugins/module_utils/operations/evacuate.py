@@ -518,7 +518,8 @@ class Evacuation(GuardedEvacuation):
         servers = self._to_be_guarded()
         if not any(entry.images for entry in servers):
             self.run.say(
-                "no server has an image in Ceph, and Nova does not delete volumes, so no guard snapshot is needed"
+                "no server has a disk image in Ceph, so the run makes no guard snapshot. Volumes need no guard "
+                "snapshot, because Nova does not delete volumes"
             )
             self.scratch.guarded = sorted(entry.uuid for entry in servers)
             self.book.mark(GUARD, journals.DONE, "no image")
@@ -966,9 +967,11 @@ class Evacuation(GuardedEvacuation):
         else:
             self._release()
             said = (
-                "the operation has requested no evacuation. If no other user changed the compute service of "
-                f"{self.host}, the run has restored the service's earlier status and forced_down. "
-                "If the fence switched off the machine or its network ports, switch the machine or the ports on again"
+                "the operation has requested no evacuation. If the compute service still had the disabled reason of "
+                "this operation, the run has restored the earlier status and forced_down of the compute service of "
+                f"{self.host}. If the disabled reason was different, the run has not changed the compute service. "
+                "If the fence switched off the machine or its network ports, switch the machine or the ports "
+                "on again"
             )
             if kept:
                 said += (

@@ -195,8 +195,8 @@ class FencedEvacuation(EvacuationCall):
         )
         if self.scratch.none_left:
             remedy = (
-                f"No server is left on {self.host}, so the run only verified the fence. End the operation with "
-                f"{self.run.variable('action')}=abort."
+                f"Use {self.run.variable('action')}=abort to end the operation. No server is left on {self.host}, so "
+                "no run of this operation fences the host again."
             )
         elif not self.scratch.act:
             remedy = (

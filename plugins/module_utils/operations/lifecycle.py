@@ -92,9 +92,9 @@ class Run:
             raise Refused(
                 f"SG706 operation-open: the journal of operation {journal['operation_id']} belongs to another cloud "
                 f"({theirs}). This run works on {mine or 'a cloud that cannot be identified from its catalog'}. Set "
-                "stackguard_state_dir to a different directory for each cloud. If this is still the same cloud, and "
-                f"only the identity of the cloud has changed, set {CLOUD_ID} in the journal to the cloud identity of "
-                "this run"
+                "stackguard_state_dir to a different directory for each cloud. If the journal belongs to the cloud of "
+                "this run, but the cloud identity has changed (for example, because the region has a new name), set "
+                f"{CLOUD_ID} in the journal to the cloud identity of this run"
             )
 
     def of_this_cloud(self, found: t.Iterable[Json]) -> t.List[Json]:

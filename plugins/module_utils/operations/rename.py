@@ -134,8 +134,9 @@ class Rename(planned.Planned):
                 "collection began the operation"
             )
         ended = True if run.get("ended") else run_owner.has_ended(run)
-        words = "That run has ended" if ended else "That run is still active"
-        words = "This Ansible controller does not know whether that run is still active" if ended is None else words
+        words = "The most recent run has ended" if ended else "The most recent run is still active"
+        if ended is None:
+            words = "This Ansible controller does not know whether the most recent run is still active"
         return f"Most recently, {journals.run_text(run)} worked on the operation. {words}"
 
     def finished(self, journal: Result) -> str:
@@ -477,7 +478,10 @@ class Rename(planned.Planned):
         passed = [tuple(entry) for part in noted for entry in part.get("passed") or ()]
         overrides = [
             *findings.parse_overrides(journal["about"].get("overrides") or []),
-            *(findings.Override(str(code), str(about), "given in an earlier run") for code, about in passed),
+            *(
+                findings.Override(str(code), str(about), "an earlier run of the operation used this override")
+                for code, about in passed
+            ),
             *self.run.overrides,
         ]
         checked = findings.Checked(

@@ -55,8 +55,8 @@ UNPROVEN = (
     "know whether the database committed the repair"
 )
 UNPROVEN_BATCH = (
-    "another process has changed the rows of the batch since. This run does not know whether the database committed "
-    "the batch"
+    "after the earlier run had written the batch to the journal, another process changed the rows of the batch. This "
+    "run does not know whether the database committed the batch"
 )
 
 #: In a journal: how many rows its rollback could not restore.
@@ -116,7 +116,8 @@ class Tally:
         )
         self.doubtful += doubtful
         self.tell(
-            (made, f"{word}, but the target of the link changed during the repair: {why}") for made, why in doubtful
+            (made, f"{word}, but the row to which the link points changed during the repair: {why}")
+            for made, why in doubtful
         )
         known = {made.change.key for made, _why in doubtful}
         self.tell((made, word) for made in outcome.changed if made.change.key not in known)
@@ -261,9 +262,9 @@ def _not_guaranteed(run: RepairRun, plan: t.Sequence[Wrong]) -> t.List[str]:
     """Say of which databases it cannot be guaranteed that nothing moves between the check of a link and its commit."""
     names = sorted({f"cell:{wrong.cell.name}" for wrong in plan})
     return [
-        f"{name} is a Galera cluster, where a lock is valid on one node only. Before a repaired link is committed, "
-        "another node of the cluster can delete or rename the target of the link. After the commit, the run reads the "
-        "target of each repaired link again."
+        f"{name} is a Galera cluster, where a lock is valid on one node only. Before the run commits a repaired link, "
+        "another node of the cluster can delete or rename the service or compute node to which the link points. After "
+        "the commit, the run reads the service or compute node of each repaired link again."
         for name in names
         if link_rows.is_cluster(nova.url_of(run.options, name))
     ]
@@ -289,7 +290,10 @@ def _doubtful(tally: Tally, checked: findings.Checked) -> t.Iterator[findings.Fi
     for made, why in tally.doubtful[:LISTED]:
         if made.subject.id not in found:
             evidence = {"repaired": made.change.label, "after the commit": why}
-            remedy = "Run the repair again, because the target of the link changed during the commit."
+            remedy = (
+                "Run the repair again, because the service or compute node to which the repaired link points changed "
+                "during the commit."
+            )
             yield findings.finding(made.code, made.subject, evidence, remedy)
 
 
@@ -299,7 +303,7 @@ def _aside(tally: Tally) -> str:
         (tally.skipped, "left unchanged, because another process made changes after the repair"),
         (tally.gone, "deleted since the repair"),
         (tally.unproven, "left unchanged, because the run cannot prove that this operation wrote the values"),
-        (len(tally.doubtful), "repaired, although the target of the link changed during the repair"),
+        (len(tally.doubtful), "repaired, but the row to which the link points changed during the repair"),
     ]
     return "".join(f", {count(number, 'row')} {what}" for number, what in said if number)
 

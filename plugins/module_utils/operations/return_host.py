@@ -363,9 +363,9 @@ class HostReturn:
         more = plans.beyond(judged.plan, begun)
         if more and self.approver.expected:
             raise Refused(
-                f"{self.approver.variable} is {self.approver.expected}, but operation {operation} would now clear more "
-                f"than this approved plan contains: {'; '.join(more)}. Nothing was changed. Resume the operation "
-                f"without {self.approver.variable}, or end the operation with "
+                f"{self.approver.variable} is {self.approver.expected}, but operation {operation} would now clear "
+                f"leftovers that are not in this approved plan: {'; '.join(more)}. Nothing was changed. Resume the "
+                f"operation without {self.approver.variable}, or end the operation with "
                 f"{self.run.variable('action')}={lifecycle.ABORT}"
             )
         if self.run.check_mode:
@@ -407,7 +407,10 @@ class HostReturn:
                     "during the run, additional libvirt domains appeared on this host, but their servers are on "
                     "other hosts"
                 )
-            raise Stopped(f"these steps are not done, or became necessary during the run: {'; '.join([*more, *again])}")
+            raise Stopped(
+                "these changes became necessary during the run, or are still necessary after the run made them: "
+                f"{'; '.join([*more, *again])}"
+            )
         if not judged.plan.steps:
             return self._finished(judged)
         step = judged.plan.steps[0]
@@ -571,7 +574,7 @@ def _dead_text(host: str, dead: t.Sequence[Finding], notes: str, shown: str) -> 
             f"the run does not know whether running domains can use {unread}, because no host has read the disks in "
             "Ceph"
         )
-    return f"nothing is left to clear on {host}, but {'. Also, '.join(reasons)}. {notes}\n{shown}"
+    return f"{host} has no leftovers that return_host must clear, but {'. Also, '.join(reasons)}. {notes}\n{shown}"
 
 
 def _plain(checked: Checked) -> Json:

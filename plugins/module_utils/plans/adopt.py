@@ -44,7 +44,7 @@ def plan(adoption: Adoption) -> Plan:
     if adopted_names.ovn_is_mixed(adoption):
         raise PlanError(
             "OVN's databases contain both the old name and the new name of this host. An override does not help. "
-            "Set the hostname of the chassis to the name that the ports of the chassis request"
+            "Set the hostname of the chassis to the name that the host's ports have in requested-chassis"
         )
     if adopted_names.needs_neutron_database(adoption):
         raise PlanError(
@@ -144,7 +144,9 @@ def _second_aside(adoption: Adoption, name: str) -> t.List[Step]:
     if api_rows:
         params = {"database": "api", "rows": [dataclasses.asdict(row) for row in api_rows]}
         number = count(len(api_rows), "row")
-        title = f"write the temporary name of the second compute service into {number} of the API database"
+        title = (
+            f"replace the host name of the second compute service by the temporary name in {number} of the API database"
+        )
         steps.append(Step("api_aside", title, CONTROLLER, "rows_aside", params, row_changes(api_rows)))
     providers = _second_providers(adoption, name)
     if providers:

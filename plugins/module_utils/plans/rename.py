@@ -487,8 +487,9 @@ def _agents_can_follow(context: PlanContext) -> None:
     if signs and context.before.host != context.after.host:
         raise PlanError(
             f"the ports of {context.before.host} belong to OVN ({', '.join(signs)}), but neutron shows no OVN agent "
-            "with this name. An override of SG317 does not help, because the run would change the host's name before "
-            "it changes the name in the ports"
+            "with this name. The run refuses an in-place rename even with an override of SG317: the run would change "
+            "the host's name before it changes the name in the ports, so the ports would request a hostname that no "
+            "chassis has"
         )
     if not context.request.has_neutron_db or context.before.host == context.after.host or not agents:
         return
@@ -543,9 +544,10 @@ def _nothing_runs_on_under_the_old_name(context: PlanContext) -> None:
     ]
     if derived:
         raise PlanError(
-            "use rename_strategy=drain, because neutron derives the uuids of these resource providers from the "
-            "host's name. Under the new name, neutron would not find these resource providers: "
-            f"{', '.join(derived)}. Ports with guaranteed bandwidth would fail. An override of SG304 does not help"
+            "use rename_strategy=drain, because neutron derives the uuids of the resource providers "
+            f"{', '.join(derived)} from the host's name. After an in-place rename, neutron would not find the resource "
+            "providers, and ports with guaranteed bandwidth would fail. The run refuses an in-place rename even with "
+            "an override of SG304"
         )
 
 
@@ -741,8 +743,8 @@ def _notes(context: PlanContext) -> t.List[str]:
     ]
     if not _looks_into_queues(context):
         notes.append(
-            f"RabbitMQ keeps the queue compute.{context.before.host} until an operator deletes the queue. If "
-            "rename_rabbit_url is set, the run deletes the queue."
+            f"RabbitMQ keeps the queue compute.{context.before.host} after the rename. To let the run delete the "
+            "queue, set rename_rabbit_url. Without rename_rabbit_url, delete the queue yourself."
         )
     notes += [
         (

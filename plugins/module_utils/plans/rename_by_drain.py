@@ -76,7 +76,10 @@ class _Drain:
         self.options = options
         self.old, self.new = self.base.before.host, self.base.after.host
         if self.old == self.new:
-            raise PlanError("the new name must differ from the old name, because a drain registers a new host")
+            raise PlanError(
+                "the new name must differ from the old name, because a rename with rename_strategy=drain registers a "
+                "new host in Nova"
+            )
         self.zone = placement.zone_of(self.base.cloud, self.old)
         usable = placement.candidates(targets, self.zone, (self.old, self.new))
         self.hosts = [target.host for target in usable]
@@ -298,7 +301,12 @@ def _register(drain: _Drain) -> Step:
     }
     changes = [
         Change(f"compute service of {drain.new}", "host", "(none)", drain.new),
-        Change(f"compute service of {drain.new}", "status", "(none)", "disabled, until the host is in its aggregates"),
+        Change(
+            f"compute service of {drain.new}",
+            "status",
+            "(none)",
+            "disabled (the service stays disabled until the host is in its aggregates)",
+        ),
     ]
     title = "wait until nova-compute registers as a new host, and map the host to its cell"
     return Step("register", title, CONTROLLER, "register", params, changes)

@@ -64,8 +64,9 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
     if clearing.held_until_start is not None and clearing.started:
         return [
             (
-                f"nova-compute runs on {host}, but Nova still has unfinished evacuation records of this host (at each "
-                "start, nova-compute completes only one of these records for each server)"
+                f"nova-compute runs on {host}, but Nova still has unfinished evacuation records of this host. A server "
+                "that was evacuated twice has two records, and each start of nova-compute completes only one record of "
+                "a server"
             ),
             f"restart nova-compute on {host}, wait until its log shows 'Join ServiceGroup', then run return_host again",
         ]

@@ -56,7 +56,8 @@ FAIL_ON: t.Mapping[str, t.Tuple[str, ...]] = {
 VERDICTS = {
     "pass": "The audit read everything that you requested, and found no blockers and no warnings.",
     "warn": (
-        "The audit found no blocker that you must resolve. Check the warnings and the undecided checks in the report."
+        "The audit found no blocker, or every blocker has an override. Check the warnings and the undecided checks in "
+        "the report."
     ),
     "block": "Resolve these blockers before you begin maintenance.",
 }
@@ -325,7 +326,11 @@ def table(found: AuditResult, against: t.Optional[changes.Changes] = None) -> st
     """Return the outcome as a short table for a terminal."""
     lines = [f"verdict {found.verdict}: {VERDICTS[found.verdict]}", _counted(found)]
     if against is not None and against.since is not None:
-        gone = "gone" if against.comparable else "not reported again (the comparison is incomplete: see changes.json)"
+        gone = (
+            "gone"
+            if against.comparable
+            else "no longer reported, but possibly not resolved (changes.json shows why the comparison is incomplete)"
+        )
         lines.append(
             f"since    {against.since}: {len(against.new)} new, {against.known} known, {len(against.gone)} {gone}"
         )
@@ -341,7 +346,9 @@ def table(found: AuditResult, against: t.Optional[changes.Changes] = None) -> st
     lost = [start for start in found.starts if start.destroys or start.outcome != STARTS]
     lines += [f"a start of nova-compute on {start.inventory_name}: {visible(start.told)}" for start in lost[:TO_DO]]
     if len(lost) > TO_DO:
-        lines.append(f"a start of nova-compute on {count(len(lost) - TO_DO, 'more host')}: see forecast.json")
+        lines.append(
+            f"{count(len(lost) - TO_DO, 'more host')}: forecast.json shows the effect of a start of nova-compute"
+        )
     return "\n".join(lines)
 
 
@@ -364,9 +371,13 @@ def _ways_lines(found: AuditResult) -> t.List[str]:
     for way in contested[:TO_DO]:
         done = [*(["keep nova-compute stopped"] if way.keep_stopped else []), *[entry.code for entry in way.steps]]
         later = ", ".join(dict.fromkeys(entry.code for entry, _when in way.put_off))
-        lines.append(f"order    {way.names}: now {', '.join(done) or 'nothing'}, later {later} (see report.html)")
+        lines.append(
+            f"order    of work on {way.names}: now {', '.join(done) or 'nothing'}, later {later} (see report.html)"
+        )
     if len(contested) > TO_DO:
-        lines.append(f"order    {count(len(contested) - TO_DO, 'more host')}: see the remedies in report.json")
+        lines.append(
+            f"order    of work on {count(len(contested) - TO_DO, 'more host')}: see the remedies in report.json"
+        )
     return lines
 
 

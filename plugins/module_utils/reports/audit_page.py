@@ -273,7 +273,7 @@ def _sentence(outcomes: t.Mapping[str, int], lost: int) -> str:
         TOUCHES: lambda n: f"nova-compute would change guests on {count(n, 'host')}",
         REFUSES: lambda n: f"nova-compute would refuse to start on {count(n, 'host')}",
         DESTROYS: lambda n: f"nova-compute would destroy {count(lost, 'guest')} on {count(n, 'host')}",
-        "unknown": lambda n: f"the effect of a start is not known for {count(n, 'host')}",
+        "unknown": lambda n: f"the effect of a start of nova-compute is not known for {count(n, 'host')}",
     }
     return ", ".join(words[name](outcomes[name]) for name in reversed(OUTCOMES) if outcomes[name])
 
@@ -352,9 +352,9 @@ def capacity_words(host: capacity_outlook.HostOutlook) -> str:
     if host.total is None or host.need is None:
         return f"not read: {host.reason or 'the memory or the domains of the host'}"
     verdict = (
-        f"too little for {count(host.no_room, 'guest')} ({amount(host.no_room_mib)})"
+        f"this free memory is too little for {count(host.no_room, 'guest')} ({amount(host.no_room_mib)})"
         if host.no_room
-        else "enough for all these guests"
+        else "this free memory is enough for all running guests of the host"
     )
     unknown = f"; {count(host.unknown, 'host')} of this zone could not be read" if host.unknown else ""
     return (
@@ -401,7 +401,10 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
     ),
     (
         r"listed|counted",
-        ("Repair the listed links and run the audit again, or raise audit_links_listed to list more links."),
+        (
+            "Raise audit_links_listed to list more links. As an alternative, repair the links that the report lists. "
+            "The next audit then lists further links."
+        ),
     ),
     (
         r"link|cell|database|migrations|instances|mapping",
@@ -422,7 +425,7 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
         ),
     ),
 )
-_LOOK = "Read the page of the finding code. The page lists the sources that the check needs."
+_LOOK = "Read the documentation page of each code of this entry. The page lists the sources that the check needs."
 
 
 def _coverage(found: audit.AuditResult) -> t.List[t.Dict[str, t.Any]]:

@@ -254,7 +254,7 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
     if COUNTED not in then.scope:
         reasons.append(
             "another version of this collection wrote the earlier report. The earlier report does not show whether "
-            "the earlier audit listed all findings, or only counted some findings"
+            "the earlier audit listed every finding, or only counted the findings of some codes"
         )
     if now.scope["cloud"] is None and not now.scope["stores"]:
         reasons.append(

@@ -88,7 +88,10 @@ STATES: t.Mapping[str, Ended] = {
     "disks-not-open": Ended(
         "disks not open",
         BLOCK,
-        "Nothing is left to clear. Running domains cannot use their disks, or the run could not check these disks.",
+        (
+            "The host has no leftovers that return_host must clear. But some running domains cannot use their disks, "
+            "or the run could not check whether the domains can use their disks: see the findings below."
+        ),
     ),
     "incomplete": Ended("incomplete", BLOCK, "The operation has ended, and some servers did not move."),
     "none": Ended("nothing to do", None, "Nothing was changed."),
@@ -362,16 +365,19 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "stop_units": ("service stopped", "The run verified that the units are stopped and masked."),
     "cell_rows": (
         "cell database",
-        "Each database row had the expected old value, and was read back with the new value.",
+        "Each database row had the expected old value before the run changed the row, and the new value afterwards.",
     ),
-    "api_rows": ("API database", "Each database row had the expected old value, and was read back with the new value."),
+    "api_rows": (
+        "API database",
+        "Each database row had the expected old value before the run changed the row, and the new value afterwards.",
+    ),
     "providers": ("placement", "Each resource provider was read back under its new name."),
     "neutron": ("neutron", "The network agents and ports were read back under the new name."),
     "ovn_ports_by_chassis": (
         "OVN ports",
         "Each port of the host requested the chassis by its system-id, and stayed bound to the chassis.",
     ),
-    "ovn_hostname": ("OVN chassis", "After the change, the chassis had the new hostname."),
+    "ovn_hostname": ("OVN chassis", "The run read the chassis again, and the chassis had the new hostname."),
     "neutron_bindings": ("neutron database", "The rows of port bindings and segments have the new name."),
     "ovn_ports_by_host": ("OVN ports", "No port of the host has the old name."),
     "ovn_verified": (
@@ -380,7 +386,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     ),
     "ovn_chassis": (
         "OVN chassis",
-        "After the change, the chassis had the new hostname, and no port still requested the old hostname.",
+        "When the run read OVN, the chassis had the new hostname, and no port requested the old hostname.",
     ),
     "host_names": ("canonical name", "The host's names and files were read back, and libvirt reports the new name."),
     "guests": ("guests unharmed", "The QEMU process, uuid and definition of each guest match the plan."),
@@ -392,10 +398,10 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "no_evacuation": ("no evacuation", "No guest of the host was evacuated during the operation."),
     "lost_requests": (
         "no request lost",
-        "Each request that is newer than the plan has ended, or is listed below as a finding.",
+        "Each request that arrived after the plan was made has ended, or is listed below as a finding.",
     ),
     "audit": ("old name gone", "Each place that stores a host name was read again."),
-    "fence": ("fence", "The host was fenced, and the fence was read back."),
+    "fence": ("fence", "The host was fenced, and the run verified the state of the fence."),
     "hold_down": ("service held down", "This operation has forced down and disabled the compute service."),
     "guard": ("guard snapshots", "The run read back each image, its id and its snapshot."),
     "unguard": ("guards removed", "No image has a guard snapshot of this operation."),
@@ -406,10 +412,10 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     ),
     "release": (
         "service released",
-        ("The run read the compute service again, and the service has the status that the plan sets."),
+        ("The run read the compute service again, and the service has the status that the plan specifies."),
     ),
     "hold": ("host held", "The compute service is disabled with the reason of this operation."),
-    "leave": ("host released", "The compute service has the status that the plan sets."),
+    "leave": ("host released", "The compute service has the status that the plan specifies."),
 }
 
 
@@ -446,12 +452,13 @@ def _fence_proofs(shown: OperationRun) -> t.Iterator[t.Dict[str, str]]:
         clusters = proof.get("clusters") or {}
         covers = "; ".join(f"Ceph {fsid}: {in_words({'addresses': found})}" for fsid, found in sorted(clusters.items()))
         words = (
-            f"Fence {proof.get('kind')} of {proof.get('host')}, read on {proof.get('source')}: {proof.get('read')}. "
+            f"Fence {proof.get('kind')} of host {proof.get('host')}. The run read the state of the fence on the "
+            f"inventory host {proof.get('source')}: {proof.get('read')}. "
         )
         machine = proof.get("kind") in OF_MACHINE
         words += (
             "The proof covers "
-            f"{'the whole machine' if machine else covers or 'no Ceph cluster that is recorded in the journal'}."
+            f"{'the whole machine' if machine else covers or 'no Ceph cluster, because the journal records none'}."
         )
         yield _proof(FENCE_PROOF, words, str(proof.get("at")))
     if isinstance(attested, dict):

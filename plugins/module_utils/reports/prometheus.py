@@ -54,7 +54,7 @@ def _whole(metrics: _Metrics, found: AuditResult) -> None:
         )
     if found.scope.seconds is not None:
         metrics.gauge(
-            "duration_seconds", "Seconds from the first reading to the last reading.", [({}, found.scope.seconds)]
+            "duration_seconds", "Duration of the audit's data collection in seconds.", [({}, found.scope.seconds)]
         )
     verdicts = [({"verdict": name}, int(found.verdict == name)) for name in VERDICTS]
     metrics.gauge("verdict", "Verdict of the most recent audit.", verdicts)

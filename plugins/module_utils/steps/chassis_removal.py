@@ -61,5 +61,5 @@ def _still_there(chassis: OvnChassis, ovn: OvnFacts) -> t.Optional[str]:
         return "the chassis is still in the southbound database"
     return (
         f"the southbound database has a new chassis with the same name or hostname: {left[0].name}. Check whether the "
-        "machine is powered on"
+        "machine of the removed chassis is powered on"
     )

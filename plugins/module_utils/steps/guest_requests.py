@@ -159,7 +159,7 @@ class LostRequests:
         if found.findings:
             self.systems.remark(findings_text(found, self.systems.overrides))
         total = sum(len(entries) for entries in asked.values())
-        told = f"{count(total, 'request')} found, {len(found.findings)} not executed"
+        told = f"users sent {count(total, 'request')}; Nova did not execute {len(found.findings)} of them"
         return Done(told, noted(found, self.systems.overrides))
 
     def undo(self, params: Params) -> None:

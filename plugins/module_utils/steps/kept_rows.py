@@ -42,7 +42,7 @@ class KeptRows:
 
     def _write(self, op: str, **more: t.Any) -> None:
         if self._writer is None:
-            raise TypeError("the run must not change these rows")
+            raise TypeError("this run can only read the rows that the journal keeps, and cannot write them")
         self._call(self._writer, op, **more)
 
     def _call(self, host: Host, op: str, **more: t.Any) -> Result:

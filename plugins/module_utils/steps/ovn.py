@@ -142,8 +142,9 @@ class PortWatch:
             lost = f"more than {lost}"
         evidence = {"corrected": self.corrected[port], "milliseconds without its chassis": lost}
         remedy = (
-            "Inform the owner of the port if the network of the port was interrupted. During the rename, an update "
-            "of this port wrote a host name that differed from the hostname of the chassis. The run corrected the port."
+            "Inform the owner of the port if the network of the port was interrupted. When neutron updated the port "
+            "during the rename, neutron wrote a host name into OVN that differed from the hostname of the chassis. The "
+            "run corrected the port."
         )
         return finding("SG326", Subject("port", port), evidence, remedy, WARNING)
 
@@ -459,7 +460,10 @@ class Bindings:
             else ""
         )
         return told + (
-            f"; the owners deleted or moved the ports of these rows: {', '.join(moved.gone[:5])}" if moved.gone else ""
+            "; rows that the run did not change, because the owners deleted or moved the ports: "
+            f"{', '.join(moved.gone[:5])}"
+            if moved.gone
+            else ""
         )
 
 
@@ -528,7 +532,8 @@ class Verified:
             raise StepError(f"findings in OVN after the rename:\n{findings_text(found)}", checked=found)
         if found.findings:
             systems.remark(findings_text(found, systems.overrides))
-        text = f"chassis {name} and {count(len(params['bindings']), 'port')} verified, ovn-controller processes changes"
+        ports = count(len(params["bindings"]), "port")
+        text = f"the run verified chassis {name} and {ports}, and verified that ovn-controller processes changes"
         return Done(text, noted(found, systems.overrides))
 
     def undo(self, params: Params) -> None:

@@ -40,8 +40,8 @@ class ChassisRenamed:
         found = _compared(systems, params, facts)
         ports = count(len(facts.switch_ports or []), "port")
         told = (
-            f"chassis {name} has the hostname {new} and the same tunnel endpoints as before; the run read {ports}, "
-            f"and no port still requests {old}"
+            f"chassis {name} has the hostname {new} and the same tunnel endpoints as before the rename; none of the "
+            f"{ports} that the run read in OVN requests the old hostname {old}"
         )
         return Done(told, noted(found, systems.overrides))
 
@@ -55,7 +55,7 @@ class ChassisRenamed:
             chassis = session.now(params)
             return (
                 f"chassis {params['chassis']['name']} has the hostname {new} from external_ids:hostname of Open "
-                f"vSwitch (now: {chassis.hostname if chassis else 'no such chassis'})"
+                f"vSwitch (hostname of the chassis now: {chassis.hostname if chassis else 'no such chassis'})"
             )
 
         session.systems.wait(lacking, params["timeout"], seen)

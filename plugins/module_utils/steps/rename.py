@@ -219,7 +219,10 @@ class ServiceStatus:
         except StepError:
             self._put(params, wanted=leaving, leaving=wanted)
             raise
-        return f"enabled, inventory generation {before.generation} -> {after.generation}"
+        return (
+            "compute service enabled, generation of the resource provider in placement: "
+            f"{before.generation} -> {after.generation}"
+        )
 
     def _put(self, params: Params, wanted: t.Mapping[str, t.Any], leaving: t.Mapping[str, t.Any]) -> None:
         """Set it from one to the other. Whoever disabled it meanwhile had a reason: that is never overwritten."""
@@ -508,7 +511,7 @@ def wait_for_ports(systems: Systems, wanted: t.AbstractSet[str], host: str, time
 
     if not wanted:
         return ""
-    systems.wait(lambda: f"the ports on {host} are ACTIVE (not ACTIVE: {', '.join(left[:5])})", timeout, seen)
+    systems.wait(lambda: f"all ports on {host} are ACTIVE (not ACTIVE yet: {', '.join(left[:5])})", timeout, seen)
     working = f"{count(len(wanted) - len(off), 'port')} ACTIVE"
     return working + (f", {count(len(off), 'port')} not ACTIVE because the guest does not run" if off else "")
 
@@ -710,7 +713,8 @@ class ComputeUp:
                 said += f"; nova-compute updates its resources every {interval} s: "
                 said += f"set rename_start_timeout above {int(quiet)}"
             return (
-                f"the start of nova-compute is verified (verified so far: {', '.join(proofs.values()) or 'none'}{said})"
+                "the log and the compute service both show a correct start of nova-compute (shown until now: "
+                f"{', '.join(proofs.values()) or 'none'}{said})"
             )
 
         return Done(self.systems.wait(lacks, params["timeout"], seen))

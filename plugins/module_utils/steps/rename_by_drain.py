@@ -578,7 +578,7 @@ class HostEmpty:
 
         return Done(
             self.systems.wait(
-                lambda: f"the host is empty (still on the host: {', '.join(left[:5])})",
+                lambda: f"no server, instance row or domain is left on the host (left: {', '.join(left[:5])})",
                 params["timeout"],
                 seen,
             )
@@ -811,8 +811,8 @@ class JoinAggregates:
             return "joined"
         # Half done: Nova says "already has host" from now on, and zone-pinned guests find no valid host.
         self.systems.remark(
-            f"aggregate {entry['name']}: in placement, the host is not in the aggregate yet. The run adds the host to "
-            "the aggregate again"
+            f"aggregate {entry['name']}: Nova shows the host in the aggregate, but placement does not show the host in "
+            "the aggregate yet. The run removes the host from the aggregate, and then adds the host again"
         )
         host_aggregates.leave_aggregate(cloud, entry["id"], host)
         return None

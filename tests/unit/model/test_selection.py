@@ -79,7 +79,7 @@ def test_an_expression_selects_what_it_says(expression, uuids):
     [
         # The field is misspelt, at the top, below and in each construct.
         ("[?nam=='web1']", 3, "a server has no field 'nam': did you mean name? It has availability_zone, config_drive"),
-        ("[?status==ACTIVE]", 11, "Write text in quotes: 'ACTIVE'"),
+        ("[?status==ACTIVE]", 11, "If ACTIVE is a text, write ACTIVE in single quotes in the expression: 'ACTIVE'"),
         ("[?flavor.rm > `1`]", 10, "flavor has no field 'rm'"),
         ("[?name=='a' && nam=='b']", 16, "no field 'nam'"),
         ("[?!lockd]", 4, "no field 'lockd'"),
@@ -91,10 +91,10 @@ def test_an_expression_selects_what_it_says(expression, uuids):
         ("metadata.tier", 1, "a list has no field 'metadata'"),
         ("[?name.first=='a']", 8, "a text has no field 'first'"),
         # A comparison that is never true.
-        ("[?power_state=='4']", 3, "a number never equals a text: write text as 'TEXT', a number as `1`"),
-        ("[?locked=='true']", 3, "a boolean never equals a text"),
+        ("[?power_state=='4']", 3, "compares a number with a text, and these are never equal. In an expression, "),
+        ("[?locked=='true']", 3, "compares a boolean with a text, and these are never equal"),
         ("[?name > 'a']", 3, "a text has no order"),
-        ("[?metadata=='gold']", 3, "metadata never equals a text"),
+        ("[?metadata=='gold']", 3, "compares metadata with a text, and these are never equal"),
         # A constant decides for every server.
         (
             "[?name=='web1' || 'web2']",

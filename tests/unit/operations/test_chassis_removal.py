@@ -476,7 +476,7 @@ def test_a_chassis_that_is_made_again_at_once_is_no_removal(life, ovn):
     done = life.run(**SURE)
     assert done["removed_chassis"] is None
     ((_name, why),) = left(life)
-    assert "a new chassis" in why and "the machine is powered on" in why
+    assert "a new chassis" in why and "the machine of the removed chassis is powered on" in why
 
 
 def test_a_chassis_that_is_there_again_at_the_end_is_no_removal(life, ovn):

@@ -532,7 +532,7 @@ def test_no_machine_is_fenced_for_servers_that_have_all_left_it(life):
     life.power = "On"
     done = life.run()
     assert (done["failed"], "fence power" in life.done) == (True, False)
-    assert "End the operation with evacuate_action=abort" in str(life.report()["findings"])
+    assert "Use evacuate_action=abort to end the operation. No server is left" in str(life.report()["findings"])
     assert life.run(action="abort", fence=None)["state"] == "aborted"
 
 

@@ -63,7 +63,7 @@ def test_a_fence_that_is_read_back_less_often_than_it_says_is_not_proven(monkeyp
             return Reading("it was said to be off", "localhost")
 
     monkeypatch.setitem(FENCES, "watchdog", Watchdog())
-    with pytest.raises(ProofError, match="read back 1 times, but 2 readings are needed"):
+    with pytest.raises(ProofError, match="state of the fence 1 times, but a proof of the fence needs 2 readings"):
         fence_proof.prove("watchdog", target(), [{}], AT)
     with pytest.raises(ProofError, match="cannot read back the state"):
         fence_proof.prove("watchdog", target(), [{}, {}], AT)

@@ -326,7 +326,7 @@ def test_providers_of_guaranteed_bandwidth_are_refused_and_nova_s_own_are_rename
     child = builders.child_provider(1, name.format(some.cloud.bundle.hosts["compute1"].libvirt.hostname))
     bundle = some.cloud.add("providers", child).bundle
     if refused:
-        with pytest.raises(PlanError, match="uuids of these resource providers"):
+        with pytest.raises(PlanError, match="uuids of the resource providers"):
             rename.plan(bundle, some.request)
     else:
         assert len(named(rename.plan(bundle, some.request))["placement"].params["providers"]) == 2

@@ -187,7 +187,7 @@ def test_a_report_that_does_not_say_what_was_only_counted_excuses_nothing():
     (why,) = found.because
     assert why == (
         "another version of this collection wrote the earlier report. The earlier report does not show whether the "
-        "earlier audit listed all findings, or only counted some findings"
+        "earlier audit listed every finding, or only counted the findings of some codes"
     )
     assert found.new_blockers == 0
     assert audit.fails("block", "new_blocker", found)

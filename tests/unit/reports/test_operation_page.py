@@ -107,7 +107,8 @@ def test_a_refusal_has_every_blocker_with_its_remedy_as_a_command():
 
 def test_an_evacuation_has_its_fence_proof_guards_and_servers():
     text = shown(evacuated()).text
-    assert "power of compute1, read on compute3: power state Off, twice" in text
+    assert "Fence power of host compute1. The run read the state of the fence" in text
+    assert "on the inventory host compute3: power state Off, twice" in text
     assert "The proof covers the whole machine." in text
     assert "2 images guarded" in text
     assert "1 of 3 servers off the host" in text
@@ -129,7 +130,7 @@ def test_a_proof_of_addresses_without_a_cluster_covers_nothing():
     proof = {**run.journal["memory"]["proof"], "kind": "blocklist", "clusters": {}}
     journal = {**run.journal, "memory": {**run.journal["memory"], "proof": proof}}
     text = shown(dataclasses.replace(run, journal=journal)).text
-    assert "The proof covers no Ceph cluster that is recorded in the journal." in text
+    assert "The proof covers no Ceph cluster, because the journal records none." in text
     assert "whole machine" not in text
 
 

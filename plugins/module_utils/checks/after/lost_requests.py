@@ -26,8 +26,9 @@ def lost(guests: t.Sequence[GuestState], asked: t.Mapping[str, t.Sequence[GuestA
         if guest.task_state is not None:
             evidence = {"task_state": guest.task_state, "asked for": _told(asked.get(guest.uuid, ()))}
             remedy = (
-                f"Reset the server's state (openstack server set --state active {guest.uuid}), then run the same "
-                "command again. No nova-compute will execute the request that set the server's task state."
+                f"Reset the server's state (openstack server set --state active {guest.uuid}), because the request "
+                "that set the server's task state was lost, and nova-compute will never execute this request. Then run "
+                "the same command again."
             )
             yield finding("SG701", _subject(guest), evidence, remedy)
         for entry in asked.get(guest.uuid, ()):
@@ -61,9 +62,10 @@ def bare_locks(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
     for guest in guests:
         evidence = {"locked": guest.locked, "reason": guest.reason}
         remedy = (
-            f"Find out whether the owner locked the server (openstack server event list {guest.uuid}). If the owner "
-            f"did not lock the server, unlock the server (openstack server unlock {guest.uuid}). A run was killed "
-            "while the run was locking guests. The killed run left no record of which guests it had locked."
+            f"Find out whether the owner locked the server (openstack server event list {guest.uuid}), or whether an "
+            "earlier run of the operation locked the server. The record of the locks is incomplete, because the "
+            "earlier run was killed while it was locking guests. If the owner did not lock the server, unlock the "
+            f"server (openstack server unlock {guest.uuid})."
         )
         yield finding("SG122", _subject(guest), evidence, remedy)
 

@@ -19,8 +19,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import NOT_BOUND, OvnFacts
 
 _AGAIN = (
-    "Repair the cause, then run the same command again to resume the rename. The host's new compute service stays "
-    "disabled until this check finds no problem."
+    "Repair the cause of this finding, then run the same command again to resume the rename. The host's new compute "
+    "service stays disabled until a run finds no problem with the host's chassis and ports in OVN."
 )
 Params = t.Mapping[str, t.Any]
 

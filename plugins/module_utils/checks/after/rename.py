@@ -85,7 +85,9 @@ def unread(bundle: Bundle, expected: RenamedHost) -> t.List[Unchecked]:
         parts.append("instances of every cell")
     host = bundle.hosts.get(expected.inventory_name)
     if host is None or calls_itself(host) is None or host.libvirt is None:
-        parts.append(f"the name of {expected.inventory_name} in CONF.host or in libvirt")
+        parts.append(
+            f"at least one of two names of {expected.inventory_name}: CONF.host of nova-compute, or libvirt's host name"
+        )
     return [*found, *(Unchecked("SG301", expected.new_host, f"not read: {part}") for part in parts)]
 
 

@@ -208,10 +208,10 @@ def _second_not_shown(adoption: Adoption) -> Items:
     cloud, second = adoption.found.cloud, adoption.second_service
     if second is None or any(row.id == second.uuid for row in (cloud.services if cloud else None) or []):
         return
-    evidence = {"second compute service": second.uuid, "compute API": "does not show this service"}
+    evidence = {"second compute service": second.uuid, "compute API": "does not show the second compute service"}
     remedy = (
-        "Check that the database and the API belong to the same cloud, and that the cell is mapped. The compute API "
-        "does not show this service."
+        "Check that the database and the API belong to the same cloud, and that the cell is mapped, because the cell "
+        "database contains the second compute service, but the compute API does not show this service."
     )
     yield finding("SG301", Subject("service", str(second.uuid), host=second.host), evidence, remedy)
 
@@ -226,9 +226,9 @@ def _agents_in_use(adoption: Adoption) -> Items:
         if len(same) > 1:
             subject = Subject("host", f"{adoption.request.inventory_name}:{agent.binary}", agent.binary, agent.host)
             remedy = (
-                "Wait agent_down_time seconds (75 by default), then run the same command again. If both agents are "
-                "still alive, another machine runs an agent under one of the names. Find that machine before you adopt "
-                "the host."
+                "Wait agent_down_time seconds (75 by default), then run the same command again. If two agents are "
+                "still alive, one with the old name and one with the new name of the host, another machine runs one of "
+                "these agents. Find that machine before you adopt the host."
             )
             yield finding("SG107", subject, {"agent": agent.binary, "alive under": same}, remedy)
 

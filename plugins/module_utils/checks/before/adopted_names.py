@@ -189,8 +189,9 @@ class _Looking:
         if len(found) == 1:
             if strangers:
                 remedy = (
-                    "Check rename_from, rename_to and the inventory host. The compute node of this machine has a name "
-                    "other than rename_from and rename_to, and Nova has a compute service with this other name."
+                    "Check rename_from, rename_to and the inventory host. The compute_id file of this machine contains "
+                    "the uuid of a compute node whose host is neither rename_from nor rename_to. The evidence shows "
+                    "the host of this compute node, and Nova has a compute service for that host."
                 )
                 shown = {"searched for": list(self.names), "compute node": strangers[0].uuid, "host": strangers[0].host}
                 self._refuse("SG119", self.subject, shown, remedy)
@@ -259,8 +260,8 @@ class _Looking:
             # Deleted with a service: every node of its name and every node with its id (main/api.py, service_destroy).
             remedy = (
                 "Set compute_nodes.service_id of this compute node to the id of the first service (playbook "
-                "repair_links). While service_id refers to the second service, Nova deletes the compute node together "
-                "with the second service."
+                "repair_links). If service_id is the id of the second service and someone deletes the second service, "
+                "Nova also deletes the compute node."
             )
             self._refuse("SG203", Subject("compute_node", str(node.uuid), host=node.host), evidence, remedy)
         return first, second
@@ -349,8 +350,8 @@ class _Looking:
             self._refuse("SG205", self.subject, evidence, remedy)
         if second_service is None or second.service_id not in (None, second_service.id):
             remedy = (
-                "Do not start nova-compute. Delete the compute service of the second compute node, because Nova "
-                "deletes a compute node only together with its compute service."
+                "Do not start nova-compute. To remove the second compute node, delete the compute service of the "
+                "second compute node. Nova deletes a compute node only together with its compute service."
             )
             self._refuse("SG205", self.subject, {**evidence, "its service": second.service_id}, remedy)
         # A start on this machine wrote this machine's address. An empty host of that name has its own.
@@ -392,13 +393,14 @@ class _Looking:
                 "SG118",
                 Subject("host", after, host=before),
                 {"name": after, "wrong": [str(error)]},
-                "Set rename_hypervisor_hostname to the name that libvirt reports after the rename.",
+                "Set rename_hypervisor_hostname to the host name that libvirt will report after the rename, because "
+                "the run cannot predict this host name.",
             )
         if before == after and old_node == new_node:
             self._refuse(
                 "SG118",
                 Subject("host", after, host=before),
-                {"name": after, "wrong": ["both names are the same"]},
+                {"name": after, "wrong": ["in Nova and in libvirt, the old name equals the new name"]},
                 "If only the host name in libvirt has changed, set rename_hypervisor_hostname to the name that libvirt "
                 "reports now.",
             )

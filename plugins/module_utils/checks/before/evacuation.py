@@ -307,8 +307,8 @@ def _blast(about: EvacuationFacts, request: EvacuationRequest) -> Items:
             "evacuate_max_share": request.max_share,
         }
         remedy = (
-            "Check the network and the control plane first. If every host that the evidence lists as down is dead, set "
-            "evacuate_max_hosts to a higher number."
+            "Check the network and the control plane first. If all hosts in the list 'down' of the evidence are dead, "
+            "set evacuate_max_hosts to the number of dead hosts."
         )
         severity = BLOCKER if request.fence is None else WARNING
         yield finding("SG514", Subject("host", request.host), evidence, remedy, severity)
@@ -368,10 +368,11 @@ def _way_out(row: MigrationRow) -> str:
         f"Wait until the migration ends. The migration never ends if nova-compute on {row.dest_compute} died or "
         f"restarted after the migration began. If the migration never ends and {row.dest_compute} does not answer, "
         f"fence {row.dest_compute}. If the migration never ends and {row.dest_compute} answers, destroy the server's "
-        f"domain on {row.dest_compute} (virsh list --all, virsh destroy). Then remove the server's allocation on "
-        f"{row.dest_compute} (openstack resource provider allocation unset --provider PROVIDER_UUID "
-        f"{row.instance_uuid}). Then reset the server's state (openstack server set --state active "
-        f"{row.instance_uuid}). Then override this finding, and run the same command again."
+        f"domain on {row.dest_compute} (virsh list --all, virsh destroy). After you have fenced the host or destroyed "
+        f"the domain, remove the server's allocation on {row.dest_compute} (openstack resource provider allocation "
+        f"unset --provider PROVIDER_UUID {row.instance_uuid}). After you have removed the allocation, reset the "
+        f"server's state (openstack server set --state active {row.instance_uuid}). Finally, override this finding, "
+        "and run the same command again."
     )
 
 

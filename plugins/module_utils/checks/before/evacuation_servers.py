@@ -34,8 +34,8 @@ NEEDED = {
         "other operations may have sent servers to the same hosts, so the run could assign the same memory twice"
     ),
     "transit": (
-        "other operations are moving servers whose name or size the run does not know, so the run could assign the "
-        "same memory twice"
+        "the run does not know the flavors of the servers that other operations are moving, so the run could assign "
+        "the same memory of a destination twice"
     ),
     "unlisted": "the server list may be incomplete",
 }

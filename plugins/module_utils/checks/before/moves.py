@@ -351,7 +351,8 @@ def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], requ
             yield failed_move.told(dataclasses.replace(found, against=None))
             return
     asked = f"{request.option('live')}={str(request.live).lower()}, {request.option('cold')}={request.cold}"
-    yield from zones.state(server, movable, f"with {asked}, the run moves")
+    rule = f"With {asked}, the run moves only servers with the status {' or '.join(movable)}."
+    yield from zones.state(server, movable, rule)
 
 
 def _barred(

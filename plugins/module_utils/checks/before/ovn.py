@@ -178,7 +178,8 @@ def _unread(about: OvnHost) -> Items:
         yield _gap(
             about,
             "neutron's database",
-            "neutron_db_url is not set, and a rename through the API alone would leave each port DOWN",
+            "neutron_db_url is not set. If a rename changed the port bindings only through the network API, each port "
+            "of the host would stay DOWN",
         )
     elif about.rows is None:
         neutron = about.databases.neutron
@@ -308,7 +309,8 @@ def _rbac(about: OvnHost, ovn: OvnFacts) -> Items:
         remedy = (
             "Set ovn_sb_connection to a southbound database port that has no role, or to the database's unix socket. "
             "If the database port has a role (for example ovn-controller), the run and ovn-controller have no "
-            "permission to write the hostname of the chassis. Every transaction of ovn-controller then fails."
+            "permission to write the hostname of the chassis. As soon as the hostname in the host's "
+            "Open vSwitch changes, every transaction of ovn-controller fails."
         )
         yield finding("SG325", about.subject, evidence, remedy)
 

@@ -63,8 +63,9 @@ def _otherwise(case: Case, tried: Rehearsal, undecided: t.List[str]) -> Item:
     evidence = {"planned": planned, "resolver": tried.unresolved or "answered", "undecided": undecided}
     remedy = (
         f"Set rename_hypervisor_hostname={tried.hostname} to accept the name {tried.hostname}. To keep the planned "
-        f"name, make {planned} the canonical name of {tried.name}. In /etc/hosts, put {planned} before all other names "
-        f"in the line of {tried.name}. With DNS, {planned} must be the canonical name of {tried.name}."
+        f"name, make {planned} the canonical name of {tried.name}. If the host resolves {tried.name} from /etc/hosts, "
+        f"put {planned} before all other names in the line of {tried.name}. If the host resolves {tried.name} from "
+        "DNS, set the canonical name in DNS."
     )
     return _told(case, tried, evidence, remedy)
 

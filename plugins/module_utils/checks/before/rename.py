@@ -552,7 +552,8 @@ def _home(case: Case) -> Items:
         for cell, row in case.nodes:
             subject = Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host)
             remedy = (
-                "Start nova-compute under the old name, or find out which compute service the compute node belongs to."
+                "Start nova-compute under the old name. If nova-compute on this host no longer uses the old name, "
+                "first find out which compute service the compute node belongs to."
             )
             yield finding("SG204", subject, {"read from": f"cell {cell.name}", "host": row.host}, remedy)
     if case.node is not None and case.service is not None:
@@ -610,8 +611,8 @@ def _one_home(case: Case, service: ServiceRow) -> Items:
     if shown is not None and not any(entry.id == service.uuid and entry.binary == COMPUTE for entry in shown):
         evidence = {"service": service.uuid, "compute API": [entry.id for entry in shown if entry.host == case.old]}
         remedy = (
-            "Check that the database and the API belong to the same cloud, and that the cell is mapped. The compute "
-            "API does not show this service."
+            "Check that the database and the API belong to the same cloud, and that the cell is mapped, because the "
+            "cell database contains the host's compute service, but the compute API does not show this service."
         )
         yield finding("SG301", Subject("service", str(service.uuid), host=service.host), evidence, remedy)
 
@@ -651,8 +652,9 @@ def _links(case: Case) -> Items:
         subject = Subject("compute_node", str(node.uuid), node.hypervisor_hostname, node.host)
         evidence = {"service_id": node.service_id, "its own service": service.id, "service of that id": other}
         remedy = (
-            "Repair the link first (repair_links). If Nova deletes the compute service with the id in this node's "
-            "service_id, Nova also deletes this node."
+            "Repair service_id of the compute node first (repair_links). service_id is not the id of the host's own "
+            "compute service. If someone deletes the compute service that service_id points to, Nova also deletes this "
+            "compute node."
         )
         # Narrowed, another host's service was not read: what may be another's is taken for it.
         yield finding("SG203" if other or case.index.narrowed else "SG202", subject, evidence, remedy)
@@ -802,7 +804,8 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
             "SG305",
             subject,
             evidence,
-            "Give Nova and the agent the same host name, because neutron binds ports to Nova's host name.",
+            "Set the same host name in the configuration of nova-compute and of the host's L2 agent (option host), "
+            "because neutron binds ports to Nova's host name.",
         )
     elif host.neutron_host is None and after is not None and after.os != after.host:
         evidence = {"host= of the agent": None, "name it would use": after.os or host.kernel_hostname}
@@ -839,7 +842,8 @@ def _ports(case: Case) -> Items:
         elif case.nodes and port.device_id not in case.index.instance_rows_by_uuid:
             evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
             remedy = (
-                "Find out whether the port's server is on another host. The rename binds all ports of the host, "
+                "Find out on which host the port's server is. If the server is on another host, set the port's "
+                "binding:host_id to the other host before the rename. The rename binds all ports of the renamed host, "
                 "including this port, to the new name."
             )
             subject = Subject("port", port.id, host=port.binding_host_id)
@@ -903,8 +907,8 @@ def _guest_ports(case: Case) -> Items:
     unasked = sorted(guests - set(cloud.port_devices)) if cloud.scope else []
     if unasked:
         reason = (
-            f"the run did not read the ports of {len(unasked)} of the {len(guests)} servers of this host, for example "
-            f"of server {unasked[0]}"
+            f"the run did not read the ports of all servers of this host: the ports of {len(unasked)} servers are "
+            f"missing (the host has {len(guests)} servers), for example the ports of server {unasked[0]}"
         )
         yield missing(
             case,
@@ -936,7 +940,7 @@ def _guest_ports(case: Case) -> Items:
 def _derived_providers(case: Case, children: t.Sequence[ResourceProvider]) -> Items:
     """SG304: neutron makes their uuids of the host's name (neutron-lib placement/utils.py; ml2 mech_agent.py)."""
     for child in children:
-        evidence = {"child": child.name, "made by": "neutron, with a uuid derived from the host's name"}
+        evidence = {"child": child.name, "made by": "neutron, which derives the provider's uuid from the host's name"}
         remedy = (
             "Use rename_strategy=drain, or remove resource_provider_bandwidths from the agent's configuration and "
             "delete the resource provider. With this resource provider, a rename in place breaks ports with guaranteed "

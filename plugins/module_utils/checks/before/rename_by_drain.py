@@ -242,8 +242,8 @@ def _disks(bundle: Bundle, request: RenameRequest, servers: t.Sequence[ApiServer
         return []
     evidence = {"images_type": conf.images_type, "instances_path": conf.instances_path, "servers": len(servers)}
     remedy = (
-        "Plan for block migration. If a guest does not boot from a volume, Nova copies the guest's disks over the "
-        "network."
+        "Plan for block migration, because the images_type of this host is not rbd. If a guest has its root disk on "
+        "this host (not on a volume), Nova copies the guest's disks over the network."
     )
     return [finding("SG513", Subject("host", request.rename_from), evidence, remedy, WARNING)]
 
@@ -358,7 +358,10 @@ def _memberships(bundle: Bundle, expected: ReplacedHost) -> t.Iterator[Finding]:
         }
         subject = Subject("aggregate", str(identity), name, host)
         if identity in expected.gone or (expected.gone and identity in now):
-            remedy = "Check which aggregate replaces the deleted aggregate, and add the host to the new aggregate."
+            remedy = (
+                "Find out whether a new aggregate replaces the aggregate that was deleted during the run (openstack "
+                "aggregate list). If a new aggregate exists, make sure that the host is a member of the new aggregate."
+            )
             yield finding("SG303", subject, evidence, remedy, WARNING)
         else:
             yield finding("SG303", subject, evidence, GO_ON)
@@ -378,7 +381,7 @@ def _landed(expected: ReplacedHost, zones: t.Mapping[str, t.Optional[str]]) -> t
         if zones.get(uuid) not in (None, expected.zone):
             evidence = {"zone": zones[uuid], "expected": expected.zone}
             remedy = (
-                "Check the server's events (openstack server event list), because the owner or another operator moved "
-                "the server."
+                "Find out who moved the server to another zone, the owner or another operator (openstack server event "
+                "list)."
             )
             yield finding("SG407", Subject("instance", uuid), evidence, remedy, WARNING)

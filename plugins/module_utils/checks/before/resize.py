@@ -110,7 +110,8 @@ def preflight(facts: ZoneFacts, request: ResizeRequest) -> ResizeDecision:
         )
         evidence = {"server": "not found" if read else "not read"}
         return ResizeDecision(gather([finding(code, Subject("instance", request.server), evidence, remedy)]))
-    items = [*zones.state(server, STATUSES, "Nova resizes"), *zones.volumes(facts, server)]
+    rule = f"Nova resizes only servers with the status {' or '.join(STATUSES)}."
+    items = [*zones.state(server, STATUSES, rule), *zones.volumes(facts, server)]
     if facts.aggregates is None or facts.services is None or facts.pins is None or server.id not in facts.pins:
         return ResizeDecision(gather([*items, _unread(facts, server)]), server)
     pin, zone = facts.pins[server.id], zones.zone_of(facts, server.host)

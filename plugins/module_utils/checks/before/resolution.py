@@ -95,8 +95,9 @@ def _unresolved(host: HostFacts, old: str, new: str, entry: Resolution) -> Items
         yield _finding(host, new, evidence, remedy, WARNING)
     elif lines:
         remedy = (
-            f"Add {new} to DNS for the other machines. On the host itself, the rename adds {new} to the /etc/hosts "
-            f"line of {old}. This /etc/hosts line has a loopback address."
+            f"Add {new} to DNS, so that other machines can resolve {new}. On the host itself, the rename adds {new} to "
+            f"the /etc/hosts line of {old}. Other machines cannot use this line, because its address (for example a "
+            "loopback address) is not an address of this host in the network."
         )
         yield _finding(host, new, evidence, remedy, WARNING)
     elif not (_of(host, old) or entry).addresses:

@@ -255,7 +255,10 @@ def _unread_ceph(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.
     view = _views(bundle, request).get(place)
     if view is None:
         return [
-            f"Ceph cluster {place[0]}, pool {place[1]}: the run has read no other host that has access to this pool"
+            (
+                f"Ceph cluster {place[0]}, pool {place[1]}: besides the returning host, the run has read no host that "
+                "has access to this pool"
+            )
         ]
     reasons = {entry.part: entry.reason for entry in view.rbd.unread}
     return [
@@ -282,9 +285,9 @@ def _another_machine(index: Index, facts: HostFacts, request: ReturnRequest) -> 
         if host is None:
             evidence["why"] = refused_host(facts) or "the host name in nova-compute's container was not read"
         remedy = (
-            "Keep nova-compute stopped. If the machine is a different host, correct ansible_host or "
-            f"stackguard_nova_host in the inventory. If the machine is the correct host, set host={request.host} in "
-            "its nova.conf, or finish the rename of the host first. Then run return_host again."
+            "Keep nova-compute stopped. If the machine is not the host in return_host, correct ansible_host or "
+            "stackguard_nova_host in the inventory. If the machine is the host in return_host, set "
+            f"host={request.host} in its nova.conf, or finish the rename of the host first. Then run return_host again."
         )
         yield finding("SG106", host_subject(facts), evidence, remedy)
     nodes = {uuid_key(node.uuid): node.uuid for node in index.nodes_by_host.get(request.host, []) if node.uuid}
@@ -595,8 +598,9 @@ def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Cle
             addresses = sorted(address for lift in clearing.lifts for address in lift.addresses)
             evidence = {"domain": [fate.domain.name, fate.domain.state], "blocklist": addresses}
             remedy = (
-                f"Find out what runs in this libvirt domain, or run virsh destroy {fate.domain.name}. After the run "
-                "removes the blocklist entry, the domain could write to its disks again."
+                "Find out what runs in this libvirt domain. If the domain is not needed, run virsh destroy "
+                f"{fate.domain.name}. After the run removes the blocklist entry, the domain could write to its disks "
+                "again."
             )
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
 
@@ -699,13 +703,17 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
         subject, evidence = migration_subject(row), migration_evidence(row, place)
         if same_name(row.source_compute, request.host) and _has_arrived(index, row):
             remedy = (
-                "No action is needed: the server is on the destination, and is running or stopped. The evacuation "
-                "request was lost and sent again, or nova-compute restarted on the destination. At its next start on "
-                "the returning host, nova-compute closes the migration record."
+                "No action is needed: the server is on the destination, and is running or stopped. The migration "
+                "record is open for one of two reasons: RabbitMQ lost the evacuation request and the run sent the "
+                "request again, or nova-compute restarted on the destination. At its next start on the returning host, "
+                "nova-compute closes the migration record."
             )
             yield finding("SG702", subject, evidence, remedy, WARNING)
         else:
-            remedy = "Wait until the migration ends. If the migration never ends, end the migration in Nova."
+            remedy = (
+                "Wait until the migration ends, or abort the migration (for a live migration, openstack server "
+                "migration abort SERVER MIGRATION)."
+            )
             yield finding("SG702", subject, evidence, remedy)
 
 

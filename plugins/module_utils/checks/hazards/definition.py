@@ -62,7 +62,7 @@ def host_items(bundle: Bundle, facts: HostFacts) -> Items:
         return
     if bundle.recorded is None:
         for code in ("SG601", "SG602", "SG604", "SG605", "SG607"):
-            yield Unchecked(code, facts.inventory_name, "the run did not look for an earlier record")
+            yield Unchecked(code, facts.inventory_name, "the run did not look for earlier records of the guests")
     yield from _compared(facts.inventory_name, conf_host(facts), facts.definitions, bundle.recorded)
 
 
@@ -127,8 +127,9 @@ def since(before: GuestDefinition, guest: GuestDefinition, subject: Subject) -> 
         yield finding("SG604", subject, {**times, "machine type": [old.machine_type, now.machine_type]}, _KNOW)
     if old.cpu != now.cpu:
         remedy = (
-            "Set cpu_models to a CPU model that all hosts of the zone support. Software in the guest that depends on "
-            "the processor model may notice the change."
+            "Set cpu_models in nova.conf of every host in the zone to a CPU model that all these hosts support, if the "
+            "guest must keep the same CPU model. Software in the guest that depends on the processor model may notice "
+            "that the guest's CPU has changed."
         )
         yield finding("SG605", subject, {**times, "cpu": [old.cpu, now.cpu]}, remedy)
 

@@ -119,10 +119,13 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
             if own is None or uuid_key(guest.uuid) in own:
                 yield finding("SG127", subject, evidence, remedy)
             else:
-                evidence["guest"] = "not a domain of the host's libvirt, and not an instance of the host"
+                evidence["guest"] = (
+                    "libvirt on the host has no domain of the guest, and Nova has no instance of the guest on the host"
+                )
                 remedy = (
                     "Find out who started this QEMU process, because Nova and libvirt do not show the guest on this "
-                    "host. If the container stops, the QEMU process in the container ends."
+                    "host. Do not stop the container of this QEMU process (see the evidence) before you know its "
+                    "purpose, because the QEMU process ends when the container stops."
                 )
                 yield finding("SG127", subject, evidence, remedy, WARNING)
 
@@ -169,9 +172,9 @@ def immutable(index: Index, facts: HostFacts) -> Items:
         right = uuid is not None and node is not None and uuid_key(uuid) == uuid_key(str(node.uuid))
         evidence = {"path": path, "uuid": uuid, "compute node": node.uuid if node else None}
         remedy = (
-            f"If you must change or remove the file, run chattr -i {path} first. A kolla container cannot start if its "
-            "copy of the file is immutable. If the uuid is correct and a deployment tool protects the file, no action "
-            "is needed."
+            f"Run chattr -i {path} in two cases: before you change or remove the file, or if the file is the copy in a "
+            "kolla container (the container cannot start with an immutable copy). In any other case, no action is "
+            "needed if the uuid is correct and a deployment tool protects the file."
         )
         subject = Subject("host", f"{facts.inventory_name}:{path}", path, conf_host(facts) or facts.inventory_name)
         yield finding("SG129", subject, evidence, remedy, INFO if right else WARNING)

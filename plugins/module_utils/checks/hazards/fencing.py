@@ -108,7 +108,8 @@ def addresses(
         if like is not None and like not in known.others:
             why.setdefault(
                 like,
-                "Nova's host_ip for this host (every other host connects to this Ceph cluster from its own host_ip)",
+                "Nova's host_ip for this host, because every other host connects to this Ceph cluster from the "
+                "host_ip that Nova has for that host",
             )
         listed[fsid] = why
     # A daemon of a cluster is not shut out of any cluster: the same machine would lose both.
@@ -203,7 +204,7 @@ def _hyperconverged(
         evidence = {
             "address": address,
             "belongs to": f"a monitor, manager, OSD or MDS of cluster {daemons[address]}",
-            "would stop": "the Ceph daemons and every Ceph client on this machine, such as radosgw",
+            "would stop": "a blocklist entry would stop all Ceph daemons and clients (such as radosgw) on the machine",
         }
         remedy = (
             "If evacuate_blocklist_addresses contains this address, remove the address. The run never puts this "
@@ -227,9 +228,10 @@ def _unread(
             evidence = {"not read": unread or ["infrastructure"], "cluster": fsid, "addresses": strange}
             remedy = (
                 "Set evacuate_ceph_infrastructure=[...] to the addresses of the managers and MDS, or let the Ceph user "
-                "read these addresses. The following command replaces all caps of the user, so repeat the caps that "
-                "ceph auth get client.NAME shows: ceph auth caps client.NAME mon 'AS IT IS, allow command \"mgr "
-                "dump\", allow command \"fs dump\"' osd 'AS IT IS'"
+                "read these addresses. In the following command, replace each AS IT IS with the user's existing caps "
+                "(ceph auth get client.NAME shows the caps), because the command replaces all caps of the user: ceph "
+                'auth caps client.NAME mon \'AS IT IS, allow command "mgr dump", allow command "fs dump"\' osd \'AS '
+                "IT IS'"
             )
             yield finding("SG709", Subject("host", request.host), evidence, remedy)
 
@@ -317,8 +319,8 @@ def _not_covered(
         for client in clients.of_image(entry, guest.uuid):
             if known.is_own(client) and client.ip not in own[entry.fsid]:
                 return (
-                    f"the disk's {client.kind} at {client.address} belongs to this host, but the run does not put this "
-                    "address on the blocklist"
+                    f"the disk's {client.kind} at {client.address} belongs to the host that you evacuate, but the "
+                    "fence does not put the client's address on the blocklist"
                 )
             # A running server's lock is its QEMU's: the host may reach Ceph from an address that is not known.
             writes = client.kind == clients.WATCHER or guest.status != "SHUTOFF"
@@ -482,6 +484,7 @@ def _caps(facts: HostFacts, rbd: RbdFacts) -> str:
     word = rbd.blocklist_word or "blocklist"
     mon = f'profile rbd, allow command "osd {word}" with {word}op=rm'
     return (
-        f"Change only the mon caps of the user, and repeat the other caps that ceph auth get client.{user} shows: "
-        f"ceph auth caps client.{user} mon '{mon}' osd 'AS IT IS'"
+        "In the following command, replace AS IT IS with the user's existing osd caps, and add all other existing caps "
+        f"(ceph auth get client.{user} shows the caps), because the command replaces all caps of the user: ceph auth "
+        f"caps client.{user} mon '{mon}' osd 'AS IT IS'"
     )

@@ -601,9 +601,9 @@ class _Case:
             if node.action != ORPHANED or node.uuid is None:
                 continue
             if cloud is None or cloud.providers is None or cloud.scope:
-                what = f"whether node {node.hypervisor_hostname} has a resource provider"
                 told = (
-                    f"the run did not read {what}. nova-compute exits at its start if the resource provider is missing"
+                    f"the run did not read whether node {node.hypervisor_hostname} has a resource provider. "
+                    "nova-compute exits at its start if the resource provider is missing"
                 )
                 return None, (told,)
             if not any(same_uuid(provider.uuid, node.uuid) for provider in cloud.providers):

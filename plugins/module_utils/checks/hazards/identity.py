@@ -401,8 +401,8 @@ def provider(index: Index, facts: HostFacts) -> Items:
             "provider of that uuid": found.name if found else None,
             "other providers with the node's name": others,
         },
-        "Compare the provider's allocations with the host's instances. Then give the provider that has the compute "
-        "node's uuid the name of the compute node.",
+        "Compare the provider's allocations with the host's instances. Then find the resource provider whose uuid "
+        "is the uuid of the compute node, and give this resource provider the name of the compute node.",
     )
 
 
@@ -468,8 +468,12 @@ def domains(index: Index, facts: HostFacts) -> Items:
     """SG108, SG109, SG110: what libvirt has here must be what the databases place here."""
     host = conf_host(facts)
     if facts.domains is None or host is None or not _instances_known(index):
+        unread = (
+            "the run did not read at least one of these facts: the host's libvirt domains, the host name in nova.conf, "
+            "the instances in the cell databases"
+        )
         for code in ("SG108", "SG109", "SG110"):
-            yield Unchecked(code, facts.inventory_name, "domains or instances were not read")
+            yield Unchecked(code, facts.inventory_name, unread)
         return
     # A host whose name changed is still at home where its node is (SG106): its guests are not strangers.
     node = index.node_of(facts)
@@ -518,7 +522,7 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
         yield Unchecked(
             "SG110",
             domain.uuid,
-            f"the run did not read the instances of every cell, or did not read the instances of {host}",
+            f"at least one cell database was not read, or the run did not search the cell databases for host {host}",
         )
         return
     if deleted:
@@ -527,7 +531,10 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
             "(_cleanup_running_deleted_instances)"
         )
     elif index.narrowed:
-        why = "the run found no existing row, but the run searched the databases only for this uuid and some hosts"
+        why = (
+            "the run found no existing instance with the uuid of the domain. The run did not read all instances: it "
+            "searched the cell databases only for this uuid and for the instances of some hosts"
+        )
     else:
         why = "no existing row in any cell"
     made = (

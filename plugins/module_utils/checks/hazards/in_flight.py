@@ -173,8 +173,8 @@ def service_status(service: ApiService, severity: str) -> Items:
         yield finding("SG704", subject, evidence, remedy, severity)
     elif service.status != "enabled" and not reason.startswith(OURS):
         remedy = (
-            "Find out who disabled the compute service, and why. At the end, the run restores the status of the "
-            "compute service."
+            "Find out who disabled the compute service, and why. A rename does not enable the compute service: at its "
+            "end, the rename restores the disabled status and the disabled reason."
         )
         yield finding("SG704", subject, evidence, remedy, WARNING)
 
@@ -193,14 +193,14 @@ def _held_by(reason: str) -> str:
     if kind == "drain":
         return (
             "Run drain_host with drain_action=status for this host. If the drain is open, resume it or roll it back. "
-            "If the drain has ended and Nova may start servers on the host again, enable its compute service "
-            "(openstack compute service set --enable)."
+            "If the drain has ended and you want Nova to start servers on the host again, enable the host's compute "
+            "service (openstack compute service set --enable)."
         )
     if kind == "rename":
         return "Run rename_host with rename_action=status for this host, then resume the rename or roll it back."
     return (
-        "Find the operation with the id in the disabled reason. Run the playbook of this operation with the action "
-        "status, then resume the operation or roll the operation back."
+        "Read the id of the operation in the disabled reason, and find out which playbook began the operation. Run "
+        "this playbook with the action status, then resume the operation or roll the operation back."
     )
 
 

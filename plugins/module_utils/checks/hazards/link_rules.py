@@ -447,7 +447,7 @@ class Links:
         if host.libvirt is None or host.libvirt.hostname != row.hypervisor_hostname:
             return uncertain(f"libvirt of {row.host} does not report the name {row.hypervisor_hostname}")
         verdict = self._service_by_name(wrong)
-        proof = f"; the node's uuid is in the compute_id file of {host.inventory_name}"
+        proof = f", and the compute_id file of {host.inventory_name} contains the uuid of the compute node"
         return dataclasses.replace(verdict, why=verdict.why + proof) if verdict.after else verdict
 
     def _node_by_names(self, wrong: Wrong) -> Verdict:

@@ -50,12 +50,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.wording impo
 #: Whether Nova mends it by itself (compute/resource_tracker.py, 28 to 34: _init_compute_node for service_id,
 #: _ensure_compute_id_for_instances for compute_id).
 _SERVICE_HEALS = (
-    "nova-compute of Nova 28 or later on this host repairs the link at its second periodic pass. Earlier releases "
-    "never repair the link"
+    "nova-compute 28 or later on this host repairs service_id when its periodic task update_available_resource runs "
+    "for the second time after a start. nova-compute 27 or earlier never repairs service_id"
 )
 _ID_HEALS = (
-    "nova-compute of Nova 28 or later on the instance's host repairs the link at its next periodic pass. Earlier "
-    "releases never repair the link"
+    "nova-compute 28 or later on the instance's host repairs compute_id the next time that its periodic task "
+    "update_available_resource runs. nova-compute 27 or earlier never repairs compute_id"
 )
 HEALS: t.Mapping[str, str] = {
     "SG201": _SERVICE_HEALS,
@@ -63,14 +63,17 @@ HEALS: t.Mapping[str, str] = {
     "SG203": f"{_SERVICE_HEALS}. If you delete the other host's service before the repair, Nova also deletes this node",
     "SG204": "nova-compute repairs the link when it starts on this host. Nova has no other way to repair the link",
     "SG205": "never",
-    "SG206": "nova-compute creates a missing resource provider at its next periodic pass, but repairs nothing else",
+    "SG206": (
+        "nova-compute creates a missing resource provider the next time that its periodic task "
+        "update_available_resource runs, but repairs nothing else"
+    ),
     "SG207": "the problem ends as soon as no existing instance links to this node (see SG213)",
     "SG211": _ID_HEALS,
     "SG212": _ID_HEALS,
     "SG213": f"{_ID_HEALS}. The repair needs an existing node with the same host name and node name as the instance",
     "SG214": (
-        "nova-compute overwrites the id in its periodic task, and logs 'Correcting compute_id'. The nova-compute on "
-        "the host in instances.host overwrites the id, even if instances.host is wrong"
+        "the periodic task of nova-compute on the host in instances.host sets compute_id to the id of this host's "
+        "compute node, and logs 'Correcting compute_id', even if instances.host is wrong"
     ),
     "SG215": "never",
     "SG216": "never",
@@ -80,12 +83,12 @@ HEALS: t.Mapping[str, str] = {
 }
 REMEDIES: t.Mapping[str, str] = {
     "SG201": (
-        "Either start nova-compute on the node's host and wait for two periodic passes, or repair service_id of the "
-        "node."
+        "Either start nova-compute on the node's host and wait until its periodic task update_available_resource has "
+        "run twice, or repair service_id of the node."
     ),
     "SG202": (
-        "Either start nova-compute on the node's host and wait for two periodic passes, or repair service_id of the "
-        "node."
+        "Either start nova-compute on the node's host and wait until its periodic task update_available_resource has "
+        "run twice, or repair service_id of the node."
     ),
     "SG203": (
         "Do not delete the compute service of either host. Repair service_id of the node. The host's compute_id file "
@@ -102,13 +105,16 @@ REMEDIES: t.Mapping[str, str] = {
     "SG206": "Follow the remedy of SG102 for the compute_id file, and the remedy of SG112 for the resource provider.",
     "SG207": "Repair compute_id of the instances that point to this node (SG213).",
     "SG211": (
-        "Start nova-compute on the instance's host and wait for a periodic pass, or repair compute_id of the instance."
+        "Start nova-compute on the instance's host and wait until its periodic task update_available_resource has run, "
+        "or repair compute_id of the instance."
     ),
     "SG212": (
-        "Start nova-compute on the instance's host and wait for a periodic pass, or repair compute_id of the instance."
+        "Start nova-compute on the instance's host and wait until its periodic task update_available_resource has run, "
+        "or repair compute_id of the instance."
     ),
     "SG213": (
-        "Start nova-compute on the instance's host and wait for a periodic pass, or repair compute_id of the instance."
+        "Start nova-compute on the instance's host and wait until its periodic task update_available_resource has run, "
+        "or repair compute_id of the instance."
     ),
     "SG214": (
         "Find out where the instance's domain runs. Until you have repaired the instance's row, keep nova-compute "
@@ -122,17 +128,18 @@ REMEDIES: t.Mapping[str, str] = {
         "compute node of the instance."
     ),
     "SG217": (
-        "Find the host name in the instance's row, and look for the instance's domain on that host. If the host has "
-        "no domain of the instance, remove the host name from the row. If the host has a domain of the instance, the "
-        "instance was not offloaded."
+        "Find the host name in the instance's row, and look for the instance's domain on that host. If the host has no "
+        "domain of the instance, remove the host name from the row. If the host has a domain of the instance, keep the "
+        "host name in the row, because Nova did not remove (offload) the shelved instance from the host."
     ),
     "SG221": (
         "Wait until the migration ends, or confirm or revert the migration. Then repair dest_compute_id of the "
         "migration."
     ),
     "SG231": (
-        "Find the same PCI device on the host's existing compute node, and free the device on that compute node before "
-        "you archive the deleted compute node."
+        "Find the row of the same PCI device that belongs to the host's existing compute node, and free the device in "
+        "this row. Archive the row of the deleted compute node only after you have freed the device on the existing "
+        "compute node."
     ),
 }
 RUN = "Run repair_links with repair_codes=[{}] to repair the link."
@@ -161,7 +168,7 @@ def item(wrong: Wrong, verdict: Verdict) -> t.Union[Finding, Unchecked]:
     """Return what a report says of one wrong link."""
     subject = subject_of(wrong)
     if verdict.busy:
-        return Unchecked(wrong.code, subject.id, f"the link looks wrong, but {verdict.why}")
+        return Unchecked(wrong.code, subject.id, f"the link between the database rows looks wrong, but {verdict.why}")
     evidence: t.Dict[str, t.Any] = {"read from": f"cell {wrong.cell.name}", **_evidence(wrong)}
     evidence["heals by itself"] = HEALS[wrong.code]
     remedy = REMEDIES[wrong.code]
@@ -273,13 +280,13 @@ def _unread(links: Links, codes: t.Collection[str]) -> t.Iterator[str]:
 def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = ()) -> str:
     """Say what remains in one sentence. ``unchecked``: codes that could not be decided everywhere."""
     verb = "would remain" if planned else "remain" if left.wrong != 1 else "remains"
-    said = [f"{count(left.wrong, 'wrong link') if left.wrong else 'no known wrong link'} {verb}"]
+    said = [f"{count(left.wrong, 'wrong link') if left.wrong else 'the run found no wrong link that'} {verb}"]
     if not left.wrong and not planned:
-        said = ["no known wrong link remains" if unchecked else "no wrong link remains"]
+        said = ["the run found no wrong link that remains" if unchecked else "no wrong link remains"]
     if left.codes:
         said[0] += f" ({', '.join(left.codes)}; requested for repair: {left.asked})"
     if left.accepted:
-        said.append(f"your overrides accept {left.accepted} of the wrong links")
+        said.append(f"of the wrong links, {left.accepted} have findings that you have overridden")
     if left.in_flight:
         said.append(
             f"the run did not check {count(left.in_flight, 'instance')}, because a task or migration is in progress"

@@ -57,8 +57,8 @@ _REMEDIES = {
         "Nova rebuilds the server from its image, and all data of the server is lost."
     ),
     "SG701": (
-        "Set evacuate_reset_states=[task]. The run then resets the task of a simple request, such as a reboot or a "
-        "stop, as soon as the run has proof that the host is dead. On a dead host, most tasks never end. The run never "
+        "Set evacuate_reset_states=[task]. With this option, the run first verifies that the host is dead. The run "
+        "then resets tasks such as a reboot, a stop or a snapshot. On a dead host, most tasks never end. The run never "
         "resets the task of an evacuation, migration or deletion (see SG702)."
     ),
     "SG709": (
@@ -124,7 +124,7 @@ def _remedy(entry: Unassigned, guest: Guest, hosts: t.Sequence[Destination]) -> 
             f"Add a host to zone {guest.zone}, or unpin the server. The zone has no other host, so Nova "
             "would accept the evacuation request and set the server to ERROR. To unpin the server in Nova 34 and "
             'later, call PUT /servers/ID with {"server": {"pinned_availability_zone": null}} (microversion 2.104). In '
-            "earlier releases, change the server's request spec."
+            "earlier releases, remove the zone from the server's request spec (module server_zone_pin, state unpinned)."
         )
     return _REMEDIES.get(entry.code, _REMEDIES["SG512"])
 

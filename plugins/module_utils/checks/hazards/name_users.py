@@ -42,9 +42,10 @@ CONSEQUENCES = {
         BLOCKER,
         "at its next start, each OSD moves to a CRUSH bucket with the new name, outside the old bucket's failure "
         "domains. Ceph then moves data across the whole cluster. After the rename, cephadm no longer manages the host",
-        "Move the OSDs away, or set osd_crush_update_on_start=false and rename the bucket during the rename (ceph osd "
-        "crush rename-bucket). If cephadm manages the host, remove the host from cephadm, and add the host again under "
-        "the new name.",
+        "Either move the OSDs to other hosts before the rename, or do two things: set osd_crush_update_on_start=false "
+        "before the rename, and give the host's CRUSH bucket the new host name during the rename (ceph osd crush "
+        "rename-bucket). If cephadm manages the host, remove the host from cephadm, and add the host again under the "
+        "new name.",
     ),
     "ceph-mon": Consequence(
         BLOCKER,
@@ -88,8 +89,8 @@ CONSEQUENCES = {
     ),
     "cinder-backup": Consequence(
         WARNING,
-        "backups in progress belong to the cinder-backup service with the old name, but the service registers again "
-        "under the new name",
+        "after the rename, cinder-backup registers as a new service under the new name. Backups in progress still "
+        "belong to the service with the old name",
         "Restart the service after the rename, and delete the service of the old name (cinder-manage service remove).",
     ),
     "masakari": Consequence(
@@ -111,7 +112,7 @@ CONSEQUENCES = {
         ),
         "Restart the service after the rename. If the service runs in a container, recreate the container instead, "
         "because a restarted container keeps the old host name. If the configuration of the service sets host=, "
-        "correct this value first.",
+        "correct host= before you restart the service or recreate its container.",
     ),
     "cyborg": Consequence(
         WARNING,
@@ -130,15 +131,15 @@ CONSEQUENCES = {
         "if certname is not set, Puppet uses the host's name for the certificate, and the Puppet server does not "
         "know the new name. A Puppet agent that runs during the rename may restore the old names",
         (
-            "Stop the Puppet agent during the rename. Set certname, or let the Puppet server sign a certificate for "
-            "the new name."
+            "Stop the Puppet agent during the rename. Either set certname to the old name to keep the certificate, or "
+            "let the Puppet server sign a certificate for the new name."
         ),
     ),
     "salt": Consequence(
         WARNING,
         (
-            "a Salt minion that runs during the rename may restore the old names. The minion keeps its id from "
-            "/etc/salt/minion_id"
+            "a Salt minion that runs during the rename may restore the old names. After the rename, the minion still "
+            "uses the id in /etc/salt/minion_id, which may be the old name"
         ),
         "Stop the Salt minion during the rename. Correct the minion's pillar and id before you start the minion.",
     ),

@@ -33,9 +33,10 @@ def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t
     if own is None or not own.consumers:
         evidence = {"queue": main, "exists": own is not None, "consumers": own.consumers if own else 0}
         remedy = (
-            "Set rename_rabbit_url to the transport_url of the host's cell, start nova-compute, or remove "
-            "rename_rabbit_url from your variables. Either nova-compute does not run on the host, or nova-compute uses "
-            "another RabbitMQ server or another virtual host of RabbitMQ."
+            "Start nova-compute if nova-compute does not run on the host. If nova-compute runs, it uses another "
+            "RabbitMQ server or another virtual host of RabbitMQ: set rename_rabbit_url to the transport_url of the "
+            "host's cell. To rename the host without a check of the queues, remove rename_rabbit_url from your "
+            "variables."
         )
         yield finding("SG316", Subject("host", old), evidence, remedy)
     for name in names_of(new):

@@ -181,8 +181,8 @@ def _carried_on(task: t.Optional[str], around: RecoveryContext) -> t.Optional[Re
         return Recovery(REBOOTED if around.runs else STARTED, REDRIVEN)
     if task == "resize_migrating":
         note = (
-            "if the server's migration record and the snapshot nova-resize exist (the run did not read the record or "
-            "the snapshot)"
+            "the run did not read the server's migration record and the snapshot nova-resize. nova-compute reverts the "
+            "resize only if both exist"
         )
         return Recovery(REVERTED, REDRIVEN, note)
     if task == "migrating" and around.migrating:
@@ -207,8 +207,12 @@ def _synced(row: InstanceRow, task: t.Optional[str], around: RecoveryContext) ->
     suspended = row.vm_state == "active" and around.state == "pmsuspended"
     if not (stopped or suspended) or not _compared(task, around):
         return None
-    unread = around.conf.sync_power_state_interval is None
-    note = "unless sync_power_state_interval is negative (the run did not read this option)" if unread else None
+    if around.conf.sync_power_state_interval is not None:
+        return Recovery(POWERED_OFF, SYNCED)
+    note = (
+        "the run did not read sync_power_state_interval. If sync_power_state_interval is negative, nova-compute does "
+        "not power off the guest"
+    )
     return Recovery(POWERED_OFF, SYNCED, note)
 
 

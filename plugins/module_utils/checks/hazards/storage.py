@@ -158,7 +158,8 @@ def _off(
             NO_PROOF if requested else "reason": refused,
         }
         remedy = (
-            "Run the same command again. The next run creates the fence, or reads the state of the fence again."
+            "Run the same command again. If the host is not fenced yet, the next run fences the host. If the host is "
+            "already fenced, the next run reads the state of the fence again."
             if requested
             else _FENCE
         )
@@ -505,7 +506,10 @@ def leaks(
                 if not snapshot.name.startswith(GUARD):
                     continue
                 if open_operations is None:
-                    reason = f"an open operation may need {snapshot.name}: the operation's journal was not read"
+                    reason = (
+                        "the run did not read the journals of the operations, so the run does not know whether an open "
+                        f"operation needs {snapshot.name}"
+                    )
                     yield Unchecked("SG508", image.id, reason)
                 elif snapshot.name[len(GUARD) :] not in open_operations:
                     remedy = f"Remove the snapshot: rbd snap rm {entry.pool}/{name}@{snapshot.name}"
@@ -551,8 +555,9 @@ def unchanged(
                 "image": name,
             }
             remedy = (
-                "Start a host that reaches this Ceph cluster and this pool, then run the same command again. The run "
-                "evacuates the server only if a host that reaches the pool answers."
+                "Make sure that the run can read at least one host with access to this Ceph cluster and this pool, "
+                "then run the same command again. The run evacuates the server only if a host that reaches the pool "
+                "answers."
             )
             yield finding("SG709", Subject("instance", before.uuid), unread, remedy)
             continue
@@ -680,6 +685,6 @@ def _landed_image(
             "SG109",
             subject,
             {"image": name, "watchers": 0},
-            "Check the server's QEMU log on the host: Nova shows the server as running, but no QEMU process has the "
-            "server's disk open.",
+            "Check the server's QEMU log on the host, because Nova shows the server as running, but no QEMU process "
+            "has the server's disk open.",
         )

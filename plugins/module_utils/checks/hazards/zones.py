@@ -154,8 +154,8 @@ def subject_of(server: ApiServer) -> Subject:
     return Subject("instance", server.id, server.name, server.host)
 
 
-def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
-    """SG701, SG703, SG710: what keeps a server from being moved. ``does``: who does what, as "Nova resizes"."""
+def state(server: ApiServer, statuses: t.Sequence[str], rule: str) -> Items:
+    """SG701, SG703, SG710: what keeps a server from being moved. ``rule``: which statuses these are, a sentence."""
     subject = subject_of(server)
     if server.task_state is not None:
         yield finding("SG701", subject, {"task_state": server.task_state}, "Wait until the server's task ends.")
@@ -164,7 +164,7 @@ def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
             "SG703", subject, {"status": server.status}, ("Ask the server's owner to confirm or revert the resize.")
         )
     elif server.status not in statuses:
-        remedy = f"Bring the server into another state: {does} only servers that are {' or '.join(statuses)}."
+        remedy = f"Change the status of the server. {rule}"
         yield finding("SG710", subject, {"status": server.status}, remedy)
     if server.locked:
         remedy = "Find out who locked the server. To move the server although it is locked, override this finding."
@@ -189,7 +189,10 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
         )
         yield finding("SG401", subject_of(server), evidence, remedy)
     elif pin not in places.carried:
-        remedy = "Create an aggregate for the zone again, or pin the server to its current zone (server_zone_pin)."
+        remedy = (
+            "Create an aggregate with the zone to which the server is pinned, or pin the server to its current zone "
+            "(server_zone_pin)."
+        )
         yield finding("SG402", subject_of(server), evidence, remedy)
     elif server.host is not None and pin not in places.by_host.get(server.host, []):
         remedy = (

@@ -26,7 +26,7 @@ class Blocklist(FenceKind):
     name = "blocklist"
     text = FenceText(
         "the run reads each address back from the OSD blocklist of each Ceph cluster",
-        "disks and volumes in each Ceph cluster whose blocklist has the addresses of the host",
+        "the disks and volumes in a Ceph cluster, if the addresses of the host are on the blocklist of this cluster",
         "you cannot reach the machine at all, and all disks are in Ceph",
     )
     covers = ADDRESSES

@@ -101,8 +101,8 @@ def set_service_status(
     if leaving is not None and found != leaving and not _matches(service, body):
         raise Conflict(
             f"another user changed the compute service of {service.host}: the service is {_status(found)}, expected "
-            f"{_status(leaving)}. Set the service to {_status(leaving)} (the expected status), or to {_status(wanted)} "
-            "(the status that the run would set)",
+            f"{_status(leaving)}. Set the service to the expected status {_status(leaving)}, or set the status that "
+            f"the run itself would set: {_status(wanted)}",
             service=service_id,
             expected=leaving,
             found=found,

@@ -80,7 +80,8 @@ def options_of(
         return RbdOptions(pool, user, conf, tuple(command))
     if not pool and nova.images_type != "rbd":
         raise ReadError(
-            f"images_type is {nova.images_type}, so this host has no disks in Ceph. Set the name of the pool"
+            f"images_type is {nova.images_type}, so this host has no disks in Ceph, and nova.conf does not show which "
+            "pool to use. Set the option pool to the name of a Ceph pool"
         )
     return places.options(nova, service, pool, user, conf, command)
 
@@ -455,9 +456,9 @@ def _refuse_infrastructure(
         told = "; ".join(f"{entry.part}: {entry.reason}" for entry in unread)
         raise CephError(
             "the run puts no address on the blocklist, because the run cannot read all addresses of the Ceph cluster "
-            f"({told}). Set evacuate_ceph_infrastructure to the addresses of the managers and MDS daemons (for the "
-            "module rbd_blocklist, set infrastructure). As an alternative, allow the Ceph user to read these "
-            "addresses: run ceph auth "
+            f"({told}). Set evacuate_ceph_infrastructure to the addresses of the managers and MDS daemons. If you use "
+            "the module rbd_blocklist without the role, set the module's option infrastructure to these addresses. As "
+            "an alternative, allow the Ceph user to read these addresses: run ceph auth "
             f"caps client.USER mon '{CAPS}' osd 'AS IT IS'. This command replaces all caps, so repeat all other caps "
             "that ceph auth get client.USER shows"
         )

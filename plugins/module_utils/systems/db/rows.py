@@ -130,7 +130,9 @@ def rows_state(url: str, changes: t.Sequence[RowChange]) -> str:
 def _kind(changes: t.Sequence[RowChange]) -> str:
     names = {change.database for change in changes}
     if len(names) != 1:
-        raise ValueError(f"all changes must be in the same database, not in {sorted(names)}")
+        raise ValueError(
+            f"all row changes of one transaction must be in the same database, but these changes are in {sorted(names)}"
+        )
     kind = names.pop().partition(":")[0]
     for change in changes:
         allowed = schema.UPDATES.get(kind, {}).get(change.table, ())

@@ -33,7 +33,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
         return self._archive.get_data(path)
 
     def path_stats(self, path: str) -> t.Mapping[str, t.Any]:
-        raise OSError("a file in a zip has no bytecode beside it")
+        raise OSError("the zip file with the collection contains no compiled bytecode of this Python file")
 
 
 class _Finder:

@@ -181,8 +181,8 @@ class SetAside:
                     continue
                 raise HostStepError(
                     f"the old container {item['name']} no longer exists: let your deployment tool create the container "
-                    f"with the host name {params.get('made_name', 'that the host had before')}, then run the rollback "
-                    "again"
+                    f"with the host name {params.get('made_name', 'that the host had before the rename')}, then run "
+                    "the rollback again"
                 )
             if here is not None:
                 raise HostStepError(
@@ -359,8 +359,8 @@ def _refuse_old_name(engine: Engine, item: Params, wanted: str) -> None:
     made = engine.made_name(name)
     if made not in (None, wanted):
         raise HostStepError(
-            f"a container {name} with the host name {made} exists. Run {engine.name} rm --force {name}, then run the "
-            "same command again"
+            f"a container named {name} exists, and the host name inside this container is {made}. Run {engine.name} rm "
+            f"--force {name}, then run the same command again"
         )
 
 

@@ -100,7 +100,7 @@ class _Call(threading.Thread, t.Generic[_T]):
         """Wait for its end, and return what it returned. Raises what it raised."""
         self.join()
         if self._value is None:
-            raise self._error or RuntimeError("the thread returned no value and no error")
+            raise self._error or RuntimeError("a thread of the run ended without a result and without an error")
         return self._value[0]
 
 

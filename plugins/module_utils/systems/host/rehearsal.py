@@ -153,8 +153,8 @@ def undecided(name: str, files: t.Mapping[str, bytes], order: t.Optional[bytes] 
     if _asks_resolved(name, _services(order), files.get(HOSTS)):
         place = f"{NSSWITCH} of the libvirt container" if order is not None else NSSWITCH
         found.append(
-            f"{place} lists systemd-resolved before {HOSTS}: until the rename, systemd-resolved itself answers queries "
-            f"for the old name, and does not read {HOSTS}"
+            f"{place} lists systemd-resolved before {HOSTS}, so a test before the rename is inconclusive: as long as "
+            f"the host has the old name, systemd-resolved answers queries for this name, and does not read {HOSTS}"
         )
     return found
 

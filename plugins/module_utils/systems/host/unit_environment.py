@@ -100,7 +100,7 @@ def _passed(passed: t.Iterable[t.Any], names: t.Container[str]) -> Variables:
         return {}
     if not os.access("/proc/1/environ", os.R_OK):
         raise ReadError(
-            f"PassEnvironment={' '.join(wanted)}: the run cannot read the environment of the systemd process"
+            f"PassEnvironment={' '.join(wanted)}: the run cannot read the environment of the systemd process (PID 1)"
         )
     return processes.environment(1, wanted)
 

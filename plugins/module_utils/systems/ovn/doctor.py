@@ -149,7 +149,7 @@ def _refused(results: t.Sequence[t.Any]) -> t.Optional[str]:
             return None
         if error:
             return " ".join(str(result.get("details") or error).split())[:400]
-    raise OvnError("the database server did not abort the test transaction")
+    raise OvnError("the test transaction must end with an abort, but the database server reported no abort")
 
 
 def _transact(remote: str, schema: str, operations: t.Sequence[Json]) -> t.List[Json]:

@@ -197,7 +197,10 @@ def test_host_ip_may_be_on_the_list_and_covers_no_disk():
     """A management address proves nothing about Ceph, even where all other hosts use theirs."""
     answer = decided(scene())
     assert answer.why == {
-        OWN: ("Nova's host_ip for this host (every other host connects to this Ceph cluster from its own host_ip)")
+        OWN: (
+            "Nova's host_ip for this host, because every other host connects to this Ceph cluster from the "
+            "host_ip that Nova has for that host"
+        )
     }
     assert answer.proven == {}
     assert set(answer.uncovered) == {ONE, TWO}

@@ -119,6 +119,7 @@ UNSHOWN = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("module", ["recovery", "forecast"])
 def test_without_any_one_rule_a_recorded_forecast_is_wrong(module):
     """A rule that is written tomorrow needs a state that shows it, or its place in UNSHOWN."""

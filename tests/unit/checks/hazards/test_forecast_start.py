@@ -614,7 +614,7 @@ def test_a_guest_that_is_resumed_and_stopped_in_nova_does_not_run_for_long():
 
 def test_evidence_of_an_older_version_tells_the_comparison_of_power_states_with_a_reservation():
     (fate,) = starts(being(34, vm_state="stopped").part("nova_conf", sync_power_state_interval=None)).guests
-    assert "sync_power_state_interval is negative (the run did not read this option)" in fate.note
+    assert "If sync_power_state_interval is negative, nova-compute does not power off" in fate.note
 
 
 def test_without_the_option_of_resuming_the_worse_is_told_and_why():

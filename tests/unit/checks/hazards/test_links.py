@@ -195,7 +195,7 @@ def test_an_instance_with_something_in_progress_is_not_judged(code, flight):
     assert cloud.found == set()
     (left,) = cloud.checked.unchecked
     assert (left.code, left.object) == (code, GUEST)
-    assert "the link looks wrong, but" in left.reason
+    assert "the link between the database rows looks wrong, but" in left.reason
 
 
 def test_narrowed_to_hosts():
@@ -272,7 +272,7 @@ def test_the_closing_words():
 
     assert said(healthy()) == "no wrong link remains"
     assert said(healthy(), unchecked=["SG206"]).startswith(
-        "no known wrong link remains; the run could not complete these checks"
+        "the run found no wrong link that remains; the run could not complete these checks"
     )
     one = healthy().wrong("SG214", compute_id=202)
     assert said(one).startswith("1 wrong link remains (SG214; requested for repair: 1")
