@@ -119,10 +119,7 @@ def test_a_rollback_killed_at_every_boundary_ends_with_everything_as_before(lab,
 
 
 #: Of each run of `make test`; the others are `make test-matrix`'s.
-QUICK = (
-    "apply cell_database sql COMMIT",
-    "apply host_names host apply",
-)
+QUICK = ("apply cell_database sql COMMIT",)
 PLACES = [
     "apply disable_service acted",
     "apply stop_compute host stop_begin",

@@ -38,6 +38,7 @@ def test_database_connections_killed_in_the_api_database_step(lab, playbooks, na
     assert_finished(lab, playbooks, names, before)
 
 
+@pytest.mark.matrix
 def test_database_server_killed_in_the_cell_database_step(lab, playbooks, names, tmp_path):
     before = state.guests(lab)
     run = Paused(playbooks, names, "apply cell_database sql COMMIT", tmp_path)

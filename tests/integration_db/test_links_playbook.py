@@ -204,6 +204,7 @@ def test_a_host_that_does_not_answer_proves_nothing_and_forbids_nothing(playbook
     assert done.codes == {OTHER}
 
 
+@pytest.mark.matrix
 def test_killed_and_run_again(playbook: Playbook) -> None:
     """SIGKILL to the whole run while it waits for a row that another transaction holds: then the same command again."""
     world = playbook.world
