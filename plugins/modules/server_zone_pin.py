@@ -122,7 +122,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Show which servers of the whole cloud the module would pin
+- name: Show all servers in the cloud that the module would pin
   stackguard.nova.server_zone_pin:
     cloud: production
     all_servers: true

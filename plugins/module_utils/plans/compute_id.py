@@ -184,7 +184,7 @@ def _alive_elsewhere(bundle: Bundle, cell: CellFacts, facts: HostFacts, host: st
             yield f"Nova shows the nova-compute service of {host} as up, {_not_proven(host)}"
     read = moment(bundle.databases.read_at if bundle.databases else None)
     if cell.services is None:
-        yield f"the services of cell {cell.name} were not read, so possibly another machine runs nova-compute as {host}"
+        yield f"the services of cell {cell.name} were not read. Another machine may use the host name {host} in Nova"
     for service in cell.services or []:
         seen = moment(service.last_seen_up)
         same = service.binary == "nova-compute" and not service.deleted and _alike(service.host, host)

@@ -150,7 +150,8 @@ class LostRequests:
             return "judged" if waited > (params["timeout"] if taken_up else GRACE) else None
 
         self.systems.wait(lambda: "all requests from the guests' owners have ended", params["timeout"] + GRACE, seen)
-        undecided = [*lost_requests.queues(params["queues"]), *lost_requests.unnoted(guests, known)]
+        unnoted = list(lost_requests.unnoted(guests, known))
+        undecided = [*lost_requests.queues(params["queues"]), *unnoted]
         found = Checked(tuple(lost_requests.lost(guests, asked)), tuple(undecided))
         stuck = standing(found.findings, self.systems.overrides)
         if stuck:
@@ -159,7 +160,10 @@ class LostRequests:
         if found.findings:
             self.systems.remark(findings_text(found, self.systems.overrides))
         total = sum(len(entries) for entries in asked.values())
-        told = f"users sent {count(total, 'request')}; Nova did not execute {len(found.findings)} of them"
+        lost = count(len(found.findings), "request")
+        told = f"the run found {count(total, 'request')} from users, and reports {lost} as not executed"
+        if unnoted:
+            told += f". The run does not know the requests for {count(len(unnoted), 'server')}"
         return Done(told, noted(found, self.systems.overrides))
 
     def undo(self, params: Params) -> None:

@@ -222,6 +222,7 @@ def test_nothing_was_asked(monkeypatch):
     cloud = Cloud(monkeypatch, one={})
     done = guest_requests.LostRequests(cloud.systems()).apply(LOST, settled(cloud))
     assert done.memory["findings"] == []
+    assert done.remark == "the run found 0 requests from users, and reports 0 requests as not executed"
     assert [row["object"] for row in done.memory["unchecked"]] == ["compute.old1"]
     assert "rabbitmqctl delete_queue compute.old1" in done.memory["unchecked"][0]["reason"]
     assert cloud.now == 0
@@ -241,6 +242,7 @@ def test_without_a_note_of_what_was_asked_before_nothing_says_that_no_request_wa
         "one (uuid-one)",
         "two (uuid-two)",
     ]
+    assert done.remark.endswith("The run does not know the requests for 2 servers")
     partly = {"settle": {"actions": {"uuid-one": "req-one"}}}
     done = guest_requests.LostRequests(cloud.systems()).apply(LOST, partly)
     assert [row["object"] for row in done.memory["unchecked"] if row["code"] == "SG121"] == ["two (uuid-two)"]

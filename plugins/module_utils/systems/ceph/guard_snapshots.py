@@ -456,11 +456,10 @@ def _refuse_infrastructure(
         told = "; ".join(f"{entry.part}: {entry.reason}" for entry in unread)
         raise CephError(
             "the run puts no address on the blocklist, because the run cannot read all addresses of the Ceph cluster "
-            f"({told}). Set evacuate_ceph_infrastructure to the addresses of the managers and MDS daemons. If you use "
-            "the module rbd_blocklist without the role, set the module's option infrastructure to these addresses. As "
-            "an alternative, allow the Ceph user to read these addresses: run ceph auth "
-            f"caps client.USER mon '{CAPS}' osd 'AS IT IS'. This command replaces all caps, so repeat all other caps "
-            "that ceph auth get client.USER shows"
+            f"({told}). Set evacuate_ceph_infrastructure (in the role evacuate_host) or infrastructure (in the module "
+            "rbd_blocklist) to the addresses of the managers and MDS daemons. As an alternative, allow the Ceph user "
+            f"to read these addresses: run ceph auth caps client.USER mon '{CAPS}' osd 'AS IT IS'. This command "
+            "replaces all caps, so repeat all other caps that ceph auth get client.USER shows"
         )
 
 
