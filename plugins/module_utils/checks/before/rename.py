@@ -1001,8 +1001,8 @@ def _lock(case: Case) -> Items:
         evidence = {"scope": databases.lock.scope, "reason": databases.lock.reason}
         remedy = (
             "If every run uses this version of the collection, no action is needed: the journal on the host prevents "
-            "two runs from working on the host at the same time. The journal on the host does not stop a run of "
-            "version 0.1 of the collection."
+            "two runs from working on the host at the same time. A run of version 0.1 of the collection ignores "
+            "this protection."
         )
         yield finding("SG712", Subject("service", "nova_api", "API database", case.old), evidence, remedy)
 

@@ -96,7 +96,8 @@ REMEDIES: t.Mapping[str, str] = {
     ),
     "SG204": (
         "Find out which host name nova-compute on this host uses now. If nova-compute uses the host name of the "
-        "compute node, start nova-compute. If nova-compute uses another name, use rename_host."
+        "compute node, start nova-compute. If nova-compute uses a different host name, an earlier rename may be "
+        "unfinished. To finish it, run the playbook stackguard.nova.rename_host."
     ),
     "SG205": (
         "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI devices "
