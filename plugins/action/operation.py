@@ -150,8 +150,8 @@ class JournaledRun(ActionBase):
     def _carry_on(self, args: t.Dict[str, t.Any]) -> str:
         """Return how to resume or to end what was begun, for people."""
         return (
-            "If the operation has begun, its journal is still open. Run the same command again to resume the "
-            f"operation, or run the command with {self._prefix(args)}action=rollback to {self.BACK}"
+            "If the journal of the operation is open, run the same command again to resume the operation, or run the "
+            f"command with {self._prefix(args)}action=rollback to {self.BACK}"
         )
 
     def _prefix(self, args: t.Dict[str, t.Any]) -> str:

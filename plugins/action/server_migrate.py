@@ -67,7 +67,7 @@ class ActionModule(JournaledRun):
         if both or (none and args["action"] == "apply"):
             return "set exactly one of these options: servers, drain_host"
         if args["action"] in ("apply", "resume") and not args["evidence_dir"]:
-            return "evidence_dir is required. Set evidence_dir to the directory with the results of compute_host_info"
+            return "evidence_dir is required. Set evidence_dir to the directory that compute_host_info has filled"
         if not args["live"] and args["cold"] == COLD_NEVER:
             return "with live=false and cold=never, the module cannot move any server"
         try:

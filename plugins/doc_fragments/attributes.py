@@ -17,8 +17,8 @@ attributes:
     description: In check mode, the module reports what it would change, and changes nothing.
   diff_mode:
     description:
-      - In diff mode, the module shows the state before and after the change. In diff mode with check mode, the module
-        shows the current state, and the state that the change would produce.
+      - In diff mode, the module shows the state before and after the change. If check mode and diff mode are both on,
+        the module changes nothing, and shows the current state and the planned state.
   idempotent:
     description: If you run the task twice with the same arguments outside check mode, the second run changes nothing.
 """
@@ -55,7 +55,8 @@ attributes:
 options: {}
 attributes:
   action_group:
-    description: The module takes its connection options from C(group/stackguard.nova.openstack) in C(module_defaults).
+    description: In C(module_defaults) of a play, you can set the connection options of the module under
+      C(group/stackguard.nova.openstack).
     support: full
     membership:
       - stackguard.nova.openstack
@@ -65,7 +66,8 @@ attributes:
 options: {}
 attributes:
   action_group:
-    description: The module takes the database URLs from C(group/stackguard.nova.databases) in C(module_defaults).
+    description: In C(module_defaults) of a play, you can set the database URLs of the module under
+      C(group/stackguard.nova.databases).
     support: full
     membership:
       - stackguard.nova.databases
@@ -77,8 +79,8 @@ options: {}
 attributes:
   action_group:
     description:
-      - In C(module_defaults), the module takes its connection options from C(group/stackguard.nova.openstack), and the
-        database URLs from C(group/stackguard.nova.databases).
+      - In C(module_defaults) of a play, you can set the connection options of the module under
+        C(group/stackguard.nova.openstack), and the database URLs under C(group/stackguard.nova.databases).
     support: full
     membership:
       - stackguard.nova.openstack

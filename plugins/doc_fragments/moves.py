@@ -21,6 +21,6 @@ options:
   state_dir:
     type: path
     default: /var/lib/stackguard
-    description: Directory for the journal, on the host in C(delegate_to) if the task has one, otherwise on the play's
-      host.
+    description: Directory for the journal. If the task has C(delegate_to), the directory is on the host in
+      C(delegate_to). If the task has no C(delegate_to), the directory is on the play's host.
 """

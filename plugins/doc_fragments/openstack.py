@@ -54,14 +54,16 @@ options:
     description:
       - The option O(wait) has no effect. The module accepts O(wait) so that you can use the same defaults for this
         module and for the modules of C(openstack.cloud).
-      - If the task itself sets O(wait), the module prints a warning that O(wait) has no effect.
+      - If you set O(wait) in the arguments of a task and not in C(module_defaults), the module prints a warning that
+        O(wait) has no effect.
   timeout:
     type: int
     default: 180
     description:
       - The option O(timeout) has no effect. The module accepts O(timeout) so that you can use the same defaults for
         this module and for the modules of C(openstack.cloud).
-      - If the task itself sets O(timeout), the module prints a warning that O(timeout) has no effect.
+      - If you set O(timeout) in the arguments of a task and not in C(module_defaults), the module prints a warning that
+        O(timeout) has no effect.
   api_timeout:
     type: int
     description: Maximum number of seconds to wait for the answer to one API request. Without O(api_timeout), the
@@ -71,7 +73,8 @@ options:
     choices: [admin, internal, public]
     default: public
     aliases: [endpoint_type]
-    description: Interface of the API endpoints that the module takes from the service catalogue.
+    description: Interface of the API endpoints. The module connects to the endpoints that the service catalogue
+      contains for this interface.
   sdk_log_path:
     type: str
     description: File for the log of openstacksdk. Without O(sdk_log_path), openstacksdk writes no log.

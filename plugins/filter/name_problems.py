@@ -24,10 +24,11 @@ options:
     required: true
   kind:
     description:
-      - V(host) is a host name that Nova accepts for a compute host, and V(hosts) is a list of such host names. V(name)
-        is a name or id of a server or flavor. V(name) can contain every character that can be printed on one line.
-        V(text) can contain the same characters as V(name), and can have any length. The filter does not check the
-        meaning of V(text). If the run cannot use the text, the run reports a finding.
+      - With V(host), each value is a host name that Nova accepts for a compute host. With V(hosts), each value is a
+        list of these host names. With V(name), each value is the name or the id of a server or flavor, and can contain
+        every character that can be printed on one line. With V(text), each value can contain the same characters as
+        with V(name), and can have any length. The filter does not check the meaning of a text. If the run cannot use
+        the text, the run reports a finding.
     type: str
     choices: [host, hosts, name, text]
     default: host
@@ -45,7 +46,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The sentences. An empty list means that all names are valid.
+  description: One sentence for each invalid name. If all names are valid, the list is empty.
   type: list
   elements: str
 """

@@ -27,7 +27,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Read the overrides of a survey
+- name: Convert the answer to an AWX survey into a list of overrides
   ansible.builtin.set_fact:
     stackguard_overrides: "{{ stackguard_awx_overrides | default('') | stackguard.nova.overrides }}"
 """

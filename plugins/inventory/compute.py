@@ -11,7 +11,7 @@ name: compute
 author:
   - stackguard.nova contributors (@stackguard)
 version_added: 0.1.0
-short_description: Build the inventory group compute from Nova's list of compute services
+short_description: Add the compute hosts from Nova's list of compute services to the inventory
 description:
   - For each nova-compute service of a cloud, the plugin adds a host to the inventory. Each host is in the group
     O(group) (by default C(compute)), and in a group for its availability zone. The host variable
@@ -19,9 +19,9 @@ description:
     of the service.
   - The name of the inventory file must end with C(nova_compute.yml) or C(nova_compute.yaml), such as
     C(rack7.nova_compute.yml).
-  - If the plugin cannot read the whole list, it reports an error and never returns an empty or incomplete inventory. By
-    default, Ansible only prints a warning if an inventory plugin fails, and continues with the remaining hosts. After
-    an error, this plugin ends the complete C(ansible-playbook) run, so that no play runs without the compute hosts. See
+  - If the plugin cannot read the whole list, it reports an error and never returns an empty or incomplete inventory. If
+    an inventory plugin fails, Ansible by default prints a warning and continues with the remaining hosts. After an
+    error, this plugin ends the complete C(ansible-playbook) run, so that no play runs without the compute hosts. See
     O(end_run).
   - Nova does not know how Ansible connects to a host. Set the connection variables in C(group_vars/compute.yml), or use
     O(compose).
@@ -73,10 +73,9 @@ options:
       - Whether to include hosts whose cell does not answer. For the hosts of a cell that does not answer, Nova returns
         only the names. A host whose cell does not answer is in no zone group, and C(nova_service.status) of the host is
         V(UNKNOWN).
-      - With O(include_unread=false) the plugin reports an error if Nova returns only the name of a host. If Nova
-        returns only the name of a host, the plugin does not know whether the service of the host is disabled or down.
-        With O(include_disabled=false) or O(include_down=false), the plugin therefore reports an error for a host whose
-        service state is not known, even with O(include_unread=true).
+      - To include a host whose cell does not answer, O(include_unread), O(include_disabled) and O(include_down) must
+        all be V(true). If one of the three options is V(false), the plugin reports an error for the host, because Nova
+        does not return whether the service of the host is disabled or down.
   end_run:
     type: bool
     default: true

@@ -25,9 +25,9 @@ options:
     elements: str
   internal:
     description:
-      - With O(internal=true), the lookup returns only the names that internal variables have too. An internal variable
-        is a variable that only the roles of this collection set. The names of most internal variables begin with
-        C(stackguard_), followed by the first word of a role's name. A few internal variables have other names.
+      - With O(internal=true), the lookup ignores its terms, and returns the name of each extra variable that has the
+        same name as an internal variable. Only the roles of this collection set internal variables. Most names of
+        internal variables begin with C(stackguard_) and the first word of the role that sets the variable.
     type: bool
     default: false
 """

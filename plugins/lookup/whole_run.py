@@ -11,10 +11,10 @@ name: whole_run
 author:
   - stackguard.nova contributors (@stackguard)
 version_added: 0.1.0
-short_description: Fail if a run would skip the first tasks of a playbook
+short_description: Fail if an option of ansible-playbook can skip tasks of the playbook
 description:
-  - If a playbook must run as a whole, use this lookup as the value of C(hosts) in the first play of the playbook. The
-    lookup returns V(localhost).
+  - Use this lookup as the value of C(hosts) in the first play of a playbook that must not skip any task. The lookup
+    returns V(localhost).
   - The lookup fails if you run the playbook with C(--start-at-task), C(--step), C(--skip-tags always) or C(--skip-tags
     tagged), because these options can skip the tasks that detect a partial run. If C(--start-at-task) names a task that
     does not exist, Ansible runs no task and exits with status 0.
@@ -28,8 +28,8 @@ options:
     description:
       - Whether the playbook accepts C(--limit). With O(limit=false) the lookup fails if you run the playbook with
         C(--limit).
-      - With O(limit=true) the lookup accepts every C(--limit). Use O(limit=true) only if another play of the playbook
-        rejects the limits that the playbook cannot accept.
+      - With O(limit=true), the lookup does not check the value of C(--limit). If the playbook works only with some
+        values of C(--limit), another play of the playbook must check the value.
     type: bool
     default: true
 """

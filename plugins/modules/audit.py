@@ -16,8 +16,7 @@ description:
     only O(history_dir) and O(definitions_dir).
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
     C(changes.json) and C(evidence.json). If you check the same evidence twice with the same options, the second audit
-    writes the same content, except for the comparison with earlier audits. The comparison with earlier audits also
-    depends on the reports in O(history_dir).
+    writes the same content, except for the comparison with the earlier reports in O(history_dir).
   - Shows a short table on the terminal. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -55,8 +54,8 @@ options:
     default: []
     description:
       - Requested sources. The module saves the list of requested sources in the evidence. If a requested source has no
-        evidence, the module reports a blocker, even if O(failures) contains no reason for the source. For the source
-        V(ceph), the module reports the blocker only if hosts have disks in Ceph.
+        evidence, the module reports a blocker, even if O(failures) contains no reason for the source. Missing evidence
+        from the source V(ceph) is a blocker only if at least one host has disks in Ceph.
   failures:
     type: dict
     default: {}
@@ -115,8 +114,8 @@ options:
     type: int
     default: 1000
     description: Maximum number of wrong links that the report lists for each code. If a code has more wrong links than
-      O(links_listed), the report contains one undecided check with the number of wrong links that the report does not
-      list.
+      O(links_listed), the report does not list the additional links, but shows their number in one entry of
+      C(unchecked).
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -214,7 +213,7 @@ generated_at:
   type: str
   sample: "2026-11-21T02:10:44+00:00"
 changes:
-  description: Changes of the findings since the previous audit.
+  description: Differences between the findings of this audit and the findings of the previous audit.
   returned: when the evidence could be read
   type: dict
   contains:
@@ -247,7 +246,7 @@ summary:
   elements: str
   sample: ["SG704 service-disabled: 1"]
 report_dir:
-  description: Directory of the files of the report.
+  description: Path of the directory that contains the files of the report.
   returned: when the evidence could be read
   type: str
   sample: /home/operator/stackguard-reports

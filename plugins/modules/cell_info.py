@@ -49,13 +49,14 @@ options:
     type: bool
     default: false
     description:
-      - Whether to test if the database users have the privileges that M(stackguard.nova.compute_host_rename) needs. The
-        module tests the database users in O(nova_api_db_url), in O(neutron_db_url) and in the URLs of the cell
-        databases. To test the privileges, the module runs the SQL statements of a rename. These SQL statements match no
-        row, and the module rolls the statements back.
-      - With O(probe_rename=true), the module also takes a lock in the API database, and then releases the lock. C(lock)
-        in RV(databases) shows whether a lock in the API database also blocks runs that use another server of the
-        database cluster.
+      - Whether to test the privileges of the database users. The test shows whether the database users have all
+        privileges that M(stackguard.nova.compute_host_rename) needs. The module tests the database users in
+        O(nova_api_db_url), in O(neutron_db_url) and in the URLs of the cell databases. To test the privileges, the
+        module runs the SQL statements of a rename. These SQL statements match no row, and the module rolls the
+        statements back.
+      - With O(probe_rename=true), the module takes a lock in the API database, and immediately releases the lock.
+        C(lock) in RV(databases) shows whether the lock is valid on all nodes of the database cluster, or only on the
+        node to which the module is connected.
   links:
     type: bool
     default: false
@@ -74,7 +75,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read everything into the evidence directory
+- name: Read all cells, and save the facts in the evidence directory
   stackguard.nova.cell_info:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     evidence_dir: /run/stackguard-evidence
@@ -234,7 +235,7 @@ databases:
           description: Error message of the database, if the user does not have the privilege.
           type: str
     unread:
-      description: Parts of the facts that the module could not read.
+      description: Facts that the module could not read. Each entry names a part of the facts and the reason.
       type: list
       elements: dict
       contains:
@@ -245,8 +246,8 @@ databases:
           description: Reason why the module could not read this part of the facts.
           type: str
     lock:
-      description: With O(probe_rename=true), whether a lock in the API database also blocks runs that use another
-        server of the database cluster. The keys are C(scope) and C(reason).
+      description: With O(probe_rename=true), whether a lock in the API database is valid on all nodes of the database
+        cluster. The keys are C(scope) and C(reason).
       type: dict
     ovn:
       description: With O(ovn_nb_connection), the facts from OVN's databases. If O(hosts) is set, these facts describe

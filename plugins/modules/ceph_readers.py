@@ -46,8 +46,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 readers:
-  description: The chosen hosts, one host for each Ceph cluster and pool. The module chooses a host only if the evidence
-    shows that the host listed the images in its own pool.
+  description: The chosen hosts, one host for each Ceph cluster and pool. The module does not choose a host that could
+    not list the images in its Ceph pool.
   returned: success
   type: list
   elements: dict

@@ -38,12 +38,14 @@ options:
     type: list
     elements: str
     default: []
-    description: Names of additional compute nodes whose resource providers the module reads.
+    description: Names of compute nodes. In addition to the resource providers of O(hosts), the module reads the
+      resource providers of these compute nodes.
   node_uuids:
     type: list
     elements: str
     default: []
-    description: Uuids of additional compute nodes whose resource providers the module reads.
+    description: Uuids of compute nodes. In addition to the resource providers of O(hosts), the module reads the
+      resource providers of these compute nodes.
   parts:
     type: list
     elements: str
@@ -61,7 +63,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read everything into the evidence directory
+- name: Read all compute hosts, and save the facts in the evidence directory
   stackguard.nova.cloud_info:
     cloud: production
     evidence_dir: /run/stackguard-evidence
@@ -223,12 +225,12 @@ cloud:
           description: Reason why the module could not read this part of the facts.
           type: str
     port_devices:
-      description: With O(hosts), the uuids of the servers whose ports the module read.
+      description: Uuids of the servers. With O(hosts), the module reads the ports of these servers.
       type: list
       elements: str
     routed_subnets:
-      description: If O(hosts) is set, the uuids of the subnets that belong to a network segment. Only subnets of the
-        ports in C(ports) are listed.
+      description: Uuids of the subnets that belong to a network segment and have a port in C(ports). The module reads
+        these subnets only if O(hosts) is set.
       type: list
       elements: str
     ha_hosts:

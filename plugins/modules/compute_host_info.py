@@ -17,8 +17,8 @@ description:
     V(null) (never an empty list), and C(unread) contains the reason.
   - With O(evidence_dir) the module writes the facts into a file on the Ansible controller, and returns only a summary.
     Ansible therefore does not keep the facts of many hosts in variables.
-  - If a host does not answer, or the module fails on a host, the module also records the failure in O(evidence_dir).
-    Ansible still reports the task as unreachable or failed.
+  - If a host does not answer, or the module fails on a host, the module records the failure in O(evidence_dir) instead
+    of the facts. Ansible still reports the task as unreachable or failed.
   - Because configuration files contain passwords, RV(host) contains only selected options and lines of configuration
     files. The descriptions of the keys of RV(host) name these options and lines.
 author:
@@ -157,8 +157,8 @@ options:
     description:
       - Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in the
         container. The default is the file that is set in nova.conf. If nova-compute runs in a container, nova.conf
-        contains the path that the file has in the container. Without O(ceph_command), the module converts this path to
-        the path of the same file on the host.
+        contains the path that the file has in the container. Without O(ceph_command), the module converts the path in
+        nova.conf to the path of the same file on the host.
   ceph_command:
     type: list
     elements: str
@@ -189,7 +189,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read all compute hosts into an evidence directory
+- name: Save the facts of all compute hosts in an evidence directory
   stackguard.nova.compute_host_info:
     evidence_dir: /run/stackguard-evidence
 
@@ -245,13 +245,13 @@ host:
       type: list
       elements: dict
     nova_conf:
-      description: The options that determine the name, the storage and the start of nova-compute, with the keys
-        C(files), C(host), C(state_path), C(my_ip), C(instances_path), C(compute_driver), C(images_type),
-        C(images_rbd_pool), C(rbd_user), C(images_rbd_ceph_conf), C(live_migration_inbound_addr),
-        C(reserved_host_memory_mb), C(host_lines), C(log_file), C(heal_instance_info_cache_interval),
-        C(running_deleted_instance_action), C(live_migration_uri), C(live_migration_scheme), C(virt_type),
-        C(running_deleted_instance_timeout), C(resume_guests_state_on_host_boot), C(sync_power_state_interval),
-        C(environment) and C(update_resources_interval).
+      description: Selected settings of nova-compute, with the keys C(files), C(host), C(state_path), C(my_ip),
+        C(instances_path), C(compute_driver), C(images_type), C(images_rbd_pool), C(rbd_user), C(images_rbd_ceph_conf),
+        C(live_migration_inbound_addr), C(reserved_host_memory_mb), C(host_lines), C(log_file),
+        C(heal_instance_info_cache_interval), C(running_deleted_instance_action), C(live_migration_uri),
+        C(live_migration_scheme), C(virt_type), C(running_deleted_instance_timeout),
+        C(resume_guests_state_on_host_boot), C(sync_power_state_interval), C(environment) and
+        C(update_resources_interval).
       type: dict
     libvirt:
       description: What libvirt reports about itself, with the keys C(uri), C(version), C(hostname) and C(host_uuid).
@@ -330,24 +330,27 @@ host:
       description: Id of the current boot, as the kernel reports it.
       type: str
     name_spaces:
-      description: Host names that nova-compute, libvirt and the agents use, each with C(service), C(what), C(own),
-        C(hostname) and C(reason).
+      description: Host names that nova-compute, libvirt and the network agents use. C(service) is one of these
+        services. C(what) is the process, container or systemd unit of the service, or C(not running). C(own) shows
+        whether the service has its own UTS namespace, and C(hostname) is the host name in this namespace. C(reason) is
+        the reason why the host name is not known.
       type: list
       elements: dict
     name_users:
-      description: With O(name_users=true), the places that can contain the host's current name, but that a rename does
-        not change. The keys are C(residents), C(options), C(cloud_init), C(certificates) and C(unread).
+      description: With O(name_users=true), the places in which the host's current name can remain after a rename. The
+        keys are C(residents) (other services on the host), C(options) (options of nova-compute), C(cloud_init),
+        C(certificates) and C(unread).
       type: dict
     ovs_version:
       description: Version of Open vSwitch, if it is installed.
       type: str
     rehearsal:
-      description: Name that libvirt will use after a rename. M(stackguard.nova.compute_host_info) always returns
-        V(null). M(stackguard.nova.compute_host_rename) tests the name on the host. The evidence of a rename contains
-        the result of this test. C(name) is the tested host name, and C(hostname) is the name that libvirt will use.
-        C(reason) is the reason why the name could not be tested. C(unresolved) is the reason why the name could not be
-        resolved. C(now) is the name that libvirt should use before the rename. C(undecided) lists what can change the
-        result after the rename.
+      description: Result of a test that shows which name libvirt will use after a rename.
+        M(stackguard.nova.compute_host_info) always returns V(null). M(stackguard.nova.compute_host_rename) tests the
+        new host name on the host, and saves the result in the evidence of the rename. C(name) is the tested host name,
+        and C(hostname) is the name that libvirt will use. C(reason) is the reason why the name could not be tested.
+        C(unresolved) is the reason why the name could not be resolved. C(now) is the result of the same test with the
+        current host name. C(undecided) lists the reasons why libvirt might not use C(hostname) after the rename.
       type: dict
     deployment:
       description: How nova-compute, libvirt and the network agents are deployed, with the keys C(processes), C(guests),
@@ -359,7 +362,8 @@ host:
     libvirt: {uri: "qemu:///system", version: 9.0.0, hostname: compute1, host_uuid: null}
     unread: []
 definitions:
-  description: The XML of guests, with the SHA-256 as the key. The XML is normalised and contains no secrets.
+  description: The XML definitions of guests, with the SHA-256 of each XML as the key. The XML is normalised and
+    contains no secrets.
   returned: with O(definitions=true), when O(evidence_dir) is not given
   type: dict
   sample: {9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08: "<domain></domain>"}

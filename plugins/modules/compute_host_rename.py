@@ -39,7 +39,8 @@ attributes:
     description: Makes and shows the whole plan, and changes nothing.
   diff_mode:
     support: full
-    description: Shows every row, name and line before and after the change.
+    description: Shows each database row, host name and line of a file that the rename changes, before and after the
+      change.
   idempotent:
     support: full
     description: The module does not change a host that already has the new name everywhere.
@@ -80,8 +81,8 @@ options:
       - Directory on the Ansible controller with the evidence of M(stackguard.nova.compute_host_info),
         M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). For the host that you rename, set
         O(stackguard.nova.compute_host_info#module:name_users=true) when you collect the evidence. You must set
-        O(evidence_dir) to begin a rename. The module combines the evidence on which it bases its decision into the file
-        C(evidence.json) in O(evidence_dir).
+        O(evidence_dir) to begin a rename. The module writes the file C(evidence.json) into O(evidence_dir).
+        C(evidence.json) contains all evidence that the module checks.
   report_dir:
     type: path
     description:
@@ -148,9 +149,10 @@ options:
       - Command that creates missing containers of the host, such as C(kolla-ansible deploy-containers --limit HOST).
         You must set O(recreate_command) if nova-compute, libvirt or a neutron agent runs in a container with its own
         host name.
-      - The module does not execute O(recreate_command) itself. At the step at which the containers must be created, the
-        module fails with RV(needs=recreate_containers). The role P(stackguard.nova.rename_host#role) then executes
-        O(recreate_command) if containers are missing, and resumes the operation.
+      - The module does not execute O(recreate_command) itself. When the rename reaches the step that creates the
+        containers, the module pauses the rename, and the task fails with RV(needs=recreate_containers). The role
+        P(stackguard.nova.rename_host#role) executes O(recreate_command) if containers are missing, and resumes the
+        rename.
   compute_units:
     type: list
     elements: str
@@ -201,9 +203,10 @@ options:
     type: bool
     default: false
     description:
-      - Set O(take_over=true) to confirm that the earlier run of the open operation has ended. The confirmation is
-        necessary if the earlier run used another Ansible controller, was active a short time ago, and did not release
-        the operation. If the earlier run is in fact still active, the host refuses the next request of the earlier run.
+      - Set O(take_over=true) to confirm that the earlier run of the open operation has ended. Without
+        O(take_over=true), a new run fails if the earlier run used another Ansible controller, did not record its end in
+        the journal, and was active in the last 60 seconds. If you set O(take_over=true) while the earlier run is still
+        active, the compute host refuses all further requests of the earlier run.
   rabbit_url:
     type: str
     description:
@@ -215,7 +218,9 @@ options:
         Before the run stops nova-compute, it waits until the RabbitMQ queues of the host are empty. At the end, the run
         reports the requests that remain in the queues of the old name, and removes these queues.
       - Without O(rabbit_url), the run reports that it did not check the RabbitMQ queues.
-      - With O(strategy=drain) the run reads the RabbitMQ queues of the new name, but not the queues of the old name.
+      - With O(strategy=drain), the run reads the RabbitMQ queues only before its first step, and fails if the queue of
+        the new host name contains requests or has a consumer. The run does not wait until the queues are empty, does
+        not report remaining requests, and removes no queue.
 requirements:
   - amqp >= 5.0 (for O(rabbit_url))
 seealso:
@@ -286,7 +291,7 @@ operation_id:
 report:
   description:
     - The findings, as in C(report.json). If the run refuses to start, the verdict is V(block). After a resumed run, the
-      findings include the guests that changed during the operation.
+      report also contains the findings of the executed steps, such as a guest that changed during the rename.
   returned: when the module checked a new rename, or a resumed run finished the rename or failed
   type: dict
   contains:

@@ -54,11 +54,11 @@ options:
     default: apply
     choices: [apply, resume, status, abort]
     description:
-      - V(apply) begins the return of the host, or resumes an unfinished return. V(resume) resumes an unfinished return.
-        If the host has no unfinished return, the task fails with V(resume).
+      - V(apply) begins the return of the host, or resumes an unfinished return. V(resume) resumes an unfinished return,
+        and fails if the host has no unfinished return.
       - V(status) reports the open operation and changes nothing.
-      - V(abort) closes the open return of the host, and skips the remaining steps. V(abort) does not undo the executed
-        steps, and leaves the compute service disabled and forced down.
+      - V(abort) ends an unfinished return of the host without executing the remaining steps. After V(abort), the
+        changes of the completed steps remain, and the compute service stays disabled and forced down.
   phase:
     type: str
     default: advance
@@ -95,8 +95,8 @@ options:
   state_dir:
     type: path
     default: /var/lib/stackguard
-    description: Directory for the journals, on the host in C(delegate_to) if the task has one, otherwise on the play's
-      host.
+    description: Directory for the journals. If the task has C(delegate_to), the directory is on the host in
+      C(delegate_to). If the task has no C(delegate_to), the directory is on the play's host.
   take_over:
     type: bool
     default: false
@@ -160,8 +160,8 @@ needs:
       type: list
       elements: str
     params:
-      description: With C(kind=end_domains), the parameters of the action C(end_domains) of
-        M(stackguard.nova.compute_host_step).
+      description: Parameters for the action C(end_domains) of M(stackguard.nova.compute_host_step). Only entries with
+        C(kind=end_domains) have C(params).
       type: dict
     clusters:
       description: With C(kind=lift), the blocklist entries to remove, one item for each Ceph cluster.
@@ -175,7 +175,7 @@ needs:
           description: Pool that the host uses.
           type: str
         reader:
-          description: Inventory name of the host that removes the entries.
+          description: Inventory name of the host on which the playbook removes the blocklist entries.
           type: str
         addresses:
           description: The addresses.
@@ -183,7 +183,7 @@ needs:
           elements: str
   sample: [{kind: read_host}]
 ended:
-  description: Whether the run has ended.
+  description: Always V(true). Only the last call of a run returns RV(ended).
   returned: when the run has ended
   type: bool
   sample: true
@@ -191,9 +191,10 @@ state:
   description:
     - In check mode, C(planned) if the run would begin an operation, or C(resumed) if the run would resume an open
       operation.
-    - C(clear) if the host has no leftovers of an evacuation. The state is C(disks-not-open) if the host has no
-      leftovers, but a running domain has a disk that is not open on the host (SG517), or a disk that no host could read
-      (SG709). With the state C(disks-not-open), the run fails.
+    - C(clear) if the host has no leftovers of an evacuation, and the module found no problem with the disks of running
+      domains. The state is C(disks-not-open) if the host has no leftovers, but a running domain has a disk that is not
+      open on the host (SG517), or a disk that no host could read (SG709). With the state C(disks-not-open), the run
+      fails.
     - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
       if the run refused to start, or C(failed) if the run ended before it made a decision.
   returned: always

@@ -29,7 +29,7 @@ attributes:
     description: M(stackguard.nova.compute_host_rename) makes the plan, and shows the differences.
   idempotent:
     support: full
-    description: A repeated request changes nothing.
+    description: If you send the same request twice, the second request changes nothing.
 requirements:
   - Python 3.9 or newer on the compute host
   - C(python3-libvirt) on the compute host (for C(host_names) and C(guests_unchanged))
@@ -43,17 +43,20 @@ options:
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
         C(journal_mark) takes C(kind), C(operation_id) and C(note), and optionally C(run); C(journal_list) takes no
         parameters. The module replaces the journal of an open operation only if C(run) in the new journal is the run
-        that owns the operation. C(journal_mark) with C(run) fails if C(run) is not the run that owns the operation.
+        that owns the operation. A C(journal_mark) request with the parameter C(run) fails if another run owns the
+        operation.
       - C(journal_claim) makes a run the owner of an open operation. C(journal_claim) fails if another run has become
         the owner first. C(journal_release) ends the ownership.
       - A request can contain C(holder), with the keys C(kind), C(operation_id) and C(token). The module executes such a
         request only while the run with this C(token) owns the operation. While a request with C(holder) runs, no other
-        run can take over the operation. C(still_ours) only checks that the run owns the operation.
+        run can take over the operation. The request C(still_ours) fails if the run in C(holder) does not own the
+        operation.
       - C(is_done), C(apply), C(verify) and C(undo) take C(action) and the C(params) of this action. C(action) is one of
         C(stop_units), C(start_units), C(host_names), C(ovs_hostname), C(restart_units), C(identity_file),
         C(end_domains) and C(guests_unchanged).
-      - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units). For C(stop_units), use C(stop_begin) and
-        then C(stop_poll) instead of C(apply), because a unit can need minutes to stop.
+      - To stop units, send C(stop_begin), and repeat C(stop_poll) until all units have stopped. Both requests take the
+        C(params) of the action C(stop_units). Do not send C(apply) with the action C(stop_units), because a unit can
+        need minutes to stop.
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).
       - C(rehearse) takes C(name), the new host name, and C(line_edits), the lines of files that a rename would change.
         C(rehearse) returns the name that libvirt would use for the host after the rename. C(rehearse) runs in private

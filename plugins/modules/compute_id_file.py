@@ -25,8 +25,9 @@ description:
     M(stackguard.nova.cloud_info) in O(evidence_dir) show the service as up. The module skips this verification if a
     guest of the host runs on this machine, or if a C(compute_id) file on this machine already contains the correct
     uuid.
-  - The module never overwrites an existing file. The module does not change a file that contains the correct uuid. If a
-    file has another uuid, the task fails, and reports the uuid in the file and the correct uuid.
+  - The module never overwrites an existing C(compute_id) file. If the existing file has the correct uuid, the task
+    succeeds without a change. If a C(compute_id) file on the host has another uuid, the task fails, and reports the
+    uuid in the file and the correct uuid.
   - A new host has no C(compute_id) file and no records in the databases. On a new host, let nova-compute create the
     C(compute_id) file.
 author:
@@ -62,8 +63,7 @@ options:
   owner:
     type: str
     description:
-      - Owner of the file. By default, a new file has the same owner as its directory. The owner of the directory is the
-        user of nova-compute.
+      - Owner of the file. By default, a new file has the same owner as its directory.
   group:
     type: str
     description:

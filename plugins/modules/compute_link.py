@@ -17,8 +17,10 @@ description:
     a host name and a node name. For a link to C(compute_nodes), the module searches for compute nodes with this host
     name and this node name. For a link to C(services), the module searches for nova-compute services with this host
     name. The search ignores deleted rows. If the module finds exactly one row, the id of the found row is the correct
-    value, and nova-compute itself would write the same value. If a link of a compute node or instance leads to an
-    existing row with other names, the facts of hosts in O(evidence_dir) must also prove the correct value.
+    value, and nova-compute itself would write the same value. The module does not rely on the search if a link of a
+    compute node or instance points to an existing row whose names differ from the names in the row that contains the
+    link. The module repairs this link only if the facts of the compute hosts in O(evidence_dir) prove the correct
+    value.
   - The module changes rows in batches, each in one transaction. The module skips rows that another process has changed
     after the module read them, and rows of instances with a task or migration in progress. Before the module commits a
     batch, it writes the old values of the batch to a journal. If the task has C(delegate_to), the module keeps the
@@ -88,21 +90,21 @@ options:
     type: path
     description:
       - Directory on the Ansible controller with the results of M(stackguard.nova.compute_host_info) and
-        M(stackguard.nova.cloud_info). To repair links with the codes SG203 and SG214, set O(evidence_dir), because only
-        the facts of hosts prove the correct values of these links.
+        M(stackguard.nova.cloud_info). You must set O(evidence_dir) to repair links with the codes SG203 and SG214. For
+        these codes, the module needs the facts of the compute hosts to prove the correct value of a link.
   fail_when_left:
     type: bool
     default: true
     description:
       - Whether the task fails after an incomplete run. A repair is incomplete if links that O(codes) selects are still
         wrong or could not be read, or if C(doubtful) in RV(counts) is not 0. A rollback is incomplete if it did not
-        restore all rows that still exist. In check mode, the task fails only if the module could not read some of the
-        links that O(codes) selects.
+        restore all rows that still exist. In check mode, wrong links do not cause the task to fail. With
+        O(fail_when_left=true), the task fails in check mode if C(not_looked_at) in RV(remaining) is not empty.
   state_dir:
     type: path
     default: /var/lib/stackguard
-    description: Directory for the journal, on the host in C(delegate_to) if the task has one, otherwise on the play's
-      host.
+    description: Directory for the journal. If the task has C(delegate_to), the directory is on the host in
+      C(delegate_to). If the task has no C(delegate_to), the directory is on the play's host.
   report_dir:
     type: path
     description: Directory on the Ansible controller into which the module writes C(plan.json) in check mode.
@@ -170,8 +172,8 @@ counts:
     - C(unproven) counts rows for which the module does not know whether the repair was committed. A row is unproven if
       a run was killed while the run wrote the row, and another process then changed the row. A rollback does not change
       unproven rows.
-    - C(doubtful) counts repaired rows whose service or node changed during the repair. To find doubtful rows, the
-      module reads the service or node of each repaired row again after the commit.
+    - C(doubtful) counts repaired rows whose link points to a service or compute node that changed during the repair. To
+      find doubtful rows, the module reads the service or compute node of each repaired link again after the commit.
   returned: when the run did not refuse to start
   type: dict
   contains:
@@ -191,14 +193,15 @@ counts:
       description: Number of rows for which the module does not know whether the repair was committed.
       type: int
     doubtful:
-      description: Number of repaired rows whose service or node changed during the repair.
+      description: Number of repaired rows whose link points to a service or compute node that changed during the
+        repair.
       type: int
   sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
 not_guaranteed:
   description:
-    - One message for each Galera cluster in which the module repairs links. In a Galera cluster, a lock is valid on
-      only one database node. Before the module commits the repair of a link, a client of another database node can
-      therefore change the service or the compute node of the link.
+    - One warning for each Galera cluster in which the module repairs links. The warning says that a client of another
+      database node can change the service or the compute node of a link before the module commits the repair of the
+      link. In a Galera cluster, a lock is valid on only one database node.
   returned: with O(action=apply), when the run did not refuse to start
   type: list
   elements: str
@@ -207,8 +210,8 @@ remaining:
   description:
     - Number of links that are still wrong at the end of the run. In check mode, the module counts the links that would
       still be wrong after the planned repair.
-    - C(not_looked_at) lists sources that the module could not read. The unread sources might contain links that
-      O(codes) selects.
+    - C(not_looked_at) lists sources that the module could not read, and that might contain wrong links with the codes
+      in O(codes).
   returned: with O(action=apply), when the run did not refuse to start
   type: dict
   contains:
@@ -219,7 +222,7 @@ remaining:
       description: Number of wrong links with a finding code that is not in O(codes).
       type: int
     accepted:
-      description: Number of wrong links, of any finding code, that you accept with O(overrides).
+      description: Number of wrong links whose finding you override with O(overrides).
       type: int
     in_flight:
       description: Number of links that the module could not check, because a task or a migration of the instance is in

@@ -13,8 +13,9 @@ description:
   - Internal, no stability promise. The roles P(stackguard.nova.evacuate_host#role) and
     P(stackguard.nova.return_host#role) do not use this module.
   - Forces a compute service down and disables the service with a reason, in one request. Nova can then evacuate the
-    servers of the host, and other operations of this collection do not use the host. The module fails if another
-    operation has disabled the compute service.
+    servers of the host, and other operations of this collection do not use the host. The module fails if the disabled
+    reason of the compute service contains the id of another operation of this collection. With O(state=held), the
+    module replaces the disabled reason of an administrator with O(reason).
   - Fence the host first. The module marks the host as dead in Nova, but does not power the host off.
   - Runs on the Ansible controller.
 author:

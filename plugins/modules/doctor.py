@@ -18,8 +18,8 @@ description:
     statements match no row, and the module rolls the statements back. To test OVN's databases, the module sends a
     transaction with a change and an abort command. Because of the abort command, OVN's database server discards the
     change.
-  - If the module cannot make a check, the result of the check is V(not checked), and never V(ok). The task fails if a
-    check has the result V(failed). The task also fails if a check that is not in O(accept_unchecked) has the result
+  - If the module cannot execute a check, the result of the check is V(not checked), and never V(ok). The task fails if
+    a check has the result V(failed). The task also fails if a check that is not in O(accept_unchecked) has the result
     V(not checked).
   - The playbook C(stackguard.nova.doctor) uses this module. Runs on the Ansible controller.
 author:
@@ -128,7 +128,7 @@ counts:
       description: Number of checks with the result V(failed).
       type: int
     not_checked:
-      description: Number of checks that the module could not make.
+      description: Number of checks that the module could not execute.
       type: int
   sample: {ok: 17, failed: 1, not_checked: 1}
 results:
@@ -158,7 +158,7 @@ results:
       type: str
       sample: failed
     seen:
-      description: What the check found, or the reason why the module could not make the check.
+      description: Result of the check in words, or the reason why the module could not execute the check.
       returned: always
       type: str
       sample: python3-libvirt is missing
@@ -169,7 +169,7 @@ results:
       type: str
       sample: apt-get install python3-libvirt
 summary:
-  description: The first 40 lines of the report that the module shows on the terminal.
+  description: The first 40 lines of the table of results. On the terminal, the module shows the whole table.
   returned: always
   type: list
   elements: str

@@ -67,15 +67,15 @@ options:
       Ceph user in nova.conf.
   ceph_reader:
     type: str
-    description: Ceph user as which the module reads the caps of O(ceph_user). The default is O(ceph_user) itself.
-      Because the Ceph user of nova-compute usually has no permission to read caps, set O(ceph_reader) to a user that
-      has this permission.
+    description: Ceph user that the module uses to log in to Ceph when it reads the caps of O(ceph_user). By default,
+      the module logs in as O(ceph_user). The Ceph user of nova-compute usually has no permission to read caps. Set
+      O(ceph_reader) to a Ceph user that has this permission.
   ceph_conf:
     type: path
     description: Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in
       the container. The default is the file that is set in nova.conf. If nova-compute runs in a container, nova.conf
-      contains the path that the file has in the container. Without O(ceph_command), the module converts this path to
-      the path of the same file on the host.
+      contains the path that the file has in the container. Without O(ceph_command), the module converts the path in
+      nova.conf to the path of the same file on the host.
   ceph_command:
     type: list
     elements: str

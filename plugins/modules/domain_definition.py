@@ -145,7 +145,8 @@ guests:
       type: dict
   sample: [{uuid: 0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, name: instance-00000001, live: {}, inactive: {}}]
 definitions:
-  description: The XML of guests, with the SHA-256 as the key. The XML is normalised and contains no secrets.
+  description: The XML definitions of guests, with the SHA-256 of each XML as the key. The XML is normalised and
+    contains no secrets.
   returned: without O(definitions_dir)
   type: dict
   sample: {9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08: "<domain></domain>"}

@@ -38,7 +38,7 @@ EXAMPLES = r"""
 - name: List all codes, one on each line
   stackguard.nova.explain:
 
-- name: For a ticket, save the documentation page of a finding code
+- name: Register the documentation page of a finding code in a variable
   stackguard.nova.explain:
     code: "{{ finding.code }}"
   register: page

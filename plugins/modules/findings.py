@@ -137,9 +137,9 @@ unchecked:
       type: str
 unread:
   description:
-    - Codes of the findings in the report that have the code SG114, SG311 or SG709. The list contains each code once. A
-      finding with one of these codes reports a fact that could not be read. RV(unread) does not depend on O(codes),
-      O(severities), O(hosts) and O(query).
+    - Each of the codes SG114, SG311 and SG709 for which the report has at least one finding. A finding with one of
+      these codes reports a fact that could not be read. RV(unread) does not depend on O(codes), O(severities), O(hosts)
+      and O(query).
   returned: when the report can answer the query
   type: list
   elements: str

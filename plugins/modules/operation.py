@@ -49,10 +49,10 @@ options:
     default: apply
     choices: [apply, resume, status, rollback]
     description:
-      - V(apply) begins the operation, or resumes an unfinished run.
-      - V(resume) resumes an unfinished run, and fails if no run is unfinished.
+      - V(apply) begins the operation. If the same operation is already open, V(apply) resumes the open operation.
+      - V(resume) resumes an open operation, and fails if no operation is open.
       - V(status) reports the open operation and changes nothing.
-      - V(rollback) undoes an unfinished run.
+      - V(rollback) undoes an open operation.
   options:
     type: dict
     default: {}

@@ -12,7 +12,8 @@ version_added: 0.2.0
 description:
   - Internal, no stability promise. The roles of this collection call this module.
   - Publishes the outcome of a run to the workflow with C(set_stats), under the key C(stackguard). Writes
-    C(report.json), shows the summary, and fails with the summary if the run did not succeed.
+    C(report.json), and shows the summary of the run. If the run did not succeed, the task fails, and the error message
+    of the task is the summary.
   - Ansible publishes the data of C(set_stats) only if the task succeeds. To publish values even if the run fails, a
     role calls this module twice, first with O(phase=publish) and then with O(phase=end).
   - Runs on the Ansible controller.
@@ -28,8 +29,10 @@ options:
     required: true
     choices: [publish, report, end]
     description:
-      - V(publish) publishes the outcome to the workflow. V(report) only writes the files of the report.
-      - V(end) shows the summary, and fails with the summary if the run did not succeed.
+      - V(publish) publishes the outcome of the run with C(set_stats), so that the next jobs of an AWX workflow can use
+        the outcome. V(report) only writes the files of the report.
+      - V(end) shows the summary of the run. If the run did not succeed, the task fails, and the error message of the
+        task is the summary.
       - If O(report_dir) is set, V(publish) and V(end) also write the files of the report.
   operation:
     type: str
@@ -49,7 +52,8 @@ options:
   known:
     type: dict
     default: {}
-    description: Other values that the module publishes, such as the name of the host.
+    description: Values that the module publishes in addition to the values from O(result), such as the name of the
+      host.
   keys:
     type: list
     elements: str
@@ -67,9 +71,9 @@ options:
     type: bool
     default: true
     description:
-      - Whether the module writes C(report.json) for a failed run that has no report. This C(report.json) states that
-        the run ended without a decision. Set O(report=false) in playbooks that never write C(report.json), or that
-        write C(report.json) in another task.
+      - Whether the module writes C(report.json) for a failed run that has no report. The verdict in this C(report.json)
+        is V(block), and one entry of C(unchecked) contains the reason of the failure. Set O(report=false) in playbooks
+        that never write C(report.json), or that write C(report.json) in another task.
   files:
     type: dict
     default: {}

@@ -66,8 +66,8 @@ options:
     default: 157680000
     description:
       - Number of seconds after which Ceph removes the blocklist entries. By default a blocklist entry is valid for five
-        years. After a blocklist entry has expired, clients at the address can write to Ceph again. If an existing entry
-        expires in less than 90 % of O(expire), the module extends the entry.
+        years. After a blocklist entry has expired, clients at the address can write to Ceph again. If the remaining
+        time of an existing entry is shorter than 90 % of O(expire), the module extends the entry.
   infrastructure:
     type: list
     elements: str
@@ -90,9 +90,9 @@ options:
     elements: str
     default: []
     description:
-      - The addresses in O(addresses) that certainly belong to the fenced host. If O(host_addresses) contains all of
-        O(addresses), the module does not need the addresses of managers and MDS daemons, because a manager or MDS
-        daemon at one of O(host_addresses) would be a daemon of the fenced host.
+      - The addresses in O(addresses) that certainly belong to the fenced host. If O(host_addresses) contains every
+        address in O(addresses), the module does not need the addresses of managers and MDS daemons. An address of the
+        fenced host cannot belong to a manager or MDS daemon on another host.
   fsid:
     type: str
     description:
@@ -110,8 +110,8 @@ options:
     description:
       - Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in the
         container. The default is the file that is set in nova.conf. If nova-compute runs in a container, nova.conf
-        contains the path that the file has in the container. Without O(ceph_command), the module converts this path to
-        the path of the same file on the host.
+        contains the path that the file has in the container. Without O(ceph_command), the module converts the path in
+        nova.conf to the path of the same file on the host.
   ceph_command:
     type: list
     elements: str
@@ -140,7 +140,7 @@ EXAMPLES = r"""
     addresses: [192.0.2.11]
     fsid: da0d2b0c-0824-5eed-b650-1f58a483491c
 
-- name: Remove the addresses after all QEMU processes of the host have ended
+- name: Remove the host's address from the blocklist after all QEMU processes of the host have ended
   stackguard.nova.rbd_blocklist:
     state: absent
     addresses: [192.0.2.11]

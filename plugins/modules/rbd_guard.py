@@ -12,9 +12,9 @@ version_added: 0.1.0
 description:
   - Creates an RBD snapshot C(stackguard-OPERATION) of every disk image of the servers, or removes these snapshots. Ceph
     does not delete an image that has a snapshot, so a failed evacuation cannot delete the data.
-  - Remove the snapshots after the operation. If Nova deletes a disk that still has a snapshot, Nova reports the disk as
-    deleted, but the disk remains in Ceph. A later rebuild or unshelve of the server therefore boots the old content of
-    the disk.
+  - When the operation has ended, remove its snapshots with O(state=absent). If Nova deletes a disk that still has a
+    snapshot, Nova reports the disk as deleted, but the disk remains in Ceph. A later rebuild or unshelve of the server
+    therefore boots the old content of the disk.
   - If an image in O(images) does not exist or has another id, a task with O(state=present) fails before the module
     creates a snapshot. After a change the module reads each image again.
   - Runs on a compute host, and uses the pool and the Ceph user from the nova.conf of the host. Set O(fsid) if there is
@@ -82,8 +82,8 @@ options:
     description:
       - Path of the Ceph configuration file on the host. With O(ceph_command), enter the path of the file in the
         container. The default is the file that is set in nova.conf. If nova-compute runs in a container, nova.conf
-        contains the path that the file has in the container. Without O(ceph_command), the module converts this path to
-        the path of the same file on the host.
+        contains the path that the file has in the container. Without O(ceph_command), the module converts the path in
+        nova.conf to the path of the same file on the host.
   ceph_command:
     type: list
     elements: str
@@ -107,7 +107,7 @@ EXAMPLES = r"""
     operation_id: 5f0a6f0f7a11
     servers: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, 8961cf04-0ee7-44b1-9ed3-a4b18e535683]
 
-- name: Protect the named images in the expected Ceph cluster from deletion
+- name: Protect one image from deletion, and fail if the host uses a Ceph cluster with another fsid
   stackguard.nova.rbd_guard:
     operation_id: 5f0a6f0f7a11
     fsid: da0d2b0c-0824-5eed-b650-1f58a483491c
@@ -163,7 +163,7 @@ gone:
   elements: str
   sample: []
 replaced:
-  description: Images in O(images) that now have a different id in Ceph. Filled only with O(state=absent).
+  description: With O(state=absent), the images whose id in Ceph differs from the id in O(images).
   returned: success
   type: list
   elements: str

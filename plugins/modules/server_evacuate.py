@@ -67,9 +67,10 @@ options:
     default: advance
     choices: [begin, advance, end]
     description: Whether this call begins, continues or ends the run. The first call of a run has O(phase=begin), and
-      the following calls have O(phase=advance). If a task of the role fails, the role ends the run with one call with
-      O(phase=end). If RV(needs) of the call with O(phase=end) has entries, the role makes further calls with
-      O(phase=advance).
+      the following calls have O(phase=advance). If a task of the role fails, the role calls the module with
+      O(phase=end). If the call with O(phase=end) returns entries in RV(needs), the role collects the facts and executes
+      the actions that RV(needs) lists. The role calls the module with O(phase=advance) until RV(needs) is empty, and
+      the last call ends the run.
   answers:
     type: list
     elements: dict
@@ -121,8 +122,9 @@ options:
     description:
       - Regular expression that matches the power state of a machine that is off. The expression must match the complete
         text of the power state. The default expression matches C(Off), C(off) and C(OFF).
-      - If the power module runs a command and returns no power state, set O(power_state_query) or O(power_off). With
-        O(power_off), the C(stdout) of the command must contain exactly one match of the regular expression.
+      - If the power module runs a command and returns no power state, set O(power_state_query) or O(power_off). The run
+        searches the C(stdout) of this command for the regular expression in O(power_off). The machine counts as off
+        only if exactly one part of C(stdout) matches the expression.
   refence:
     type: bool
     default: false
@@ -202,8 +204,8 @@ options:
     default: 512
     description:
       - Free memory that must remain on each destination, in MiB. The module measures the free memory. If
-        C(reserved_host_memory_mb) of a destination is larger than O(memory_headroom_mb), the module keeps
-        C(reserved_host_memory_mb) free.
+        C(reserved_host_memory_mb) in the nova.conf of a destination is larger than O(memory_headroom_mb), the module
+        uses C(reserved_host_memory_mb) instead of O(memory_headroom_mb).
   guest_overhead_mb:
     type: int
     default: 128
@@ -230,9 +232,9 @@ options:
     default: 1
     description:
       - Maximum number of hosts that may be down in the dead host's availability zone.
-      - The run does not count a host that an operation of this collection has disabled. The run does not count a
-        disabled host without servers either, except if nova-compute itself has disabled the host (the disabled reason
-        begins with C(AUTO:)).
+      - The run counts every host that is down, with two exceptions. The first exception is a host that an operation of
+        this collection has disabled. The second exception is a disabled host without servers, unless nova-compute
+        itself has disabled the host (the disabled reason begins with C(AUTO:)).
   max_share:
     type: float
     default: 0.1
@@ -292,26 +294,27 @@ needs:
   contains:
     kind:
       description: Kind of the requested facts or of the requested action, such as V(read_hosts). The other keys of the
-        entry depend on C(kind).
+        entry depend on C(kind). Entries with C(kind=read_hosts) have the keys C(hosts), C(instances), C(readers),
+        C(volumes) and C(volume_readers).
       type: str
     hosts:
-      description: With C(kind=read_hosts), the inventory names of the hosts to read. V(null) means all hosts.
+      description: Inventory names of the hosts from which the playbook collects facts. V(null) means all hosts.
       type: list
       elements: str
     instances:
-      description: With C(kind=read_hosts), uuids of the servers whose images the hosts read.
+      description: Uuids of servers. The hosts in C(readers) read the images of these servers in Ceph.
       type: list
       elements: str
     readers:
-      description: With C(kind=read_hosts), inventory names of the hosts on which the playbook reads from Ceph.
+      description: Inventory names of the hosts on which the playbook reads from Ceph.
       type: list
       elements: str
     volumes:
-      description: With C(kind=read_hosts), uuids of volumes. The hosts search for the images of these volumes in Ceph.
+      description: Uuids of volumes. The hosts in C(volume_readers) search for the images of these volumes in Ceph.
       type: list
       elements: str
     volume_readers:
-      description: With C(kind=read_hosts), inventory names of the hosts that search for the volumes.
+      description: Inventory names of the hosts that search for the volumes.
       type: list
       elements: str
   sample: [{kind: read_hosts, hosts: null, instances: [], readers: [compute2], volumes: [], volume_readers: []}]
@@ -362,7 +365,7 @@ left:
   type: dict
   sample: {}
 ended:
-  description: Whether the run has ended.
+  description: Always V(true). Only the last call of a run returns RV(ended).
   returned: when the run has ended
   type: bool
   sample: true

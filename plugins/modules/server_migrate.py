@@ -47,8 +47,8 @@ attributes:
     description: Shows the host of each server, and the status of a drained host, before and after the change.
   idempotent:
     support: partial
-    description: The module does not change a host that is empty and disabled. If you set O(servers), the module moves
-      the servers each time the task runs.
+    description: The module does not change a host that is empty and disabled. If you set O(servers), each run of the
+      task moves the servers to other hosts again, even if an earlier run has already moved the servers.
 options:
   action:
     type: str
@@ -58,8 +58,9 @@ options:
       - V(apply) moves the servers, or resumes an unfinished run. V(resume) resumes an unfinished run, and never begins
         a new run. Without O(servers), V(resume) uses the servers of the open operation. V(status) reports the state of
         the open operation and the current host of each server, and changes nothing.
-      - V(rollback) closes an unfinished run, ends the unfinished moves of the run, and restores the status that a
-        drained host had before the run. Servers that have already moved stay on their new hosts.
+      - V(rollback) ends an unfinished run. V(rollback) waits until moves in progress have ended, reverts cold
+        migrations that are not confirmed, and restores the status that a drained host had before the run. Servers that
+        have already moved stay on their new hosts.
   servers:
     type: raw
     description:
@@ -85,15 +86,15 @@ options:
     default: stopped
     choices: [never, stopped, fallback]
     description:
-      - Which servers the module is allowed to cold-migrate with O(live=true). With O(cold=never) the module
-        cold-migrates no server. With O(cold=stopped) the module cold-migrates only stopped servers. With
-        O(cold=fallback) the module also cold-migrates running servers whose live migration failed. Nova stops a running
-        server for a cold migration.
+      - Servers that the module is allowed to cold-migrate. The following rules apply if live migration is enabled
+        (O(live=true)). With O(cold=never) the module cold-migrates no server. With O(cold=stopped) the module
+        cold-migrates only stopped servers. With O(cold=fallback) the module cold-migrates stopped servers, and running
+        servers whose live migration failed. During the cold migration of a running server, Nova stops the server.
   partial:
     type: bool
     default: false
-    description: Whether to move some servers even if other servers cannot be moved. Even with O(partial=true), the run
-      fails if any server cannot be moved.
+    description: Whether to move some servers even if other servers cannot be moved. If a server cannot be moved, a run
+      with O(partial=true) moves the other servers, and fails at its end.
   enable_after:
     type: bool
     default: false
@@ -168,9 +169,9 @@ options:
     default: ""
     choices: ["", drain, migrate]
     description:
-      - Prefix of the playbook's variables. Messages of the module contain the names of these variables. For example,
-        messages contain C(drain_partial) with O(prefix=drain). By default, messages contain the names of the module's
-        options.
+      - Prefix of the variables of the playbook that calls the module. With a prefix, messages of the module name the
+        variables of the playbook, such as C(drain_partial) with the prefix V(drain). Without a prefix, messages name
+        the options of the module, such as C(partial).
   server_timeout:
     type: int
     default: 3600
@@ -178,14 +179,13 @@ options:
       migration, even after O(server_timeout).
   nova_api_db_url:
     type: str
-    description: URL of Nova's API database, which shows the cell of each host. Without the URL, the module might plan
-      moves to hosts in other cells, and Nova rejects moves to other cells. Before Nova release 29, the module also
-      needs the URL to read and check the availability zone pins of servers.
+    description: URL of Nova's API database. The module reads from this database which cell each host belongs to.
+      Without the URL, the module might plan moves to hosts in other cells, and Nova rejects moves to other cells.
+      Before Nova release 29, the module also needs the URL to read and check the availability zone pins of servers.
   report_dir:
     type: path
-    description: Directory on the Ansible controller for the report. If you set O(prefix), the module writes
-      C(report.html) into O(report_dir). In check mode the module also writes C(plan.json), which contains the
-      C(plan_sha256).
+    description: Directory on the Ansible controller for the report. The module writes C(report.html) into O(report_dir)
+      only if O(prefix) is set. In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.server_evacuate
@@ -233,7 +233,7 @@ state:
   type: str
   sample: finished
 again:
-  description: Whether the playbook must read the hosts again and repeat the task.
+  description: Whether the playbook must collect the facts of the hosts again, and repeat the task.
   returned: when the run executed the operation, or when there are connections to test
   type: bool
   sample: false
@@ -275,8 +275,8 @@ gone:
   elements: str
   sample: []
 left:
-  description: Servers that did not arrive. The keys are the uuids of the servers, and each value has the name, the host
-    and the reason.
+  description: Requested servers that the run did not move to another host. The keys are the uuids of the servers, and
+    each value has the name, the host and the reason.
   returned: when the run executed the operation
   type: dict
   sample: {}

@@ -17,10 +17,10 @@ description:
     not pinned to its zone, O(strategy=auto) pins the server through the API, provided that Nova offers microversion
     2.104 (Nova release 34). If the module cannot use the API and O(nova_api_db_url) is set, O(strategy=auto) pins the
     server in the API database. For example, the module cannot use the API if the server has a pin without an effect. If
-    the module cannot pin the server, O(strategy=auto) resizes the server without changing the pin, and then verifies
-    the zone. If the module has changed the pin, it restores the earlier pin after the resize, except with
-    O(keep_pin=true). RV(strategy) shows the method that keeps the server in its zone, and RV(why) shows the reason for
-    the method.
+    the module can use neither the API nor the database to pin the server, O(strategy=auto) works like
+    O(strategy=verify), which resizes the server without changing the pin. If the module has changed the pin, it
+    restores the earlier pin after the resize, except with O(keep_pin=true). RV(strategy) shows the method that keeps
+    the server in its zone, and RV(why) shows the reason for the method.
   - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
     the module reverts the resize.
   - The module fails and changes nothing if no host of the zone has enough free resources (SG406), or if the module
@@ -90,8 +90,8 @@ options:
   server_timeout:
     type: int
     default: 3600
-    description: Maximum number of seconds to wait until the resize ends. The module also waits at most
-      O(server_timeout) seconds for the confirmation or the revert of the resize.
+    description: Maximum number of seconds for each wait. One wait is for the end of the resize. A second wait, with its
+      own time limit, is for the end of the confirmation or revert.
   nova_api_db_url:
     type: str
     description:

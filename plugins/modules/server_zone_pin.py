@@ -200,7 +200,8 @@ already:
 report:
   description:
     - Findings in the form of C(report.json). The findings are about the zones of the selected servers and of all hosts
-      (SG401 to SG404, SG408), and about servers that cannot be pinned. The module does not read volumes.
+      (SG401 to SG404, SG408), and about servers that cannot be pinned. The findings do not cover the zones of volumes
+      (SG405), because the module does not read volumes.
   returned: when the module checked the request
   type: dict
   contains:

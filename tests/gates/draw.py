@@ -103,20 +103,41 @@ def of_ansible_doc(tree: ast.Module) -> Iterator[int]:
             yield id(node.value)  # type: ignore[attr-defined]
 
 
+def unread(tree: ast.Module) -> Iterator[int]:
+    """Strings that are no sentences: keys of evidence and results, which stay as they are, and regular expressions."""
+    for node in ast.walk(tree):
+        skipped = [key for key in node.keys if key] if isinstance(node, ast.Dict) else []
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("re.compile", "re.match", "re.search", "re.sub"):
+            skipped = node.args[:1]
+        yield from (id(part) for root in skipped for part in ast.walk(root))
+
+
+def keyed(tree: ast.Module) -> dict[int, str]:
+    """After which key of a dictionary a report shows a string."""
+    return {
+        id(value): key.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Dict)
+        for key, value in zip(node.keys, node.values)
+        if isinstance(key, ast.Constant) and isinstance(key.value, str)
+    }
+
+
 def messages(root: pathlib.Path) -> Iterator[tuple[str, str]]:
     """Of plugins: whole strings, what is put in as "..."; module documentation as its YAML says."""
     for path in sorted((root / "plugins").rglob("*.py")):
         tree = ast.parse(path.read_text(), str(path))
-        passed, documents = words.documented(tree), set(of_ansible_doc(tree))
+        passed, documents = words.documented(tree) | set(unread(tree)), set(of_ansible_doc(tree))
+        keys = keyed(tree)
         for node in ast.walk(tree):
             if id(node) in passed:
                 continue
             if isinstance(node, ast.JoinedStr):
                 parts = [part.value if isinstance(part, ast.Constant) else "..." for part in node.values]
                 passed |= {id(part) for part in node.values}
-                found = [("", "".join(map(str, parts)))]
+                found = [(keys.get(id(node), ""), "".join(map(str, parts)))]
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found = [("", node.value)]
+                found = [(keys.get(id(node), ""), node.value)]
                 if id(node) in documents:
                     found = list(said(list(yaml.load_all(node.value, Loader=Loose))))
             else:

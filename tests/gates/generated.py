@@ -57,8 +57,8 @@ def kinds() -> str:
 
 
 def codes(hundred: str, page: str) -> str:
-    """The summaries; what a page adds to one, such as `(reserved)`, stays."""
-    added = dict(re.findall(r"^\| \[(SG\d+)\].* (\(reserved\)) \|$", page, re.MULTILINE))
+    """The summaries; what a page adds to one, such as `(reserved: ...)`, stays."""
+    added = dict(re.findall(r"^\| \[(SG\d+)\].* (\(reserved: [^)]*\)) \|$", page, re.MULTILINE))
     rows = []
     for code, entry in sorted(findings.CATALOGUE.items()):
         if code[2] == hundred:

@@ -393,7 +393,7 @@ def test_an_open_evacuation_is_asked_and_left_before_anything_was_sent(clean, pl
     # A host that is switched off may have disabled itself in its last second.
     had = {key: lab.service(SOURCE)[key] for key in ("status", "forced_down", "disabled_reason")}
     # Guards are made, and the run dies.
-    kill_at(playbooks, "Run the module server_evacuate until the module requests facts or an action", 6)
+    kill_at(playbooks, "Run the module server_evacuate until it needs facts or an action of the role", 6)
     opened, before = journal(lab), state.databases(lab)
     assert strangers.listed(lab) == [address(lab)]
     asked = evacuate(playbooks, variables={"evacuate_action": "status"}).ok()
@@ -602,7 +602,7 @@ def test_a_server_that_came_between_a_killed_run_and_the_next_one_is_not_forgott
     path.write_text(json.dumps(opened))
     first = evacuate(playbooks, **given).failed()
     assert "this operation does not evacuate late1" in first.output
-    assert first.stats["left"] == {late: "the operation began without this server"}
+    assert first.stats["left"] == {late: "the server came to the host after the evacuation began"}
     assert (first.report["verdict"], journal(lab)) == ("block", None)
     for uuid, status in before.items():
         assert_left(lab, [uuid], status=status)

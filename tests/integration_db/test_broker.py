@@ -67,7 +67,7 @@ def test_a_request_that_came_since_keeps_the_queue_and_all_that_is_in_it(rabbit,
     sent = [request(1), request(2), request(3)]
     rabbit.send(queue, *sent)
     with Broker(rabbit.url()) as broker:
-        assert broker.remove(queue, {"id1", "id2"}) == "the queue has 1 requests that the run has not reported"
+        assert broker.remove(queue, {"id1", "id2"}) == "the queue has 1 requests that are not in the report of the run"
     assert sorted(rabbit.bodies(queue)) == sorted(sent)
 
 

@@ -326,7 +326,7 @@ def test_the_row_count_is_the_last_guard(world: World, monkeypatch: pytest.Monke
     world.update("cell", "instances", 2, host="other")
     monkeypatch.setattr(row_changes, "_state", lambda _change, _row: row_changes.BEFORE)
     before = world.everything()
-    with pytest.raises(Conflict, match="1 rows would change, expected 2"):
+    with pytest.raises(Conflict, match="1 rows would change instead of 2"):
         nova.apply_row_changes(world.url("cell"), world.cell_changes())
     assert world.everything() == before
 

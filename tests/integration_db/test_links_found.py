@@ -92,8 +92,8 @@ def test_more_rows_than_are_kept_are_counted_and_told(cells: link_clouds.Cells) 
     told = [item for item in links.check(bundle_of(read)).unchecked if item.code == "SG211"]
     assert [item.reason for item in told] == [
         (
-            f"{mine.totals['SG211'] - 2} further rows may have the same problem: the run only counted these rows, and "
-            "did not compare each row"
+            f"{mine.totals['SG211'] - 2} further rows may have the same problem: the run counted these rows, but did "
+            "not check them one by one"
         )
     ]
 

@@ -419,7 +419,7 @@ def test_a_controller_that_is_deaf_afterwards_ends_the_run(scene):
     short = [dataclasses.replace(step, params={**step.params, "timeout": 2}) for step in plan.steps]
     scene.host.journal = runner.new_journal(dataclasses.replace(plan, steps=short), {}, "now")
     scene.host.seen = deafen
-    with pytest.raises(runner.StepError, match="ovn-controller of renamed1 processes changes again"):
+    with pytest.raises(runner.StepError, match="ovn-controller of renamed1 confirms changes in OVN again"):
         scene.forward()
     scene.controller.paused.clear()
     scene.host.seen = lambda _request: None

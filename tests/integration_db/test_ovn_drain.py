@@ -131,7 +131,7 @@ def test_a_controller_that_is_deaf_stops_the_run(scene):
     scene.rename()
     scene.until(lambda: scene.hostname() == NEW)
     scene.controller.paused.set()
-    with pytest.raises(runner.StepError, match=f"ovn-controller of {NEW} processes changes again"):
+    with pytest.raises(runner.StepError, match=f"ovn-controller of {NEW} confirms changes in OVN again"):
         scene.verify(timeout=1)
 
 

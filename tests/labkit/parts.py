@@ -151,7 +151,10 @@ PARTS = {
         None,
     ),
     "input": MatrixPart("wrong input of every kind, each by itself; every secret, looked for in every output"),
-    "evacuation": MatrixPart("evacuations and returns, broken off and killed at each step"),
+    "evacuation": MatrixPart("evacuations without guards and with them, by each kind of fence"),
+    "evacuation-disturbed": MatrixPart(
+        "evacuations killed at each step, two at once, without memory, whose destination dies"
+    ),
     "evacuation-attacked": MatrixPart(
         "evacuations under strangers, fences that fail and hosts that come back in the middle"
     ),

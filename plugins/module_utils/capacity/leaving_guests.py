@@ -342,7 +342,7 @@ def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reaso
     option = f"evacuate_reset_states=[{', '.join(missing)}]"
     if server.task_state is not None and (reset is None or "task" in missing):
         way = (
-            f". With {option}, the run resets the task as soon as the run has proof that the host is dead"
+            f". With {option}, the run resets the server's task state as soon as it has proof that the host is dead"
             if missing
             else ". This collection has no option that resets this task"
         )

@@ -284,15 +284,17 @@ def _worn_out(failed: t.Mapping[str, str]) -> t.List[Reason]:
             Reason(
                 "SG512",
                 (
-                    "the run has reached the maximum number of hosts that it tries for one server: the run has tried "
-                    f"{', '.join(sorted(tried))} for the server, without success"
+                    f"the run tried these destinations for the server without success: {', '.join(sorted(tried))}. The "
+                    "run tries no other destination for the server"
                 ),
             )
         ]
     if len(refused) >= REFUSALS:
         return [
             Reason(
-                "SG512", f"the scheduler refused {len(refused)} hosts for the server, so the run tries no other host"
+                "SG512",
+                f"the scheduler refused {len(refused)} hosts for the server. After this number of refusals, the run "
+                "tries no other host for the server",
             )
         ]
     return []

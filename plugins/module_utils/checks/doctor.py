@@ -105,10 +105,16 @@ def _rights(part: str, probes: t.Sequence[RightsProbe], cloud: CloudState) -> Re
             fix = "check that the API answers at its endpoint in the catalogue: openstack catalog list"
         return Result("api", "cloud", part, FAILED, "; ".join(probe.reason for probe in failed), fix)
     if part == "network_api" and not any(probe.found for probe in probes):
-        seen = "neutron shows no agent, but neutron hides agents from users that are not administrators"
+        seen = (
+            "neutron shows no agent, so the doctor cannot decide whether the user is an administrator: neutron shows "
+            "agents only to administrators"
+        )
         return Result("api", "cloud", part, NOT_CHECKED, seen, "openstack network agent list")
     if part == "compute_api" and not probes[0].found:
-        fix = "start nova-compute on a host, then map the host: nova-manage cell_v2 discover_hosts"
+        fix = (
+            "start nova-compute on at least one compute host, then map this host to its cell: nova-manage cell_v2 "
+            "discover_hosts"
+        )
         return Result("api", "cloud", part, FAILED, "no nova-compute service is registered in Nova", fix)
     return Result("api", "cloud", part, OK, "an administrator: " + ", ".join(probe.request for probe in probes))
 
@@ -125,7 +131,10 @@ def _clock(
 ) -> Result:
     if clock is None:
         return result(part, NOT_CHECKED, reason or "the clock was not read")
-    about = f"the clock is between {clock.least:+.1f} and {clock.most:+.1f} s ahead of the Ansible controller's clock"
+    about = (
+        f"compared with the Ansible controller's clock, the clock of {where} is ahead by at least {clock.least:+.1f} "
+        f"s and at most {clock.most:+.1f} s"
+    )
     limit = asked.tolerance
     if -limit <= clock.least and clock.most <= limit:
         return result(part, OK, about)
@@ -135,9 +144,7 @@ def _clock(
             "the controller's clock, run the command on the Ansible controller)"
         )
         return result(part, FAILED, f"{about}, and the limit is {limit:g} s", fix)
-    return result(
-        part, NOT_CHECKED, f"{about}, but the answer came too late for a comparison of the clocks. Run the doctor again"
-    )
+    return result(part, NOT_CHECKED, f"{about}. The answer took too long for an exact comparison. Run the doctor again")
 
 
 # --- databases ------------------------------------------------------------------------------------------------
@@ -190,7 +197,7 @@ def _database(asked: Asked, database: DatabaseState, undeclared: t.Sequence[str]
         )
         return [
             result("database", FAILED, database.problem, fix),
-            *_unreached(database.name, "the database was not reached"),
+            *_unreached(database.name, "the doctor did not reach this database"),
         ]
     where = f"{database.location} as {database.user}"
     return [
@@ -264,9 +271,9 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
         return Result("databases", "api", "database_lock", state, seen, fix)
 
     if read.lock is None:
-        return result(NOT_CHECKED, read.lock_reason or "the lock was not tested")
+        return result(NOT_CHECKED, read.lock_reason or "the doctor did not test the lock in the API database")
     if read.lock.scope == facts.LOCK_EXCLUSIVE:
-        return result(OK, "the lock keeps two runs from working at the same time")
+        return result(OK, "the lock in the API database prevents two concurrent runs")
     if read.lock.scope == facts.LOCK_LOCAL:
         return result(
             OK,
@@ -276,7 +283,7 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
     seen = f"the database does not grant the lock (SG712): {read.lock.reason or 'no reason was given'}"
     if "repair_links" not in asked.operations:
         return result(
-            OK, f"{seen}. Only repair_links needs this lock, and doctor_operations does not contain repair_links"
+            OK, f"{seen}. No operation in doctor_operations needs this lock: only repair_links needs the lock"
         )
     return result(
         FAILED,

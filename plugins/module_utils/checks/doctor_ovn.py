@@ -81,7 +81,8 @@ def _not_given(asked: Asked, cloud: t.Optional[CloudState]) -> Result:
     binding = sorted(set(cloud.alive_agents if cloud else []) & set(BINDING_AGENTS))
     if not binding:
         seen = (
-            "ovn_nb_connection is not set, and neutron shows no live agent that binds ports, so the cloud may have OVN"
+            "ovn_nb_connection is not set, and the doctor does not know whether the cloud has OVN: neutron shows no "
+            "OVN agent, and no live agent of another kind that binds ports"
         )
         return result(NOT_CHECKED, seen, _SET)
     return result(OK, f"not needed: neutron shows no OVN agent, and these other agents are alive: {', '.join(binding)}")
@@ -126,5 +127,8 @@ def _rights(result: t.Callable[..., Result], database: OvnDatabaseState, option:
         return result(RIGHTS, NOT_CHECKED, database.reason or "the doctor made no test change in the database")
     if database.writable:
         return result(RIGHTS, OK, "the database permits changes (the doctor made a test change and rolled it back)")
-    fix = f"set {option} to the unix socket, or to a writable port without a role. To list the ports: "
+    fix = (
+        f"set {option} to the unix socket of the database, or to a TCP port of the database. The port must not be "
+        "read-only, and must have no RBAC role. To list the ports: "
+    )
     return result(RIGHTS, FAILED, database.reason, fix + _LIST[database.name])

@@ -56,11 +56,12 @@ class FenceProof:
             if not getattr(self, name):
                 raise ProofError(f"the proof is invalid, because the field {name} is empty")
         if self.kind not in PROVABLE:
-            raise ProofError(f"the run cannot read back the state of a fence of kind {self.kind!r}")
+            raise ProofError(f"the run cannot verify a fence of kind {self.kind!r}")
         if of_addresses(self.kind) != bool(self.clusters):
             raise ProofError(
-                f"a proof for a fence of kind {self.kind} cannot have this list of Ceph clusters: "
-                f"{sorted(self.clusters)}"
+                "the proof is invalid: the proof of a fence by OSD blocklist must list Ceph clusters, and the proof of "
+                "any other fence must not list Ceph clusters. "
+                f"The proof of the fence of kind {self.kind} lists these clusters: {sorted(self.clusters)}"
             )
         if not all(fsid and addresses and all(addresses) for fsid, addresses in self.clusters.items()):
             raise ProofError(
@@ -111,7 +112,7 @@ def prove(kind: str, target: FenceTarget, answers: Answers, at: str) -> FencePro
     """
     fence = FENCES.get(kind)
     if fence is None or not fence.readings:
-        raise ProofError(f"the run cannot read back the state of a fence of kind {kind!r}")
+        raise ProofError(f"the run cannot verify a fence of kind {kind!r}")
     reading = fence.read_back(target, answers)
     if len(answers) < fence.readings:
         raise ProofError(

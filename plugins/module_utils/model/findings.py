@@ -258,7 +258,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG206",
         "node-identity-broken",
         BLOCKER,
-        "A compute node has no uuid, or no resource provider has the node's uuid and name.",
+        "A compute node has no uuid, or placement has no resource provider with the compute node's uuid and name.",
     ),
     Code(
         "SG207",
@@ -344,7 +344,12 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     ),
     Code("SG310", "name-taken", BLOCKER, "The new host name is already in use."),
     Code("SG311", "database-access", BLOCKER, "The database user lacks a grant, or the database cannot be reached."),
-    Code("SG312", "shared-configuration", WARNING, "A configuration on the host keeps the old name."),
+    Code(
+        "SG312",
+        "shared-configuration",
+        WARNING,
+        "A configuration file on the host would keep or restore the old host name after a rename.",
+    ),
     Code("SG313", "name-bound-service", BLOCKER, "Another service on the host depends on the host's name."),
     Code("SG314", "certificate-name", WARNING, "A certificate has the host's old name but not the new name."),
     Code(
@@ -395,13 +400,16 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     ),
     Code("SG325", "ovn-rbac", BLOCKER, "OVN does not allow the run to write the hostname of a chassis."),
     Code(
-        "SG326", "ovn-port-updated", WARNING, "A user updated a port during the rename, and the run corrected the port."
+        "SG326",
+        "ovn-port-updated",
+        WARNING,
+        "During the rename, neutron wrote a wrong host name for a port into OVN, and the run replaced this host name.",
     ),
     Code(
         "SG327",
         "ovn-not-proven",
         BLOCKER,
-        "An in-place rename with OVN has not been tested with this kind of port or agent.",
+        "An in-place rename with OVN has not been tested with hardware ports (SR-IOV), trunks or a second L2 agent.",
     ),
     Code("SG328", "ovn-chassis-left-behind", WARNING, "The chassis of an evacuated host is still in OVN."),
     # SG4xx zones

@@ -39,7 +39,7 @@ LOST_TASKS: t.Mapping[str, str] = {
     "resuming": "Nova does not execute the owner's resume request",
     "rescuing": "Nova does not execute the owner's rescue request",
     "unrescuing": "Nova does not execute the owner's unrescue request",
-    "updating_password": "Nova does not set the server's new password",
+    "updating_password": "Nova does not execute the owner's request for a new password",
     **dict.fromkeys(
         ("image_snapshot", "image_snapshot_pending", "image_pending_upload", "image_uploading", "image_backup"),
         "the image that the owner requested is incomplete: delete this image in Glance",
@@ -59,11 +59,11 @@ LOST_STATES: t.Mapping[str, t.Tuple[str, str]] = {
     ),
     "SUSPENDED": (
         "suspended",
-        "the server's memory image (the server is suspended before its evacuation, and stopped after its evacuation)",
+        "the server's memory image (after its evacuation, the suspended server is stopped)",
     ),
     "RESCUE": (
         "rescued",
-        "the server's rescue system (the server boots from its own disk again, and UUID_disk.rescue stays in the pool)",
+        "the server's rescue system (the evacuated server boots from its own disk; UUID_disk.rescue stays in the pool)",
     ),
 }
 

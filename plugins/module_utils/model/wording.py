@@ -8,7 +8,7 @@ from __future__ import annotations
 
 #: What people read of findings that were only counted. Programs go by findings.CountedOnly.
 NOT_LISTED = "more findings of this kind exist, but are not listed"
-NOT_LOOKED_AT = "further rows may have the same problem: the run only counted these rows, and did not compare each row"
+NOT_LOOKED_AT = "further rows may have the same problem: the run counted these rows, but did not check them one by one"
 
 
 def count(number: int, what: str) -> str:

@@ -29,10 +29,10 @@ class AggregateHosts(NamePlace):
     text = Text(
         "API database, `aggregate_hosts.host`",
         "API database and compute API",
-        "the run updates every row of the host in one transaction, then updates each aggregate through the API, so "
-        "that the schedulers use the new name",
-        "the run restores the old name in the rows that the rename changed, then updates each aggregate through the "
-        "API again",
+        "the run updates every row of the host in one transaction. For each aggregate of the host, the run then sends "
+        "an update without changes to the API, which makes the schedulers load the new name",
+        "the run restores the old name in the rows that the rename changed. For each aggregate of the host, the run "
+        "then sends an update without changes to the API, which makes the schedulers load the old name",
     )
     codes = ("SG303", "SG310")
     steps = ("api_database",)
@@ -124,8 +124,8 @@ def _stale_member(index: Index, host: t.Optional[str], key: str, name: t.Optiona
         "SG303",
         Subject("aggregate", key, name, host),
         {"member": host, "similar service names": alike},
-        "Remove the stale name from the aggregate. If the host was renamed, the zone and the filters of the aggregate "
-        "no longer apply to the host.",
+        "Remove the stale name from the aggregate. If the host was renamed, add the current name of the host to the "
+        "aggregate. The aggregate's zone and filters apply only to hosts whose current name is in the aggregate.",
     )
 
 

@@ -94,7 +94,7 @@ def _stale(index: Index, row: HostMappingRow) -> Item:
     evidence = {"host mapping": row.host, "cell": row.cell_name, "similar service names": alike}
     remedy = (
         f"If no compute host has this name, delete the mapping: nova-manage cell_v2 delete_host --host {row.host}. "
-        "If a compute host has this name, an earlier rename of the compute host is unfinished."
+        "If a compute host has this name, an earlier rename of the host is unfinished: follow the remedy of SG301."
     )
     return finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy, BLOCKER if alike else WARNING)
 

@@ -39,7 +39,7 @@ class CellInstances(NamePlace):
         "cell database",
         "the run updates every row of the host, in the same transaction as the other tables of the cell",
         "the run restores the old names in the rows that the rename changed. If you override SG125 for a guest that "
-        "Nova evacuated during the operation, the run does not change the row of this guest",
+        "Nova evacuated during the operation, the rollback does not change the row of this guest",
         "soft-deleted rows",
     )
     codes = ("SG301", "SG310", "SG509")

@@ -22,7 +22,7 @@ class NeutronBindingRows(NamePlace):
     text = Text(
         "neutron database on hosts with OVN (`ml2_port_bindings.host`, `ml2_port_binding_levels.host`, "
         "`segmenthostmappings.host`)",
-        "neutron's database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
+        "neutron's database. The run reads these tables only if `ovn_nb_connection` and `ovn_sb_connection` are set",
         "after the chassis has the new hostname, the run updates every row that contains the old name, in one "
         "transaction",
         "the run restores the old name in the rows that the rename changed",

@@ -44,7 +44,7 @@ class NeutronPorts(NamePlace):
         "once the agent has the new name, the run makes one API call for each port. The call binds the port to the new "
         "host name. The run binds a trunk's parent port before the trunk's subports",
         "for each port, the run makes one API call that binds the port to the old host name. If you override SG125 for "
-        "a guest that Nova evacuated during the operation, the run does not change the port bindings of this guest",
+        "a guest that Nova evacuated during the operation, the rollback does not change this guest's port bindings",
     )
     codes = ("SG306", "SG310")
     steps = ("neutron", "ports")

@@ -347,7 +347,11 @@ class Evacuation(GuardedEvacuation):
         self.scratch.arrived = list(book.memory.get("landed") or [])
         self.run.say(said)
         if self._look_for_late():
-            why = rounds.LATE if len(self.scratch.late) == 1 else "the operation began without these servers"
+            why = (
+                rounds.LATE
+                if len(self.scratch.late) == 1
+                else "these servers came to the host after the evacuation began"
+            )
             self.run.say(f"warning: this operation does not evacuate {self._named(self.scratch.late)}, because {why}")
         servers = self._completed(bundle, records.servers_of(journal))
         # Of version 0.1: what was listed is listed by its fsid as soon as that is read back.
@@ -967,15 +971,14 @@ class Evacuation(GuardedEvacuation):
         else:
             self._release()
             said = (
-                "the operation has requested no evacuation. If the compute service still had the disabled reason of "
-                "this operation, the run has restored the earlier status and forced_down of the compute service of "
-                f"{self.host}. If the disabled reason was different, the run has not changed the compute service. "
+                "the operation has requested no evacuation. The abort restores the earlier status and forced_down of "
+                f"the compute service of {self.host}, unless another user has changed the service's disabled reason. "
                 "If the fence switched off the machine or its network ports, switch the machine or the ports "
                 "on again"
             )
             if kept:
                 said += (
-                    ". The OSD blocklist still has the entries that existed before the operation: "
+                    ". The abort keeps the entries that were on the OSD blocklist before the operation: "
                     f"{json.dumps(kept, sort_keys=True)}"
                 )
         self.book.close(journals.ROLLED_BACK, said)

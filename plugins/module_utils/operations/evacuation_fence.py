@@ -155,7 +155,7 @@ class FencedEvacuation(EvacuationCall):
             return fence_proof.kept(self.scratch.proof)
         try:
             if not read:
-                raise ProofError("the run did not read back the state of the fence")
+                raise ProofError("the run did not verify the fence")
             proof = fence_proof.prove(kind, self._target(), read, _read_at(read))
         except ProofError as error:
             raise self._not_fenced(str(error)) from error
@@ -176,9 +176,9 @@ class FencedEvacuation(EvacuationCall):
             return Attestation(self.host, str(self.options["attested_by"] or ""), words[0] if words else "")
         except ProofError as error:
             raise self._not_fenced(
-                f"{error}: evacuate_fence=attested needs {self.run.variable('attested_by')} and an entry of "
-                f"stackguard_overrides: {{code: SG506, object: {self.host}, reason: how you know that the host is "
-                "dead}}"
+                f"{error}: evacuate_fence=attested needs {self.run.variable('attested_by')} and an entry in "
+                "stackguard_overrides. Write into the reason of the entry how you know that the host is dead: "
+                f"{{code: SG506, object: {self.host}, reason: REASON}}"
             ) from error
 
     def _stored_fence(self) -> t.Optional[fence_proof.Fence]:
@@ -195,8 +195,8 @@ class FencedEvacuation(EvacuationCall):
         )
         if self.scratch.none_left:
             remedy = (
-                f"Use {self.run.variable('action')}=abort to end the operation. No server is left on {self.host}, so "
-                "no run of this operation fences the host again."
+                f"To end the operation, use {self.run.variable('action')}=abort. No server of the operation is left on "
+                f"{self.host}, so a resumed run does not fence the host again."
             )
         elif not self.scratch.act:
             remedy = (

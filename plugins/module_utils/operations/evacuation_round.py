@@ -77,7 +77,7 @@ VERIFIED, GONE, WRONG = "verified", "gone", "wrong"
 _STATUS = {RUNNING: "ACTIVE", STOPPED: "SHUTOFF"}
 
 #: Why an operation leaves a server on the dead host that it does not know.
-LATE = "the operation began without this server"
+LATE = "the server came to the host after the evacuation began"
 
 #: What keeps one server: a finding of these codes never refuses the others.
 ONE_SERVER = ("SG507",)
@@ -554,9 +554,7 @@ def stays(
 ) -> t.List[Finding]:
     """SG512: each server that is still on the dead host, for the report. ``now``: its status, as just read."""
     remedy = "Remove the cause that this finding reports, then run the same command again."
-    again = (
-        "Run the same command again. If this operation has ended, the next run evacuates the server in a new operation."
-    )
+    again = "After the end of this evacuation, run the same command again to evacuate the server in a new evacuation."
     return [
         finding(
             "SG512",

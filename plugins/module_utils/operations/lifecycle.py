@@ -92,9 +92,9 @@ class Run:
             raise Refused(
                 f"SG706 operation-open: the journal of operation {journal['operation_id']} belongs to another cloud "
                 f"({theirs}). This run works on {mine or 'a cloud that cannot be identified from its catalog'}. Set "
-                "stackguard_state_dir to a different directory for each cloud. If the journal belongs to the cloud of "
-                "this run, but the cloud identity has changed (for example, because the region has a new name), set "
-                f"{CLOUD_ID} in the journal to the cloud identity of this run"
+                "stackguard_state_dir to a different directory for each cloud. One cloud can have two identities, for "
+                "example after its region was renamed. If the journal's cloud and this run's cloud are the same cloud, "
+                f"open the journal file and set {CLOUD_ID} to the identity of this run's cloud"
             )
 
     def of_this_cloud(self, found: t.Iterable[Json]) -> t.List[Json]:

@@ -130,8 +130,8 @@ class Rename(planned.Planned):
         run = (journal or {}).get("run") or {}
         if not run.get("token"):
             return (
-                "The most recent run of the operation is not known, because an earlier version of the "
-                "collection began the operation"
+                "The journal does not name the most recent run, because an earlier version of the collection began the "
+                "operation"
             )
         ended = True if run.get("ended") else run_owner.has_ended(run)
         words = "The most recent run has ended" if ended else "The most recent run is still active"

@@ -387,8 +387,8 @@ def _write(
         done += len(batch)
         change = batch[0].change
         run.say(
-            f"{done}/{count(total, 'row')}: batch {number}, {change.database} {change.table}: {len(outcome.changed)} "
-            f"repaired, {len(outcome.skipped)} left unchanged"
+            f"{done}/{count(total, 'row')}: in batch {number} ({change.database} {change.table}), the run repaired "
+            f"{count(len(outcome.changed), 'row')} and left {count(len(outcome.skipped), 'row')} unchanged"
         )
 
 

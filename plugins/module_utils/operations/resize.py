@@ -204,7 +204,7 @@ class Resize(Planned):
     def finished(self, journal: Result) -> str:
         """Return how it was resized."""
         last = [str(event["text"]) for event in journal["history"] if event.get("step") and event.get("text")]
-        return f"{journal['subject']} is resized to {journal['about']['flavor_name']}: {'; '.join(last)}"
+        return f"the resize of {journal['subject']} to {journal['about']['flavor_name']} is complete: {'; '.join(last)}"
 
     def undone(self, journal: Result, why: str) -> str:
         """Return why it is not resized."""

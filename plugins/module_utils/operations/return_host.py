@@ -363,9 +363,9 @@ class HostReturn:
         more = plans.beyond(judged.plan, begun)
         if more and self.approver.expected:
             raise Refused(
-                f"{self.approver.variable} is {self.approver.expected}, but operation {operation} would now clear "
-                f"leftovers that are not in this approved plan: {'; '.join(more)}. Nothing was changed. Resume the "
-                f"operation without {self.approver.variable}, or end the operation with "
+                f"{self.approver.variable} is {self.approver.expected}, but {self.host} now has leftovers that are not "
+                f"in the plan of operation {operation}: {'; '.join(more)}. Nothing was changed. To clear these "
+                f"leftovers too, resume the operation without {self.approver.variable}. To end the operation, use "
                 f"{self.run.variable('action')}={lifecycle.ABORT}"
             )
         if self.run.check_mode:
@@ -408,7 +408,7 @@ class HostReturn:
                     "other hosts"
                 )
             raise Stopped(
-                "these changes became necessary during the run, or are still necessary after the run made them: "
+                "the host has leftovers that are not in the plan, or that remain after the run cleared them: "
                 f"{'; '.join([*more, *again])}"
             )
         if not judged.plan.steps:
@@ -566,15 +566,15 @@ def _dead_text(host: str, dead: t.Sequence[Finding], notes: str, shown: str) -> 
     closed = [item for item in dead if item.code == checks.DEAD_DISK]
     reasons = []
     if closed:
-        wanted = "As soon as nova-compute runs, hard-reboot each of these servers"
-        reasons.append(f"{count(len(closed), 'running domain')} cannot use the disks of their servers. {wanted}")
+        wanted = "As soon as nova-compute runs, hard-reboot the server of each of these domains"
+        reasons.append(f"disks of {count(len(closed), 'running domain')} are not open on this host. {wanted}")
     if len(closed) < len(dead):
         unread = count(len(dead) - len(closed), "disk")
         reasons.append(
-            f"the run does not know whether running domains can use {unread}, because no host has read the disks in "
-            "Ceph"
+            f"the run does not know whether running domains have {unread} open, because the run could not look at the "
+            "disks in Ceph from any host"
         )
-    return f"{host} has no leftovers that return_host must clear, but {'. Also, '.join(reasons)}. {notes}\n{shown}"
+    return f"return_host has nothing to clear on {host}, but {'. Also, '.join(reasons)}. {notes}\n{shown}"
 
 
 def _plain(checked: Checked) -> Json:

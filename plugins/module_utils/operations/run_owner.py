@@ -45,7 +45,7 @@ def _playbook() -> t.Dict[str, t.Any]:
         pid = os.getpid()
     elif began.pid is None or began.pid != os.getppid():
         raise StackguardError(
-            f"the playbook (process {began.pid}) had already ended when this task began, so this task changed nothing"
+            f"the playbook that started this task (process {began.pid}) has ended, so the task changed nothing"
         )
     else:
         pid = began.pid

@@ -43,8 +43,9 @@ def plan(adoption: Adoption) -> Plan:
     """Return the plan. Raises :class:`PlanError` or :class:`naming.NamesError`."""
     if adopted_names.ovn_is_mixed(adoption):
         raise PlanError(
-            "OVN's databases contain both the old name and the new name of this host. An override does not help. "
-            "Set the hostname of the chassis to the name that the host's ports have in requested-chassis"
+            "OVN's databases contain both the old name and the new name of this host. Look up which of the two names "
+            "the host's ports have in requested-chassis, and set the hostname of the chassis to the same name. The "
+            "run refuses mixed names even with an override"
         )
     if adopted_names.needs_neutron_database(adoption):
         raise PlanError(
@@ -144,9 +145,7 @@ def _second_aside(adoption: Adoption, name: str) -> t.List[Step]:
     if api_rows:
         params = {"database": "api", "rows": [dataclasses.asdict(row) for row in api_rows]}
         number = count(len(api_rows), "row")
-        title = (
-            f"replace the host name of the second compute service by the temporary name in {number} of the API database"
-        )
+        title = f"API database: write the temporary name of the second compute service into {number}"
         steps.append(Step("api_aside", title, CONTROLLER, "rows_aside", params, row_changes(api_rows)))
     providers = _second_providers(adoption, name)
     if providers:

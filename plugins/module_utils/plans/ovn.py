@@ -111,7 +111,7 @@ def renaming(
     others = [entry for entry in read.chassis or [] if entry.uuid != mine[0].uuid]
     if any(new in (entry.hostname, entry.name) for entry in others):
         raise PlanError(f"another chassis already has the name {new}. You cannot override this problem")
-    stored = needed(rows, "the port bindings in neutron's database (neutron_db_url)")
+    stored = needed(rows, "the port bindings in neutron's database, which the run reads through neutron_db_url")
     return OvnRenaming(read, stored, mine[0], external, old, new, host.inventory_name, timeout)
 
 
@@ -152,8 +152,8 @@ def notes(about: OvnRenaming) -> t.List[str]:
     """Return what to know beside the steps."""
     tools = (
         "OVN: do not run a deployment tool on this host during the rename. A tool that writes the hostname into Open "
-        "vSwitch cuts guests off from the network. Do not start neutron-ovn-db-sync-util during the rename, because "
-        "the run cannot detect this tool."
+        "vSwitch cuts guests off from the network. Do not start neutron-ovn-db-sync-util during the rename: the run "
+        "cannot detect whether neutron-ovn-db-sync-util is running."
     )
     found = [tools]
     if about.chassis.name in (about.facts.gateways or []):
@@ -225,7 +225,7 @@ def _bindings(about: OvnRenaming) -> Step:
     planned = sorted(map(list, {tuple(row) for row in rows}))
     params = {"old": about.old, "new": about.new, "rows": planned}
     changes = [Change(f"neutron {table} {key}", "host", about.old, about.new) for table, key in planned]
-    title = f"neutron database: update {count(len(rows), 'row')} of port bindings and segments"
+    title = f"neutron database: change the host name in {count(len(rows), 'row')} (port bindings and segments)"
     return Step("neutron_bindings", title, CONTROLLER, "neutron_bindings", params, changes)
 
 

@@ -532,8 +532,8 @@ def _nothing_runs_on_under_the_old_name(context: PlanContext) -> None:
         return
     if _l2_agents(context) and not agent_units_of(context):
         raise PlanError(
-            "the run does not know the systemd unit of the L2 agent: set rename_agent_units to this unit. An L2 "
-            "agent with the old name would put all ports of the guests on the dead VLAN. An override of SG709 does "
+            "set rename_agent_units to the systemd unit of the L2 agent, because the run does not know this unit. An "
+            "L2 agent with the old name would put all ports of the guests on the dead VLAN. An override of SG709 does "
             "not help"
         )
     # neutron-lib placement/utils.py: uuid5 of the host's name; ml2/drivers/mech_agent.py compares them.
@@ -565,7 +565,8 @@ def _agents_register_anew(context: PlanContext) -> bool:
     dead = sorted(agent.agent_type for agent in agents if not agent.alive)
     if dead or not agent_units_of(context):
         raise PlanError(
-            "without neutron_db_url, the ports of this host need an L2 agent that registers under the new name. "
+            "set neutron_db_url, or repair the L2 agent. If neutron_db_url is not set, the run must restart the L2 "
+            "agents of this host, so that the agents register under the new name. "
             + (
                 f"These agents of the host are not alive: {', '.join(dead)}"
                 if dead
@@ -762,8 +763,8 @@ def _notes(context: PlanContext) -> t.List[str]:
         )
     if context.after.os is None:
         notes.append(
-            f"The host name in the operating system ({context.host.kernel_hostname}) differs from the name in Nova. "
-            "The run does not change the host name in the operating system."
+            f"The run keeps the host name in the operating system ({context.host.kernel_hostname}), because this name "
+            "differs from the name in Nova."
         )
     return notes
 

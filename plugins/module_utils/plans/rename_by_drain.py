@@ -208,7 +208,7 @@ def _move(drain: _Drain) -> Step:
         )
         for guest in drain.guests
     ]
-    title = f"move {count(len(drain.guests), 'guest')} away, within zone {drain.zone}"
+    title = f"move {count(len(drain.guests), 'guest')} to other hosts in zone {drain.zone}"
     return Step("move_guests", title, CONTROLLER, "move_guests", params, changes)
 
 

@@ -126,8 +126,8 @@ class _Renaming:
             )
         if not emptied and any(step.name == "new_agents" for step in steps):
             raise PlanError(
-                "set neutron_db_url: without this URL, the guests would have no network while the deployment tool "
-                "creates the containers. An override of SG305 does not help"
+                "set neutron_db_url, so that the guests keep their network while the deployment tool creates the "
+                "containers. An override of SG305 does not help"
             )
         controller = containers.OVN_CONTROLLER in {
             entry.program for entry in (self.host.deployment.frozen if self.host.deployment else ())

@@ -155,7 +155,9 @@ def _method(
 def as_plan(kind: str, operation_id: str, subject: str, rows: t.Iterable[PinChange]) -> Plan:
     """Return every pin as a plan. Neither a server's name nor its host counts: it is pinned to a zone."""
     changes = [
-        Change(f"server {row.server}", f"pinned availability zone, by {row.method}", str(row.before), str(row.after))
+        Change(
+            f"server {row.server}", f"pinned availability zone, method {row.method}", str(row.before), str(row.after)
+        )
         for row in rows
     ]
     steps = [Step("pins", "change the pins", CONTROLLER, "pins", {}, changes)] if changes else []

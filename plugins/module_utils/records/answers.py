@@ -36,6 +36,6 @@ def _one(directory: t.Optional[str], folder: str, name: str) -> DoctorHost:
         with open(path, encoding="utf-8") as stream:
             return facts.from_plain(DoctorHost, json.load(stream), path)
     except FileNotFoundError:
-        return DoctorHost(name, kind="failed", reason="the host did not answer the run")
+        return DoctorHost(name, kind="failed", reason="the check of the host returned no result")
     except (OSError, ValueError, facts.FactsError) as error:
         return DoctorHost(name, kind="failed", reason=f"the run cannot read the host's answer: {error}")

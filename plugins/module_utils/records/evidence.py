@@ -467,7 +467,9 @@ def _load_failures(path: str) -> t.Dict[str, str]:
         return {}
     data = _load_json(path)
     if not isinstance(data, dict) or not all(isinstance(reason, str) for reason in data.values()):
-        raise FactsError(f"{path}: expected a JSON object with a reason for each source")
+        raise FactsError(
+            f"{path}: expected a JSON object that maps the name of each source that was not read to the reason"
+        )
     return {str(source): str(reason) for source, reason in data.items()}
 
 

@@ -116,7 +116,7 @@ def put(
         stored = read(directory, journal["kind"])
         if stored is None or stored.get("operation_id") != journal["operation_id"]:
             raise JournalError(
-                f"{path_of(directory, journal['kind'])}: operation {journal['operation_id']} is not open"
+                f"{path_of(directory, journal['kind'])} contains no open journal of operation {journal['operation_id']}"
             )
         _refuse_of_another(stored, journal.get("run") if before is None else before)
         others = in_transit_of_others(directory, journal) if counted is not None else []

@@ -344,11 +344,12 @@ def table(found: AuditResult, against: t.Optional[changes.Changes] = None) -> st
     lines += _ways_lines(found)
     lines += _unread_lines(found)
     lost = [start for start in found.starts if start.destroys or start.outcome != STARTS]
-    lines += [f"a start of nova-compute on {start.inventory_name}: {visible(start.told)}" for start in lost[:TO_DO]]
+    lines += [
+        f"forecast for the next start of nova-compute on {start.inventory_name}: {visible(start.told)}"
+        for start in lost[:TO_DO]
+    ]
     if len(lost) > TO_DO:
-        lines.append(
-            f"{count(len(lost) - TO_DO, 'more host')}: forecast.json shows the effect of a start of nova-compute"
-        )
+        lines.append(f"{count(len(lost) - TO_DO, 'more host')}: see forecast.json for the next start of nova-compute")
     return "\n".join(lines)
 
 
@@ -372,11 +373,13 @@ def _ways_lines(found: AuditResult) -> t.List[str]:
         done = [*(["keep nova-compute stopped"] if way.keep_stopped else []), *[entry.code for entry in way.steps]]
         later = ", ".join(dict.fromkeys(entry.code for entry, _when in way.put_off))
         lines.append(
-            f"order    of work on {way.names}: now {', '.join(done) or 'nothing'}, later {later} (see report.html)"
+            f"order    of the remedies on {way.names}: now {', '.join(done) or 'nothing'}; later {later} "
+            "(report.html explains the order)"
         )
     if len(contested) > TO_DO:
         lines.append(
-            f"order    of work on {count(len(contested) - TO_DO, 'more host')}: see the remedies in report.json"
+            f"order    of the remedies on {count(len(contested) - TO_DO, 'more host')}: see the key remedies in "
+            "report.json"
         )
     return lines
 
@@ -385,7 +388,8 @@ def _counted(found: AuditResult) -> str:
     counts = found.report["counts"]
     parts = [
         f"{count(found.report['hosts'], 'host')}, {count(found.report['servers'], 'server')}:",
-        f"{count(counts[BLOCKER], 'blocker')}, {count(counts[WARNING], 'warning')}, {counts[INFO]} for information,",
+        f"{count(counts[BLOCKER], 'blocker')}, {count(counts[WARNING], 'warning')},",
+        f"{count(counts[INFO], 'info finding')},",
         f"{counts['unchecked']} not decided, {counts['overridden']} overridden",
     ]
     return " ".join(parts)

@@ -270,10 +270,10 @@ def _forecast(found: audit.AuditResult, fleet: _Fleet) -> t.Dict[str, t.Any]:
 def _sentence(outcomes: t.Mapping[str, int], lost: int) -> str:
     words = {
         STARTS: lambda n: f"nova-compute would start on {count(n, 'host')} and change no guest",
-        TOUCHES: lambda n: f"nova-compute would change guests on {count(n, 'host')}",
+        TOUCHES: lambda n: f"nova-compute would start and change guests on {count(n, 'host')}",
         REFUSES: lambda n: f"nova-compute would refuse to start on {count(n, 'host')}",
         DESTROYS: lambda n: f"nova-compute would destroy {count(lost, 'guest')} on {count(n, 'host')}",
-        "unknown": lambda n: f"the effect of a start of nova-compute is not known for {count(n, 'host')}",
+        "unknown": lambda n: f"the audit could not forecast what nova-compute would do on {count(n, 'host')}",
     }
     return ", ".join(words[name](outcomes[name]) for name in reversed(OUTCOMES) if outcomes[name])
 
@@ -315,7 +315,9 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
     )
     unread = [host for host in zone.hosts if host.no_room is None]
     judged = len(zone.hosts) - len(unread)
-    named = ", ".join(f"{host.name} ({amount(host.no_room_mib)} do not fit)" for host in short[:NAMED])
+    named = ", ".join(
+        f"{host.name} (guests with {amount(host.no_room_mib)} of memory do not fit)" for host in short[:NAMED]
+    )
     more = f", and {count(len(short) - NAMED, 'more host')}" if len(short) > NAMED else ""
     if not judged:
         return f"{zone.name}: the capacity is not known, because no host of the zone was read"
@@ -329,8 +331,8 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
     else:
         words = (
             f"If one of these hosts of {zone.name} is lost, some of its guests do not fit into the free memory of the "
-            f"other hosts: {named}{more}. If any other host of {zone.name} is lost, its guests fit into the free "
-            "memory of the remaining hosts"
+            f"other hosts: {named}{more}. If any other host of {zone.name} is lost, its guests fit into the "
+            "free memory of the zone's remaining hosts"
         )
     return (
         f"{words}. The run did not read {count(len(unread), 'host')}, so the effect of a loss of "
@@ -350,17 +352,17 @@ def amount(mib: int) -> str:
 def capacity_words(host: capacity_outlook.HostOutlook) -> str:
     """Return what an evacuation of one host would need, and what there is."""
     if host.total is None or host.need is None:
-        return f"not read: {host.reason or 'the memory or the domains of the host'}"
+        return f"not read: {host.reason or 'the audit has no facts about the memory or the domains of the host'}"
     verdict = (
-        f"this free memory is too little for {count(host.no_room, 'guest')} ({amount(host.no_room_mib)})"
+        f"but no room for {count(host.no_room, 'guest')} with {amount(host.no_room_mib)} of memory"
         if host.no_room
-        else "this free memory is enough for all running guests of the host"
+        else "and room for all these guests"
     )
     unknown = f"; {count(host.unknown, 'host')} of this zone could not be read" if host.unknown else ""
     return (
         f"{amount(host.available or 0)} of {amount(host.total)} available. An evacuation would move "
         f"{count(host.guests or 0, 'running guest')} with {amount(host.need)} of memory. The other hosts of "
-        f"{host.zone} have {amount(host.others)} free: {verdict}{unknown}."
+        f"{host.zone} have {amount(host.others)} free, {verdict}{unknown}."
     )
 
 
@@ -425,7 +427,7 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
         ),
     ),
 )
-_LOOK = "Read the documentation page of each code of this entry. The page lists the sources that the check needs."
+_LOOK = "Read the documentation pages of the codes in this entry. Each page lists the sources that the check needs."
 
 
 def _coverage(found: audit.AuditResult) -> t.List[t.Dict[str, t.Any]]:

@@ -80,11 +80,11 @@ STATES: t.Mapping[str, Ended] = {
     journals.ROLLING_BACK: Ended(
         "open", BLOCK, "The rollback is not finished. The journal of the operation is open: finish the rollback."
     ),
-    PLANNED: Ended("planned", None, "Check mode: nothing was changed. This is the whole plan."),
+    PLANNED: Ended("planned", None, "Check mode: nothing was changed. This page shows the whole plan."),
     "resumed": Ended(
         "open", WARN, "Check mode: nothing was changed. Without --check, the run would resume an open operation."
     ),
-    "refused": Ended("refused", BLOCK, "Nothing was changed. The list of blockers below is complete."),
+    "refused": Ended("refused", BLOCK, "Nothing was changed. All blockers that the run found are listed below."),
     "disks-not-open": Ended(
         "disks not open",
         BLOCK,
@@ -97,9 +97,7 @@ STATES: t.Mapping[str, Ended] = {
     "none": Ended("nothing to do", None, "Nothing was changed."),
     "clear": Ended("nothing to do", None, "Nothing was changed, because no server is on the host."),
     "failed": Ended("failed", BLOCK, "The run failed. The journal records what the run changed."),
-    "unknown": Ended(
-        "unknown", BLOCK, ("The run could not read the state of the operation. The journal contains the state.")
-    ),
+    "unknown": Ended("unknown", BLOCK, ("The run could not read the state of the operation from its journal.")),
 }
 
 
@@ -357,7 +355,7 @@ def _events(shown: OperationRun) -> t.List[t.Dict[str, str]]:
 PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "service_status": (
         "operation lock",
-        ("The compute service has the status and the disabled reason that this operation sets."),
+        ("The run set the status and the disabled reason of the compute service as planned."),
     ),
     "lock_guests": ("guests locked", "Nova refuses requests of the guests' owners while the run renames the host."),
     "settle": ("no task in flight", "The run waited until all tasks of the host's guests had ended."),
@@ -403,12 +401,12 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "audit": ("old name gone", "Each place that stores a host name was read again."),
     "fence": ("fence", "The host was fenced, and the run verified the state of the fence."),
     "hold_down": ("service held down", "This operation has forced down and disabled the compute service."),
-    "guard": ("guard snapshots", "The run read back each image, its id and its snapshot."),
+    "guard": ("guard snapshots", "The run verified that each image has the expected id and a guard snapshot."),
     "unguard": ("guards removed", "No image has a guard snapshot of this operation."),
     "end_domains": ("domains ended", "These domains no longer exist in libvirt or in the process table of the host."),
     "unblock": (
         "blocklist",
-        ("For each Ceph cluster, one of the hosts with access to the cluster removed the blocklist entries."),
+        ("The run removed the blocklist entries of the host from each Ceph cluster."),
     ),
     "release": (
         "service released",
@@ -456,10 +454,8 @@ def _fence_proofs(shown: OperationRun) -> t.Iterator[t.Dict[str, str]]:
             f"inventory host {proof.get('source')}: {proof.get('read')}. "
         )
         machine = proof.get("kind") in OF_MACHINE
-        words += (
-            "The proof covers "
-            f"{'the whole machine' if machine else covers or 'no Ceph cluster, because the journal records none'}."
-        )
+        nothing = "no Ceph cluster"
+        words += f"The proof covers {'the whole machine' if machine else covers or nothing}."
         yield _proof(FENCE_PROOF, words, str(proof.get("at")))
     if isinstance(attested, dict):
         words = f"There is no technical proof, but {attested.get('by')} states: {attested.get('reason')}"
@@ -467,7 +463,7 @@ def _fence_proofs(shown: OperationRun) -> t.Iterator[t.Dict[str, str]]:
     listed = {fsid: found for fsid, found in (shown.about.get("blocklisted") or {}).items() if found}
     if listed:
         words = "; ".join(f"Ceph {fsid}: {in_words({'addresses': found})}" for fsid, found in sorted(listed.items()))
-        yield _proof("OSD blocklist", f"The blocklist has these entries of this operation: {words}", "")
+        yield _proof("OSD blocklist", f"This operation uses these entries of the OSD blocklist: {words}", "")
     if shown.about.get("machine_id"):
         yield _proof(
             "machine", (f"The operation belongs to the machine with the machine-id {shown.about['machine_id']}."), ""
@@ -543,7 +539,7 @@ def _server_bar(servers: t.Sequence[Json]) -> t.List[t.Dict[str, t.Any]]:
 
 #: Characters that neither a shell nor Ansible's C(-e) looks at.
 _PLAIN = re.compile(r"^[A-Za-z0-9_.,:-]+$")
-_OTHERS = "run this command with the other variables of the first run"
+_OTHERS = "run this command, and add each variable of the first run that the command does not contain"
 
 
 def _remains(shown: OperationRun, steps: t.Sequence[Json], servers: t.Sequence[Json]) -> t.List[t.Dict[str, t.Any]]:

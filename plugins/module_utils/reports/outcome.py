@@ -129,7 +129,7 @@ class Outcome:
             return None
         reason = f"nothing was decided: {self.message}"
         if self.result.get("state") not in NOTHING_BEGUN and self.acts:
-            reason += " (if the operation has begun, the journal contains its state. Run the same command again)"
+            reason += " (run the same command again. If the operation has begun, its journal contains the state)"
         names = [str(value) for key, value in self.known.items() if value and key.endswith(("_host", "_from"))]
         subject = names[0] if names else self.operation
         checked = findings.Checked(unchecked=(findings.Unchecked("SG709", subject, reason),))

@@ -71,7 +71,12 @@ def _findings(metrics: _Metrics, found: AuditResult) -> None:
         ({"code": code, "slug": CATALOGUE[code].slug, "severity": level}, counted[code, level])
         for code, level in sorted({*decided, *counted}, key=lambda key: (key[0], SEVERITIES.index(key[1])))
     ]
-    metrics.gauge("findings", "Findings, by code and severity. A code whose check is undecided has no value.", values)
+    metrics.gauge(
+        "findings",
+        "Number of findings, by code and severity. If a check of a code is undecided, the metric leaves out the "
+        "severities without findings for the code.",
+        values,
+    )
     totals = [({"severity": level}, found.report["counts"][level]) for level in SEVERITIES]
     metrics.gauge("findings_by_severity", "All findings, by severity.", totals)
     passed = found.report["counts"]["overridden"]
@@ -84,8 +89,7 @@ def _forecast(metrics: _Metrics, found: AuditResult) -> None:
     outcomes = collections.Counter(start.outcome for start in found.starts)
     metrics.gauge(
         "forecast_hosts",
-        "Number of hosts for each forecast. A forecast is the result that the audit expects at the next start of "
-        "nova-compute.",
+        "Number of hosts, by the outcome that the audit forecasts for the next start of nova-compute.",
         [({"outcome": name}, outcomes[name]) for name in (STARTS, REFUSES, UNKNOWN)],
     )
     lost = sum(len(start.destroys) for start in found.starts)

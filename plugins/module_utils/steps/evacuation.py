@@ -219,9 +219,7 @@ class Evacuator:
             self._blind += 1
             if self._blind > BLIND_LOOKS:
                 raise
-            self.remark(
-                f"Nova does not answer ({error}). Nova continues the evacuations that the run has already requested"
-            )
+            self.remark(f"Nova does not answer ({error}). The run continues to ask Nova for the state of the servers")
             return None
         self._blind = 0
         return seen

@@ -163,7 +163,10 @@ class LostRequests:
         lost = count(len(found.findings), "request")
         told = f"the run found {count(total, 'request')} from users, and reports {lost} as not executed"
         if unnoted:
-            told += f". The run does not know the requests for {count(len(unnoted), 'server')}"
+            told += (
+                f". For {count(len(unnoted), 'server')}, the run did not record the newest action before nova-compute "
+                "stopped, so a request may be lost"
+            )
         return Done(told, noted(found, self.systems.overrides))
 
     def undo(self, params: Params) -> None:

@@ -42,7 +42,9 @@ class KeptRows:
 
     def _write(self, op: str, **more: t.Any) -> None:
         if self._writer is None:
-            raise TypeError("this run can only read the rows that the journal keeps, and cannot write them")
+            raise TypeError(
+                "internal error: the run may read the rows in the journal, but may not write rows to the journal"
+            )
         self._call(self._writer, op, **more)
 
     def _call(self, host: Host, op: str, **more: t.Any) -> Result:

@@ -156,7 +156,9 @@ def _refuse_strange(batch: t.Sequence[Repair]) -> None:
         allowed = schema.LINK_UPDATES.get(change.table, ())
         known = schema.COLUMNS[schema.CELL].get(change.table, ())
         if not change.after or set(change.after) - set(allowed) or set(change.before) - set(known):
-            raise ValueError(f"{change.database} {change.table}: a repair must not make this change: {change.label}")
+            raise ValueError(
+                f"{change.database} {change.table}: internal error: a repair must not make this change: {change.label}"
+            )
 
 
 def _expected(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:

@@ -511,8 +511,8 @@ class MoveServers:
         waiting = [*waiting, *mover.postponed]
         if past.doubtful:
             raise AgainError(
-                f"after a move, Nova shows ERROR for {count(len(past.doubtful), 'server')}, so the run reads the hosts "
-                "again"
+                f"Nova shows ERROR for {count(len(past.doubtful), 'server')} after a move. The run reads the hosts "
+                "again to find out where the servers run"
             )
         if waiting:
             raise AgainError(
@@ -681,7 +681,8 @@ class MoveServers:
         if late and self.context.approved:
             way = f"To move these servers too, resume without {self.context.request.option('expect_plan')}"
             raise StayError(
-                f"these servers arrived on {params['host']} and are not in the approved plan: {', '.join(late)}. {way}"
+                f"the run did not move these servers, which arrived on {params['host']} and are not in the approved "
+                f"plan: {', '.join(late)}. {way}"
             )
         if late:
             raise AgainError(f"these servers arrived on {params['host']} during the run: {', '.join(late)}")

@@ -355,7 +355,8 @@ class PortsByChassis:
 
         if self.session.bindings(params).wait(seen) is None:
             raise StepError(
-                f"ovn-northd does not resolve the name of the chassis for these ports: {', '.join(lost[:5])}"
+                "ovn-northd does not find the host's chassis under the name in requested-chassis of these ports: "
+                f"{', '.join(lost[:5])}"
             )
 
     def undo(self, params: Params) -> Done:
@@ -523,7 +524,7 @@ class Verified:
                 return "seen" if done and done[0] >= number else None
 
             # With RBAC, or with two chassis of one tunnel address, everything looks right and the controller is deaf.
-            systems.wait(lambda: f"ovn-controller of {new} processes changes again", params["timeout"], seen)
+            systems.wait(lambda: f"ovn-controller of {new} confirms changes in OVN again", params["timeout"], seen)
             told = session.end_watch()
             facts = reading.read_ovn(systems.options, [old, new, name])
             session.close()
@@ -533,7 +534,7 @@ class Verified:
         if found.findings:
             systems.remark(findings_text(found, systems.overrides))
         ports = count(len(params["bindings"]), "port")
-        text = f"the run verified chassis {name} and {ports}, and verified that ovn-controller processes changes"
+        text = f"chassis {name} and {ports} are correct, and ovn-controller confirms changes in OVN"
         return Done(text, noted(found, systems.overrides))
 
     def undo(self, params: Params) -> None:

@@ -40,8 +40,8 @@ class ChassisRenamed:
         found = _compared(systems, params, facts)
         ports = count(len(facts.switch_ports or []), "port")
         told = (
-            f"chassis {name} has the hostname {new} and the same tunnel endpoints as before the rename; none of the "
-            f"{ports} that the run read in OVN requests the old hostname {old}"
+            f"chassis {name} has the hostname {new} and the same tunnel endpoints as before the rename. The run read "
+            f"{ports} in OVN, and no port has the old hostname {old} in requested-chassis"
         )
         return Done(told, noted(found, systems.overrides))
 
@@ -71,7 +71,7 @@ class ChassisRenamed:
             return "seen" if done and done[0] >= number else None
 
         session.systems.wait(
-            lambda: f"ovn-controller of {params['new']} processes changes again", params["timeout"], seen
+            lambda: f"ovn-controller of {params['new']} confirms changes in OVN again", params["timeout"], seen
         )
 
     def undo(self, params: Params) -> None:

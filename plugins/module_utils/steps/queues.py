@@ -60,7 +60,10 @@ class DrainQueues:
             waiting = [queue for queue in found if queue is not None and queue.messages]
             busy[:] = [f"{queue.name}: {count(queue.messages, 'request')}" for queue in waiting]
             if not any(queue.consumers for queue in found if queue is not None):
-                raise StepError(f"no nova-compute reads the queues of {params['old']}", changed_meanwhile=True)
+                raise StepError(
+                    f"nova-compute must run during this step, but no nova-compute reads the queues of {params['old']}",
+                    changed_meanwhile=True,
+                )
             if busy and self.systems.monotonic() - begun > params["timeout"]:
                 told = (
                     f"nova-compute has not consumed the requests in RabbitMQ within {params['timeout']} s: "

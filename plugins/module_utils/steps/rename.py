@@ -220,7 +220,7 @@ class ServiceStatus:
             self._put(params, wanted=leaving, leaving=wanted)
             raise
         return (
-            "compute service enabled, generation of the resource provider in placement: "
+            "the compute service is enabled, and the resource provider's generation in placement changed: "
             f"{before.generation} -> {after.generation}"
         )
 
@@ -511,9 +511,11 @@ def wait_for_ports(systems: Systems, wanted: t.AbstractSet[str], host: str, time
 
     if not wanted:
         return ""
-    systems.wait(lambda: f"all ports on {host} are ACTIVE (not ACTIVE yet: {', '.join(left[:5])})", timeout, seen)
+    systems.wait(
+        lambda: f"all ports on {host} are ACTIVE (ports that are not ACTIVE: {', '.join(left[:5])})", timeout, seen
+    )
     working = f"{count(len(wanted) - len(off), 'port')} ACTIVE"
-    return working + (f", {count(len(off), 'port')} not ACTIVE because the guest does not run" if off else "")
+    return working + (f", {count(len(off), 'port')} not ACTIVE (guest stopped)" if off else "")
 
 
 def _of_guests_that_are_off(systems: Systems, ports: t.Sequence[ApiPort]) -> t.Set[str]:
@@ -713,7 +715,7 @@ class ComputeUp:
                 said += f"; nova-compute updates its resources every {interval} s: "
                 said += f"set rename_start_timeout above {int(quiet)}"
             return (
-                "the log and the compute service both show a correct start of nova-compute (shown until now: "
+                "the log and the compute service both show a correct start of nova-compute (seen so far: "
                 f"{', '.join(proofs.values()) or 'none'}{said})"
             )
 
@@ -761,7 +763,9 @@ class ComputeUp:
         if verified in found:
             proofs["log"] = "log: nova-compute verified its compute node"
         elif determined in found:
-            proofs["log"] = "log: nova-compute determined its compute node, and logged no error about its identity"
+            proofs["log"] = (
+                "log: after its start, nova-compute determined its compute node, and logged no error about its identity"
+            )
 
 
 class Audit:

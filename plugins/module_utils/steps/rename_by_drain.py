@@ -120,7 +120,11 @@ class Mover:
         waiting = self.work(guests)
         if self.failed:
             told = "; ".join(self.failed)
-            left = f" (the run did not start to move {count(len(waiting), 'guest')})" if waiting else ""
+            left = (
+                f" (after the failure, the run did not try to move {count(len(waiting), 'other guest')})"
+                if waiting
+                else ""
+            )
             raise StepError(
                 f"{told}{left}. Every guest stays on its current host. Run the same command again to resume"
             )

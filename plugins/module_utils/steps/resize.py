@@ -75,7 +75,7 @@ def _swap(systems: Systems, params: Params, before: t.Optional[str], after: t.Op
         except DatabaseError as error:
             raise StepError(str(error)) from error
 
-    return systems.wait(lambda: f"the task of server {params['name']} has ended", IDLE, seen)
+    return systems.wait(lambda: f"Nova shows no task in progress for server {params['name']}", IDLE, seen)
 
 
 class Pin:
@@ -246,7 +246,7 @@ class ResizeServer:
             return self._told(server, found, asked[0])
 
         try:
-            said = server.wait(f"the resize of server {params['name']} is reverted", seen)
+            said = server.wait(f"Nova has reverted the resize of server {params['name']}", seen)
         except TakeBackError as error:
             said = str(error)
         self.systems.remark(said)
@@ -265,7 +265,7 @@ class ResizeServer:
             return f"another user confirmed the resize of {found.name}: the server stays resized, on {found.host}"
         if found.status in AT_REST:
             return f"{found.name}: {found.status} on {found.host}, {'reverted' if reverted else 'not resized'}"
-        return f"{found.name} is {found.status} on {found.host}: the run does not change the server"
+        return f"the run leaves server {found.name} unchanged, because the server is {found.status} on {found.host}"
 
 
 class Compare:

@@ -150,8 +150,8 @@ class Runner:
                     self.voice.remark("the run has made only preparations so far, and now undoes these preparations")
                     self.backward(journal)
                     raise StepError(
-                        f"{error}. The run had made only preparations, and has undone all preparations. Everything is "
-                        "as before the run. Run the same command again."
+                        f"{error}. The run had made only preparations, such as the stop of nova-compute. The run has "
+                        "undone these preparations, so everything is as before the run. Run the same command again."
                     ) from error
                 raise
         return self._close(journal, journals.FINISHED)

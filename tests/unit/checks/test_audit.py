@@ -326,7 +326,11 @@ def test_every_code_that_the_audit_can_tell_has_a_case():
         ("stackguard:rename:op1", "rename_action=status", "roll it back."),
         ("stackguard:drain:op1", "drain_action=status", "and you want Nova to start servers on the host again"),
         ("stackguard:evacuate:op1", "evacuate_action=status", "run return_host."),
-        ("stackguard:of-another-version:op1", "the id of the operation in the disabled reason", "the action status"),
+        (
+            "stackguard:of-another-version:op1",
+            "the id of the operation in the disabled reason",
+            "roll the operation back.",
+        ),
     ],
 )
 def test_the_remedy_for_a_service_that_an_operation_disabled_names_the_operations_own_playbook(reason, first, last):

@@ -76,7 +76,7 @@ def test_the_guard_of_one_still_in_transit_stays(life):
     done = life.run(max_rounds=1, server_timeout=30)
     assert (life.guarded(), life.open() is not None, life.report()["verdict"]) == ([TWO], True, "block")
     assert done["failed"]
-    assert "Run the same command again" in done["msg"]
+    assert "run the same command again" in done["msg"]
     # On the lab: "evacuate_max_rounds rounds have passed The operation is open", and a workflow read "0 needs".
     assert (
         "maximum number of rounds (evacuate_max_rounds); Nova may still be evacuating these servers, so the run keeps "
@@ -532,7 +532,7 @@ def test_no_machine_is_fenced_for_servers_that_have_all_left_it(life):
     life.power = "On"
     done = life.run()
     assert (done["failed"], "fence power" in life.done) == (True, False)
-    assert "Use evacuate_action=abort to end the operation. No server is left" in str(life.report()["findings"])
+    assert "To end the operation, use evacuate_action=abort. No server of the operation is left" in str(life.report()["findings"])
     assert life.run(action="abort", fence=None)["state"] == "aborted"
 
 
@@ -565,10 +565,10 @@ def test_a_server_that_the_operation_began_without_is_no_success(life, monkeypat
     done = life.run()
     assert sorted(life.nova.asked) == sorted((uuid, "compute3") for uuid in BOTH)
     assert (done["failed"], done["state"], life.report()["verdict"]) == (True, "evacuated", "block")
-    assert done["left"] == {LATE: "the operation began without this server"}
+    assert done["left"] == {LATE: "the server came to the host after the evacuation began"}
     (item,) = [item for item in life.report()["findings"] if item["code"] == "SG512"]
     assert (item["object"]["id"], item["evidence"]["status"]) == (LATE, "ACTIVE")
-    assert "Run the same command again" in item["remedy"]
+    assert "run the same command again" in item["remedy"]
     assert any("does not evacuate guest3" in said for said in life.said), "before anything is fenced"
     # The next run begins anew, with it.
     assert life.open() is None
@@ -578,7 +578,7 @@ def test_a_server_that_comes_during_the_run_is_no_success_either(life, monkeypat
     """Its owner reverted a resize while the others left."""
     life.answer = lambda need: _comes_late(life, monkeypatch) if need["kind"] == "guard" else None
     done = life.run()
-    assert (done["failed"], done["left"]) == (True, {LATE: "the operation began without this server"})
+    assert (done["failed"], done["left"]) == (True, {LATE: "the server came to the host after the evacuation began"})
 
 
 def test_servers_that_a_person_left_out_stay_on_purpose(life):

@@ -43,7 +43,7 @@ def power(*states, **options):
 def test_what_nothing_is_read_back_of_is_neither_asked_for_nor_proven(kind):
     with pytest.raises(ProofError):
         fences.needs_of(kind, target([ONE]), True)
-    with pytest.raises(ProofError, match="cannot read back the state"):
+    with pytest.raises(ProofError, match="the run cannot verify a fence of kind"):
         fence_proof.prove(kind, target([ONE]), [{"read": {"PowerState": "Off"}, "confirmed": ENDED}] * 2, AT)
 
 
@@ -65,7 +65,7 @@ def test_a_fence_that_is_read_back_less_often_than_it_says_is_not_proven(monkeyp
     monkeypatch.setitem(FENCES, "watchdog", Watchdog())
     with pytest.raises(ProofError, match="state of the fence 1 times, but a proof of the fence needs 2 readings"):
         fence_proof.prove("watchdog", target(), [{}], AT)
-    with pytest.raises(ProofError, match="cannot read back the state"):
+    with pytest.raises(ProofError, match="the run cannot verify a fence of kind"):
         fence_proof.prove("watchdog", target(), [{}, {}], AT)
 
 
@@ -213,7 +213,7 @@ def test_the_proof_names_the_program_and_no_argument():
     answers = [{"act": False, "confirmed": ENDED}]
     given = target(fence_confirm_command="/usr/sbin/fence_ipmilan -a 192.0.2.9 -l admin -p secret -o status")
     proof = fence_proof.prove("command", given, answers, AT)
-    assert proof.read == "the confirming command exited with 0: /usr/sbin/fence_ipmilan"
+    assert proof.read == "evacuate_fence_confirm_command exited with 0: /usr/sbin/fence_ipmilan"
     failed = {"failed": True, "rc": 3, "msg": "non-zero return code", "stderr": "bad -p secret", "cmd": ["x", "secret"]}
     with pytest.raises(ProofError) as caught:
         command({"act": False, "on": "admin", "confirmed": failed})

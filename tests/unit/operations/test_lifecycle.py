@@ -95,7 +95,7 @@ def test_a_run_that_ended_its_operation_is_not_written_to_by_an_older_one(run_of
     first = opened(run_of(10**8))
     second = Book.take_up(run_of(10**8 + 1), dict(first.journal), "resumed")
     second.close(journals.FINISHED, "ended")
-    with pytest.raises(StackguardError, match="is not open"):
+    with pytest.raises(StackguardError, match="contains no open journal of operation"):
         first.note("too late")
     assert lifecycle.open_journals(first.run) == []
 

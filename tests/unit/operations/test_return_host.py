@@ -128,7 +128,7 @@ def test_a_disk_that_no_host_looked_at_is_not_known_and_never_a_good_end(life):
     life.change = lambda _some: scenes.at_home().host("compute2", rbd=view)
     result = life.run()
     assert (result["state"], result["failed"], result["report"]["verdict"]) == ("disks-not-open", True, "block")
-    assert "does not know whether running domains can use 1 disk" in result["msg"]
+    assert "does not know whether running domains have 1 disk open" in result["msg"]
     image = next(item["object"]["id"] for item in result["report"]["findings"] if item["code"] == "SG709")
     passed = life.run(overrides=[{"code": "SG709", "object": image, "reason": "it reads its disk"}])
     assert (passed["state"], passed["report"]["verdict"]) == ("clear", "warn")
@@ -238,9 +238,7 @@ def test_an_entry_that_is_listed_again_meanwhile_is_not_clear(life):
     )
     result = life.run()
     assert (result["failed"], result["state"], life.open is None) == (True, "open", False)
-    assert (
-        "these changes became necessary during the run, or are still necessary after the run made them" in result["msg"]
-    )
+    assert "leftovers that are not in the plan, or that remain after the run cleared them" in result["msg"]
 
 
 @pytest.mark.parametrize(

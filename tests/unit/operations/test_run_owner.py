@@ -64,4 +64,4 @@ def test_the_playbook_that_began_a_task_is_its_owner(owner):
 def test_a_task_whose_playbook_was_killed_does_nothing(owner):
     """Seen on the lab: it named process 1, which never ends, and every later run was refused with SG707."""
     told, pid = answer_of(owner, dies=True)
-    assert told == f"the playbook (process {pid}) had already ended when this task began, so this task changed nothing"
+    assert told == f"the playbook that started this task (process {pid}) has ended, so the task changed nothing"

@@ -134,7 +134,7 @@ def test_the_table_is_short_and_steers_no_terminal():
     text = audit.table(audited(troubled()))
     assert "verdict block" in text
     assert "SG109 missing-domain" in text
-    assert "a start of nova-compute on compute6: refuses: My compute node" in text
+    assert "forecast for the next start of nova-compute on compute6: refuses: My compute node" in text
     assert "\x1b" not in text
     assert "\x07" not in text
     assert len(text.splitlines()) < 80
@@ -361,13 +361,13 @@ def test_a_zone_says_which_losses_it_survives():
     (_one, two) = capacity_outlook.zones(some.bundle)
     assert audit_page.zone_words(two) == (
         "If one of these hosts of az2 is lost, some of its guests do not fit into the free memory of the other hosts: "
-        "compute4 (400 GiB do not fit). If any other host of az2 is lost, its guests fit into the free memory of the "
-        "remaining hosts"
+        "compute4 (guests with 400 GiB of memory do not fit). If any other host of az2 is lost, its guests fit into "
+        "the free memory of the zone's remaining hosts"
     )
     alone = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
     assert audit_page.zone_words(alone[0]) == (
         "If any host of az1 is lost, some of its guests do not fit into the free memory of the other hosts: "
-        "compute1 (192 MiB do not fit)"
+        "compute1 (guests with 192 MiB of memory do not fit)"
     )
     silent = capacity_outlook.zones(healthy(hosts=4).unreachable("compute1").bundle)
     said = audit_page.zone_words(silent[0])

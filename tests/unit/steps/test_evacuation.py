@@ -314,7 +314,7 @@ def test_a_mute_nova_is_waited_for_and_then_given_up():
     nova.mute = 3
     made, said = evacuator(nova)
     assert ends(send(made, assigned("a"))) == {"a": ("arrived", "host1")}
-    assert any("continues the evacuations" in line for line in said)
+    assert any("continues to ask Nova" in line for line in said)
     nova = Nova("a")
     nova.mute = 99
     made, _said = evacuator(nova)

@@ -242,7 +242,9 @@ def test_without_a_note_of_what_was_asked_before_nothing_says_that_no_request_wa
         "one (uuid-one)",
         "two (uuid-two)",
     ]
-    assert done.remark.endswith("The run does not know the requests for 2 servers")
+    assert done.remark.endswith(
+        "For 2 servers, the run did not record the newest action before nova-compute stopped, so a request may be lost"
+    )
     partly = {"settle": {"actions": {"uuid-one": "req-one"}}}
     done = guest_requests.LostRequests(cloud.systems()).apply(LOST, partly)
     assert [row["object"] for row in done.memory["unchecked"] if row["code"] == "SG121"] == ["two (uuid-two)"]

@@ -92,7 +92,10 @@ class FakeCloud:
 def test_enabling_shows_the_generation_that_moved(monkeypatch):
     cloud = FakeCloud(monkeypatch)
     done = rename.ServiceStatus(cloud.systems()).apply(ENABLE, {})
-    assert done.remark == "compute service enabled, generation of the resource provider in placement: 7 -> 8"
+    assert (
+        done.remark
+        == "the compute service is enabled, and the resource provider's generation in placement changed: 7 -> 8"
+    )
     assert (cloud.status, cloud.reason, cloud.puts) == ("enabled", None, ["enabled"])
 
 
@@ -162,7 +165,7 @@ def test_a_trait_that_nobody_put_there_is_waited_for_before_enabling(monkeypatch
         rename.ServiceStatus(cloud.systems()).apply(ENABLE, {})
     assert cloud.puts == [], "never enabled without a way to see it"
     cloud.every_second = cloud.sync  # nova-compute's first pass comes
-    assert rename.ServiceStatus(cloud.systems()).apply(ENABLE, {}).remark.startswith("compute service enabled")
+    assert rename.ServiceStatus(cloud.systems()).apply(ENABLE, {}).remark.startswith("the compute service is enabled")
 
 
 def test_a_periodic_pass_proves_it_too(monkeypatch):
@@ -261,7 +264,7 @@ def test_an_agent_that_lives_is_not_enough_its_ports_must_work_again(monkeypatch
     host = builders.healthy().bundle.hosts["compute1"]
     running = dataclasses.replace(host, domains=[dataclasses.replace(host.domains[0], uuid="guest")])
     systems = dataclasses.replace(cloud.systems(), host=GuestHost(running))
-    with pytest.raises(StepError, match=r"all ports on new are ACTIVE \(not ACTIVE yet: p1\)"):
+    with pytest.raises(StepError, match=r"all ports on new are ACTIVE \(ports that are not ACTIVE: p1\)"):
         rename.AgentsAlive(systems).apply({**ALIVE, "ports": ["p1", "p2"]}, NOTED)
     # p3 was deleted by its owner meanwhile; p1 was DOWN before.
     done = rename.AgentsAlive(cloud.systems()).apply({**ALIVE, "ports": ["p2", "p3"]}, NOTED)
@@ -282,10 +285,10 @@ def test_the_port_of_a_guest_that_does_not_run_is_not_waited_for(monkeypatch, st
     monkeypatch.setattr(rename.network, "list_ports", lambda _cloud, _host: [port("p1", "DOWN"), port("p2", "ACTIVE")])
     step = lambda: rename.AgentsAlive(systems).apply({**ALIVE, "ports": ["p1", "p2"]}, NOTED)  # noqa: E731
     if state in ("running", "unread", "unknown to libvirt"):
-        with pytest.raises(StepError, match=r"all ports on new are ACTIVE \(not ACTIVE yet: p1\)"):
+        with pytest.raises(StepError, match=r"all ports on new are ACTIVE \(ports that are not ACTIVE: p1\)"):
             step()
     else:
-        assert step().remark == "1 agent alive, 1 port ACTIVE, 1 port not ACTIVE because the guest does not run"
+        assert step().remark == "1 agent alive, 1 port ACTIVE, 1 port not ACTIVE (guest stopped)"
 
 
 # --- nova-compute proves itself -------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def test_the_next_host_is_tried_and_then_no_more(monkeypatch):
 
 def test_one_that_fails_ends_it_and_the_others_run_on(monkeypatch):
     nova = FakeNova(monkeypatch, a="ERROR", b="ACTIVE", c="ACTIVE")
-    with pytest.raises(StepError, match=r"guest a \(a\):.*in state ERROR.*did not start to move 1 guest"):
+    with pytest.raises(StepError, match=r"guest a \(a\):.*in state ERROR.*did not try to move 1 other guest"):
         move(nova, params("a", "b", "c", parallel=2))
     assert hosts(nova) == {"a": "old", "b": "new", "c": "old"}
 

@@ -237,7 +237,7 @@ def test_a_refusal_before_anything_was_renamed_puts_everything_back():
     plan = plan_with_preparations()
     world = World(keys_of(plan))
     error = steps.StepError("instance i appeared", changed_meanwhile=True)
-    with pytest.raises(steps.StepError, match="Everything is as before"):
+    with pytest.raises(steps.StepError, match="everything is as before the run"):
         journaled.begun(runner(world, Fuse(), error), plan, {})
     assert set(world.values.values()) == {"old"}
     assert world.journal is None

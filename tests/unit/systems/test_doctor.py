@@ -162,7 +162,7 @@ def test_a_host_that_left_no_answer_or_a_broken_one_has_failed(tmp_path):
     (tmp_path / answers.HOSTS / "broken.json").write_text("{")
     kept, broken, none = answers.load(str(tmp_path), answers.HOSTS, ["a/b", "broken", "never"])
     assert kept == DoctorHost("a/b", state)
-    assert (broken.kind, none.kind, none.reason) == ("failed", "failed", "the host did not answer the run")
+    assert (broken.kind, none.kind, none.reason) == ("failed", "failed", "the check of the host returned no result")
     assert answers.load(None, answers.HOSTS, ["x"])[0].kind == "failed"
 
 

@@ -52,8 +52,7 @@ def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterato
         }
         remedy = (
             "To leave the server on its current host, add an override of SG125 for the server's uuid to "
-            "stackguard_overrides, then roll back again. With the override, the rollback leaves the server's ports and "
-            "the server's row in Nova's database unchanged. An administrator evacuated or migrated the server while "
-            "the operation was open."
+            "stackguard_overrides, then roll back again. With the override, the rollback leaves the server's ports "
+            "and the server's row in Nova's database unchanged."
         )
         yield finding("SG125", subject, evidence, remedy)

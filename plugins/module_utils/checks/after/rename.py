@@ -86,7 +86,7 @@ def unread(bundle: Bundle, expected: RenamedHost) -> t.List[Unchecked]:
     host = bundle.hosts.get(expected.inventory_name)
     if host is None or calls_itself(host) is None or host.libvirt is None:
         parts.append(
-            f"at least one of two names of {expected.inventory_name}: CONF.host of nova-compute, or libvirt's host name"
+            f"at least one of two names on {expected.inventory_name}: nova-compute's CONF.host, libvirt's host name"
         )
     return [*found, *(Unchecked("SG301", expected.new_host, f"not read: {part}") for part in parts)]
 
@@ -151,7 +151,7 @@ def _same_rows(bundle: Bundle, expected: RenamedHost) -> t.Iterator[Finding]:
             Subject("instance", str(missing), host=expected.new_host),
             {
                 "store": "instances",
-                "seen": "the run found no row of this instance with the host's new name (deleted rows excluded)",
+                "seen": "the run found no existing instance that has this id and the host's new name",
             },
             "Check whether the owner deleted the server during the rename (openstack server event list).",
             "warning",

@@ -208,10 +208,10 @@ def _second_not_shown(adoption: Adoption) -> Items:
     cloud, second = adoption.found.cloud, adoption.second_service
     if second is None or any(row.id == second.uuid for row in (cloud.services if cloud else None) or []):
         return
-    evidence = {"second compute service": second.uuid, "compute API": "does not show the second compute service"}
+    evidence = {"second compute service": second.uuid, "compute API": "no compute service with this uuid"}
     remedy = (
-        "Check that the database and the API belong to the same cloud, and that the cell is mapped, because the cell "
-        "database contains the second compute service, but the compute API does not show this service."
+        "Check that the database and the API belong to the same cloud, and that the cell is mapped. The cell database "
+        "contains the second compute service, but the compute API does not show the second compute service."
     )
     yield finding("SG301", Subject("service", str(second.uuid), host=second.host), evidence, remedy)
 

@@ -203,8 +203,8 @@ class _Looking:
             remedy = (
                 "Check rename_from, rename_to and the inventory host, because the compute_id file of this machine has "
                 f"the uuid of the compute node of {strangers[0].host}. If rename_from, rename_to and the inventory "
-                "host are correct, stop nova-compute, and write the uuid of this host's compute node into the "
-                "compute_id file, because the file is wrong."
+                "host are correct, the compute_id file is wrong: stop nova-compute, and write the uuid of this host's "
+                "compute node into the file."
             )
         else:
             remedy = (
@@ -241,8 +241,8 @@ class _Looking:
         }
         if len(found) > 2 or len(mine) != len(found):
             remedy = (
-                "Delete each compute service in the evidence that does not belong to this host. Then run the same "
-                "command again."
+                "Find out which of the compute services in the evidence belong to this host. Delete the other compute "
+                "services in Nova (openstack compute service delete), then run the same command again."
             )
             self._refuse("SG205", self.subject, evidence, remedy)
         linked = [row for row in mine if row.id == node.service_id]
@@ -259,9 +259,9 @@ class _Looking:
         if linked and linked[0] is second:
             # Deleted with a service: every node of its name and every node with its id (main/api.py, service_destroy).
             remedy = (
-                "Set compute_nodes.service_id of this compute node to the id of the first service (playbook "
-                "repair_links). If service_id is the id of the second service and someone deletes the second service, "
-                "Nova also deletes the compute node."
+                "Set compute_nodes.service_id of this compute node to the id of the host's older compute service "
+                "(playbook repair_links). The service_id is now the id of the host's newer compute service. If you "
+                "delete the newer compute service before the repair, Nova also deletes the compute node."
             )
             self._refuse("SG203", Subject("compute_node", str(node.uuid), host=node.host), evidence, remedy)
         return first, second
@@ -358,9 +358,10 @@ class _Looking:
         own = {node.host_ip, *(self.host.addresses or [])}
         if second.host not in self.names or (second.host_ip is not None and second.host_ip not in own):
             remedy = (
-                "Check rename_from and rename_to. The second compute node has a name other than rename_from and "
-                "rename_to, or has the address of another machine. If no machine uses the name of the second compute "
-                "node any more, delete the compute service with that name (openstack compute service delete)."
+                "Check rename_from and rename_to. Either the host name of the second compute node is neither "
+                "rename_from nor rename_to, or the address of the second compute node is not an address of this host. "
+                "If no machine uses the name of the second compute node any more, delete the compute service with "
+                "that name (openstack compute service delete)."
             )
             shown = {**evidence, "its address": second.host_ip, "addresses of this host": self.host.addresses}
             self._refuse("SG205", self.subject, shown, remedy)
@@ -400,7 +401,7 @@ class _Looking:
             self._refuse(
                 "SG118",
                 Subject("host", after, host=before),
-                {"name": after, "wrong": ["in Nova and in libvirt, the old name equals the new name"]},
+                {"name": after, "wrong": ["rename_from equals rename_to, and libvirt's host name stays the same"]},
                 "If only the host name in libvirt has changed, set rename_hypervisor_hostname to the name that libvirt "
                 "reports now.",
             )
@@ -491,7 +492,7 @@ class _Level:
         self.nodes = {source.hypervisor_hostname, goal.hypervisor_hostname, *looking._node_names(node, instances)}
         databases = looking.bundle.databases
         if databases is None or databases.api is None or looking.bundle.cloud is None:
-            raise AssertionError("a required fact is missing, although an earlier check found the facts complete")
+            raise AssertionError("internal error: a fact that an earlier check found is missing")
         self.databases, self.api, self.cloud = databases, databases.api, looking.bundle.cloud
         self.agents = self._own_agents()
         self.ports = [port for port in self.cloud.ports or [] if port.binding_host_id in self.hosts]
@@ -727,7 +728,7 @@ class _Level:
         host, source = self.host, self.source
         conf = host.nova_conf
         if conf is None or host.libvirt is None:
-            raise AssertionError("a required fact is missing, although an earlier check found the facts complete")
+            raise AssertionError("internal error: a fact that an earlier check found is missing")
         own = source.os if source.os is not None else host.kernel_hostname
         changes: t.Dict[str, t.Any] = {
             "kernel_hostname": own,

@@ -202,8 +202,8 @@ def _options(bundle: Bundle, request: EvacuationRequest, fence: t.Optional[str])
         if (int(major), int(minor)) < STOPPED:
             evidence = {"microversion": offered, "needed": "2.95"}
             remedy = (
-                "Use evacuate_target_state=keep, because this Nova release cannot keep servers powered off after an "
-                "evacuation."
+                "Use evacuate_target_state=keep. The value stopped needs the microversion 2.95, which this Nova "
+                "release does not offer."
             )
             yield finding("SG705", Subject("host", request.host), evidence, remedy)
 
@@ -259,8 +259,8 @@ def _not_down(about: EvacuationFacts, request: EvacuationRequest) -> Items:
         if target.host == request.host and target.state == "up" and not target.forced_down:
             evidence = {"state": target.state, "status": target.status, "forced_down": target.forced_down}
             remedy = (
-                "Wait until the compute service is down (service_down_time, usually 60 s), and verify that the host "
-                "name is correct."
+                "Verify that evacuate_host is the name of the dead host. If the name is correct, wait until Nova "
+                "reports the host's compute service as down (service_down_time, usually 60 s)."
             )
             yield finding("SG510", Subject("host", request.host), evidence, remedy)
 
@@ -353,7 +353,10 @@ def _way_out(row: MigrationRow) -> str:
         "Leave the server out (evacuate_partial=true). A server that you leave out stays on the dead host, and you can "
         "recover this server later."
     )
-    by_name = f"Then override this finding for the object {row.uuid or row.id} in stackguard_overrides."
+    by_name = (
+        f"If no domain of the server runs on {row.dest_compute}, override this finding in stackguard_overrides "
+        f"(object: {row.uuid or row.id})."
+    )
     if row.status == "finished":
         return (
             f"Confirm the resize while nova-compute on {row.source_compute} is up (openstack server resize confirm "
@@ -368,11 +371,11 @@ def _way_out(row: MigrationRow) -> str:
         f"Wait until the migration ends. The migration never ends if nova-compute on {row.dest_compute} died or "
         f"restarted after the migration began. If the migration never ends and {row.dest_compute} does not answer, "
         f"fence {row.dest_compute}. If the migration never ends and {row.dest_compute} answers, destroy the server's "
-        f"domain on {row.dest_compute} (virsh list --all, virsh destroy). After you have fenced the host or destroyed "
-        f"the domain, remove the server's allocation on {row.dest_compute} (openstack resource provider allocation "
-        f"unset --provider PROVIDER_UUID {row.instance_uuid}). After you have removed the allocation, reset the "
-        f"server's state (openstack server set --state active {row.instance_uuid}). Finally, override this finding, "
-        "and run the same command again."
+        f"domain on {row.dest_compute} (virsh list --all, virsh destroy). When no domain of the server can run on "
+        f"{row.dest_compute} any more, remove the server's allocation on {row.dest_compute} (openstack resource "
+        f"provider allocation unset --provider PROVIDER_UUID {row.instance_uuid}). After you have removed the "
+        f"allocation, reset the server's state (openstack server set --state active {row.instance_uuid}). Finally, "
+        "override this finding, and run the same command again."
     )
 
 
@@ -422,7 +425,7 @@ def _looked(bundle: Bundle, leaving: t.Sequence[Guest]) -> Items:
     for guest in leaving:
         if guest.images and not everything and guest.uuid not in asked:
             evidence = {"images": list(guest.images)}
-            remedy = "Make sure that the run can read at least one host with access to Ceph."
+            remedy = "Make sure that the run can read Ceph through at least one host."
             yield finding("SG709", Subject("instance", guest.uuid, guest.name), evidence, remedy)
 
 

@@ -107,8 +107,8 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     for uuid, name in sorted((about.soft_deleted or {}).items()):
         evidence = {"status": "SOFT_DELETED", "lost": "the server stays on the dead host, with its disks in the pool"}
         remedy = (
-            f"If the owner may want to keep the server, first restore the server (openstack server restore {uuid}). If "
-            "the owner no longer needs the server, let Nova delete the server."
+            f"If the owner may want to keep the server, first restore the server (openstack server restore {uuid}). "
+            "If the owner no longer needs the server, leave the server soft-deleted."
         )
         yield finding("SG519", Subject("instance", uuid, name, request.host), evidence, remedy)
 

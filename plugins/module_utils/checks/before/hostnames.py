@@ -58,7 +58,7 @@ def problems(name: str) -> t.List[str]:
 
 def _label_problems(label: str) -> t.Iterator[str]:
     if not label:
-        yield "a label of the name is empty"
+        yield "the name has an empty part (for example, two dots in a row)"
         return
     if len(label) > LABEL_MAX:
         yield f"label {label[:16]}... has {len(label)} characters; the limit is {LABEL_MAX}"

@@ -351,7 +351,7 @@ def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], requ
             yield failed_move.told(dataclasses.replace(found, against=None))
             return
     asked = f"{request.option('live')}={str(request.live).lower()}, {request.option('cold')}={request.cold}"
-    rule = f"With {asked}, the run moves only servers with the status {' or '.join(movable)}."
+    rule = f"The options {asked} allow the run to move only servers with the status {' or '.join(movable)}."
     yield from zones.state(server, movable, rule)
 
 
@@ -454,7 +454,10 @@ def not_on_its_host(server: ApiServer) -> Finding:
     """SG710: asked for, and no move would take it: it is soft-deleted, or has just left its host."""
     if server.status == "SOFT_DELETED":
         return soft_deleted(server.id, server.name, str(server.host))
-    remedy = "Run the same command again, because the server left its host while the run was reading the servers."
+    remedy = (
+        "Run the same command again, so that the run reads the server again. The server left its host while the run "
+        "was reading the host's servers."
+    )
     evidence = {"status": server.status, "servers of its host": "without this server"}
     return finding(NO_SERVER, Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
@@ -462,9 +465,9 @@ def not_on_its_host(server: ApiServer) -> Finding:
 def not_listed(uuid: str, host: str) -> Finding:
     """SG709: a cell that does not answer is not "no server"."""
     remedy = (
-        "Make sure that the server's cell answers. If the server no longer exists, check the allocation that an old "
-        f"move left behind (openstack resource provider allocation show {uuid}), then override this finding for the "
-        "server's id."
+        "Make sure that the server's cell answers. If the server no longer exists, verify that its allocation is left "
+        f"over from an old move (openstack resource provider allocation show {uuid}), then override this finding for "
+        "the server's id."
     )
     return finding(
         "SG709", Subject("instance", uuid, host=host), {"placement": f"on {host}", "Nova": "not listed"}, remedy
@@ -496,7 +499,7 @@ def reached(
 def unreached(found: reachability.Reach) -> t.List[Unchecked]:
     """Return the pairs of which nothing is known: servers are sent there one by one."""
     return [
-        Unchecked("SG406", dest, f"{source} might not reach libvirt on {dest}: {why}")
+        Unchecked("SG406", dest, f"the run does not know whether {source} can reach libvirt on {dest}: {why}")
         for (source, dest), why in sorted(found.unknown.items())
     ]
 

@@ -178,8 +178,8 @@ def _unread(about: OvnHost) -> Items:
         yield _gap(
             about,
             "neutron's database",
-            "neutron_db_url is not set. If a rename changed the port bindings only through the network API, each port "
-            "of the host would stay DOWN",
+            "neutron_db_url is not set. The rename needs neutron's database, because a change of the port bindings "
+            "through the network API alone leaves each port of the host DOWN",
         )
     elif about.rows is None:
         neutron = about.databases.neutron
@@ -413,6 +413,9 @@ def _not_proven(about: OvnHost, ovn: OvnFacts) -> Items:
             yield finding("SG327", Subject("port", port.id, host=about.old), {"trunk": port.device_owner}, remedy)
     for entry in ovn.switch_ports or []:
         if entry.parent_hostname == about.old:
-            evidence = {"virtual port of a guest": entry.name, "vif_details": "keeps the old name of the host"}
-            text = "No action is needed: neutron writes the port's label again when the port moves to another guest."
+            evidence = {"virtual port of a guest": entry.name, "vif_details": "the old host name stays in vif_details"}
+            text = (
+                "No action is needed: neutron updates neutron:parent_hostname of the virtual port when the port moves "
+                "to another guest."
+            )
             yield finding("SG327", Subject("port", entry.name, host=about.old), evidence, text, WARNING)

@@ -103,7 +103,7 @@ def _ports(bundle: Bundle, facts: HostFacts, ovn: OvnFacts, request: ReturnReque
         evidence = {
             "requested-chassis": port.requested,
             "server": known.device_id if known else None,
-            "neutron binds it to": known.binding_host_id if known else "another host or no host",
+            "neutron binds it to": known.binding_host_id if known else "not this host (another host or no host)",
         }
         remedy = (
             "Before the returning host starts, bind the port to the host that Nova shows for the server (openstack "

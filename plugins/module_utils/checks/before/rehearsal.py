@@ -63,9 +63,9 @@ def _otherwise(case: Case, tried: Rehearsal, undecided: t.List[str]) -> Item:
     evidence = {"planned": planned, "resolver": tried.unresolved or "answered", "undecided": undecided}
     remedy = (
         f"Set rename_hypervisor_hostname={tried.hostname} to accept the name {tried.hostname}. To keep the planned "
-        f"name, make {planned} the canonical name of {tried.name}. If the host resolves {tried.name} from /etc/hosts, "
-        f"put {planned} before all other names in the line of {tried.name}. If the host resolves {tried.name} from "
-        "DNS, set the canonical name in DNS."
+        f"name, make {planned} the canonical name of {tried.name}. If /etc/hosts of the host resolves {tried.name}, "
+        f"make {planned} the first name in the /etc/hosts line that contains {tried.name}. If DNS resolves "
+        f"{tried.name}, set the canonical name in DNS."
     )
     return _told(case, tried, evidence, remedy)
 

@@ -253,7 +253,7 @@ def _host_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
     if case.host.resolutions is not None and case.request.rename_to not in {
         entry.name for entry in case.host.resolutions
     }:
-        yield "resolutions", f"the run did not read the address to which {case.request.rename_to} resolves on the host"
+        yield "resolutions", f"the run did not resolve the name {case.request.rename_to} on the host"
 
 
 def _database_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
@@ -299,7 +299,11 @@ def _scope_gaps(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> 
         if asked_for and scope and not any(same_name(name, entry) for entry in scope):
             yield (
                 where,
-                f"the run did not search for {name}: set rename_hypervisor_hostname, or let the run read all hosts",
+                (
+                    f"the run did not search for {name}: the facts were read for other host names only. If {name} is "
+                    f"the host's new name in libvirt, set rename_hypervisor_hostname. If {name} is another name, leave "
+                    "the option hosts of the modules cell_info and cloud_info empty"
+                ),
             )
 
 
@@ -445,10 +449,13 @@ def _name_spaces(case: Case) -> Items:
                 yield finding("SG123", subject, evidence, remedy)
         elif entry.own is None and not _no_agent(case, entry):
             reason = (
-                f"{entry.service} may use a name that differs from the host name in the operating system "
+                f"the run does not know whether {entry.service} uses the host name of the operating system "
                 f"({entry.what}): {entry.reason}"
             )
-            remedy = "Start the service, or make its container engine answer, then run the same command again."
+            remedy = (
+                "Start the service if the service is stopped. If the service runs in a container, make sure that the "
+                "container engine answers. Then run the same command again."
+            )
             yield missing(case, f"host name of {entry.service}", reason, remedy)
 
 
@@ -541,7 +548,7 @@ def _home(case: Case) -> Items:
         return  # SG709
     if not case.nodes and not case.services:
         alike = sorted({str(name) for name in index.services_by_host if same_name(name, case.old)})
-        remedy = "Set rename_from to the host of the compute service (openstack compute service list)."
+        remedy = "Set rename_from to the host name that openstack compute service list shows in the column Host."
         yield finding("SG119", case.subject, {"searched for": case.old, "similar names": alike}, remedy)
         return
     yield from _too_many(case)
@@ -611,8 +618,9 @@ def _one_home(case: Case, service: ServiceRow) -> Items:
     if shown is not None and not any(entry.id == service.uuid and entry.binary == COMPUTE for entry in shown):
         evidence = {"service": service.uuid, "compute API": [entry.id for entry in shown if entry.host == case.old]}
         remedy = (
-            "Check that the database and the API belong to the same cloud, and that the cell is mapped, because the "
-            "cell database contains the host's compute service, but the compute API does not show this service."
+            "Check that the database and the API belong to the same cloud, and that the cell is mapped. The cell "
+            "database contains the host's compute service, but the compute API does not show the host's compute "
+            "service."
         )
         yield finding("SG301", Subject("service", str(service.uuid), host=service.host), evidence, remedy)
 
@@ -686,8 +694,8 @@ def _network(case: Case) -> Items:
                 "delete its record."
             )
             why = (
-                "this agent belongs to a network node, and a rename does not change the places that store the "
-                "agent's host name"
+                "this agent belongs to a network node: after a rename, the places that store the agent's host name "
+                "would still contain the old name"
             )
             yield agent_item(agent, why, remedy)
         if not agent.alive:
@@ -863,8 +871,9 @@ def subport_items(case: Case, port: ApiPort) -> Items:
         "parent": {entry.id: entry.binding_host_id for entry in parents},
     }
     remedy = (
-        "Find the trunk's server (openstack network trunk show). A trunk's subport is always bound to the host of the "
-        "trunk's parent port."
+        "Find the server of the trunk (openstack network trunk show). The subport is bound to this host, but the run "
+        "found no parent port of the trunk on this host. Neutron always binds a subport to the host of its parent "
+        "port."
     )
     yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
@@ -983,7 +992,7 @@ def _grants(case: Case) -> Items:
             yield missing(
                 case,
                 f"grants.{database}.{table}",
-                "the run did not test whether the database user has the privilege to update these columns",
+                "the run did not test whether the database user has the privilege UPDATE on this table",
             )
 
 

@@ -160,8 +160,9 @@ def can_drain(
     found += _return(cloud, host, servers, options)
     if others:
         remedy = (
-            "Repair the links first (playbook repair_links), because Nova deletes these compute nodes together with "
-            "this compute service."
+            "Repair the links first (playbook repair_links). The compute nodes in the evidence belong to other hosts, "
+            "but link to this host's compute service. If the rename deleted this host's compute service, Nova would "
+            "delete the linked compute nodes, too."
         )
         found.append(
             finding("SG203", Subject("service", _service_id(cloud, host), host=host), {"nodes": list(others)}, remedy)
@@ -197,7 +198,11 @@ def _hidden(bundle: Bundle, host: str, servers: t.Sequence[ApiServer]) -> t.Iter
         for row in cell.instances or []:
             if row.host == host and not row.deleted and uuid_key(row.uuid) not in listed:
                 subject = Subject("instance", row.uuid, row.display_name, host)
-                evidence = {"vm_state": row.vm_state, "cell": cell.name, "compute API": "not listed on this host"}
+                evidence = {
+                    "vm_state": row.vm_state,
+                    "cell": cell.name,
+                    "compute API": "does not list the server on this host",
+                }
                 remedy = (
                     "Find out why Nova does not list the server. If the server is soft-deleted, restore the server "
                     "(openstack server restore), or delete the server for good (openstack server delete --force)."
@@ -381,7 +386,7 @@ def _landed(expected: ReplacedHost, zones: t.Mapping[str, t.Optional[str]]) -> t
         if zones.get(uuid) not in (None, expected.zone):
             evidence = {"zone": zones[uuid], "expected": expected.zone}
             remedy = (
-                "Find out who moved the server to another zone, the owner or another operator (openstack server event "
+                "Find out whether the owner or an operator moved the server to another zone (openstack server event "
                 "list)."
             )
             yield finding("SG407", Subject("instance", uuid), evidence, remedy, WARNING)

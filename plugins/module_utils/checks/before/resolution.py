@@ -95,15 +95,16 @@ def _unresolved(host: HostFacts, old: str, new: str, entry: Resolution) -> Items
         yield _finding(host, new, evidence, remedy, WARNING)
     elif lines:
         remedy = (
-            f"Add {new} to DNS, so that other machines can resolve {new}. On the host itself, the rename adds {new} to "
-            f"the /etc/hosts line of {old}. Other machines cannot use this line, because its address (for example a "
-            "loopback address) is not an address of this host in the network."
+            f"Add {new} to DNS, so that other machines can resolve {new}. On the host itself, the rename adds {new} "
+            f"to the /etc/hosts line of {old}. Do not copy the address of this line (for example a loopback address) "
+            "to other machines, because the address is not one of the host's network addresses."
         )
         yield _finding(host, new, evidence, remedy, WARNING)
     elif not (_of(host, old) or entry).addresses:
         remedy = (
-            f"Give the host an address that the other hosts can use for live migration. The old name {old} does not "
-            "resolve either, so the rename does not cause this problem."
+            f"Make sure that the other hosts can reach an address of this host for live migration. The name {new} "
+            f"does not resolve on this host. The rename does not cause this problem, because the old name {old} does "
+            "not resolve either."
         )
         yield _finding(host, new, {**evidence, "old name": "does not resolve either"}, remedy, WARNING)
     else:

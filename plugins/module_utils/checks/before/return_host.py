@@ -83,7 +83,10 @@ DONE = "done"
 #: The code that is no reason against clearing, and never clear.
 DEAD_DISK = "SG517"
 _STOPPED = ("inactive", "failed")
-_AGAIN = "Make sure that the run can read the items that the evidence lists, then run return_host again."
+_AGAIN = (
+    "Make sure that the run can read the facts that this finding lists as not read, then run the playbook return_host "
+    "again."
+)
 
 #: A Ceph cluster's fsid and a pool.
 Home = t.Tuple[str, str]
@@ -285,9 +288,11 @@ def _another_machine(index: Index, facts: HostFacts, request: ReturnRequest) -> 
         if host is None:
             evidence["why"] = refused_host(facts) or "the host name in nova-compute's container was not read"
         remedy = (
-            "Keep nova-compute stopped. If the machine is not the host in return_host, correct ansible_host or "
-            "stackguard_nova_host in the inventory. If the machine is the host in return_host, set "
-            f"host={request.host} in its nova.conf, or finish the rename of the host first. Then run return_host again."
+            f"Keep nova-compute stopped. If this machine is not {request.host}, correct ansible_host or "
+            f"stackguard_nova_host in the inventory. If this machine is {request.host} and a rename of the host is "
+            f"unfinished, finish the rename. If this machine is {request.host} and no rename is unfinished, set "
+            f"host={request.host} in the machine's nova.conf. After the correction, run the playbook return_host "
+            "again."
         )
         yield finding("SG106", host_subject(facts), evidence, remedy)
     nodes = {uuid_key(node.uuid): node.uuid for node in index.nodes_by_host.get(request.host, []) if node.uuid}
@@ -532,8 +537,9 @@ def open_evacuations(request: ReturnRequest) -> t.Iterator[Finding]:
         if record.open:
             evidence = {"operation": record.operation_id, "state": record.state, "started": record.started_at}
             remedy = (
-                "Keep nova-compute stopped on this host until the evacuation is finished. To finish the evacuation: "
-                f"evacuate_host -e evacuate_host={request.host} -e evacuate_action=resume (or abort)"
+                "Keep nova-compute stopped on this host until the evacuation has ended. To complete the evacuation, "
+                f"run the playbook evacuate_host with -e evacuate_host={request.host} -e evacuate_action=resume. To "
+                "end the evacuation without completing it, use evacuate_action=abort."
             )
             yield finding("SG706", Subject("host", request.host), evidence, remedy)
 
@@ -705,8 +711,8 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
             remedy = (
                 "No action is needed: the server is on the destination, and is running or stopped. The migration "
                 "record is open for one of two reasons: RabbitMQ lost the evacuation request and the run sent the "
-                "request again, or nova-compute restarted on the destination. At its next start on the returning host, "
-                "nova-compute closes the migration record."
+                "request again, or nova-compute restarted on the destination. nova-compute on this host (the source of "
+                "the migration) closes the migration record when it starts."
             )
             yield finding("SG702", subject, evidence, remedy, WARNING)
         else:

@@ -33,8 +33,8 @@ _NAMED = 20
 _VERSION = re.compile(r"\d+\.\d+")
 
 _KNOW = (
-    "Inform the owner before the guest's next start, because the guest's devices may have other addresses after the "
-    "start. To pin machine types: nova-manage libvirt update_machine_type."
+    "Before the guest's next start, inform the owner that libvirt may give the guest's devices new addresses (for "
+    "example new PCI addresses). To keep the guest's machine type, run nova-manage libvirt update_machine_type."
 )
 
 
@@ -127,9 +127,9 @@ def since(before: GuestDefinition, guest: GuestDefinition, subject: Subject) -> 
         yield finding("SG604", subject, {**times, "machine type": [old.machine_type, now.machine_type]}, _KNOW)
     if old.cpu != now.cpu:
         remedy = (
-            "Set cpu_models in nova.conf of every host in the zone to a CPU model that all these hosts support, if the "
-            "guest must keep the same CPU model. Software in the guest that depends on the processor model may notice "
-            "that the guest's CPU has changed."
+            "If the guest must keep the same CPU model, set cpu_models in nova.conf of every host in the zone to a "
+            "CPU model that all these hosts support. Software in the guest that depends on the processor model may "
+            "notice that the guest's CPU has changed."
         )
         yield finding("SG605", subject, {**times, "cpu": [old.cpu, now.cpu]}, remedy)
 

@@ -123,9 +123,9 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
                     "libvirt on the host has no domain of the guest, and Nova has no instance of the guest on the host"
                 )
                 remedy = (
-                    "Find out who started this QEMU process, because Nova and libvirt do not show the guest on this "
-                    "host. Do not stop the container of this QEMU process (see the evidence) before you know its "
-                    "purpose, because the QEMU process ends when the container stops."
+                    "Find out who started this QEMU process. Neither Nova nor libvirt shows the guest of this process "
+                    "on this host. Do not stop the container of this QEMU process (see the evidence) before you know "
+                    "its purpose, because the QEMU process ends when the container stops."
                 )
                 yield finding("SG127", subject, evidence, remedy, WARNING)
 
@@ -172,9 +172,10 @@ def immutable(index: Index, facts: HostFacts) -> Items:
         right = uuid is not None and node is not None and uuid_key(uuid) == uuid_key(str(node.uuid))
         evidence = {"path": path, "uuid": uuid, "compute node": node.uuid if node else None}
         remedy = (
-            f"Run chattr -i {path} in two cases: before you change or remove the file, or if the file is the copy in a "
-            "kolla container (the container cannot start with an immutable copy). In any other case, no action is "
-            "needed if the uuid is correct and a deployment tool protects the file."
+            f"Run chattr -i {path} before you change or remove the file. If the file is the copy in a kolla "
+            f"container, run chattr -i {path} now, because the container cannot start with an immutable copy. For a "
+            "file outside a kolla container, no action is needed if a deployment tool made the file immutable and "
+            "the file contains the correct uuid."
         )
         subject = Subject("host", f"{facts.inventory_name}:{path}", path, conf_host(facts) or facts.inventory_name)
         yield finding("SG129", subject, evidence, remedy, INFO if right else WARNING)

@@ -108,8 +108,8 @@ def addresses(
         if like is not None and like not in known.others:
             why.setdefault(
                 like,
-                "Nova's host_ip for this host, because every other host connects to this Ceph cluster from the "
-                "host_ip that Nova has for that host",
+                "Nova's host_ip for this host (a probable address, because all other hosts connect to this Ceph "
+                "cluster from their host_ip)",
             )
         listed[fsid] = why
     # A daemon of a cluster is not shut out of any cluster: the same machine would lose both.
@@ -228,10 +228,10 @@ def _unread(
             evidence = {"not read": unread or ["infrastructure"], "cluster": fsid, "addresses": strange}
             remedy = (
                 "Set evacuate_ceph_infrastructure=[...] to the addresses of the managers and MDS, or let the Ceph user "
-                "read these addresses. In the following command, replace each AS IT IS with the user's existing caps "
-                "(ceph auth get client.NAME shows the caps), because the command replaces all caps of the user: ceph "
-                'auth caps client.NAME mon \'AS IT IS, allow command "mgr dump", allow command "fs dump"\' osd \'AS '
-                "IT IS'"
+                "read these addresses. The following command replaces all caps of the user. In the command, replace "
+                "each AS IT IS with the user's existing caps (ceph auth get client.NAME shows the caps): ceph auth "
+                'caps client.NAME mon \'AS IT IS, allow command "mgr dump", allow command "fs dump"\' osd \'AS IT '
+                "IS'"
             )
             yield finding("SG709", Subject("host", request.host), evidence, remedy)
 
@@ -299,7 +299,7 @@ def _not_covered(
     own: t.Mapping[str, t.Collection[str]],
 ) -> t.Optional[str]:
     if not entries:
-        return "the disk is in no Ceph cluster that the run has read"
+        return "the run did not find the disk in the Ceph clusters that the run read"
     for entry in entries:
         if entry.fsid is None:
             return "the id of the disk's cluster was not read"

@@ -231,7 +231,8 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.action in (DESTROYED, DESTROYED_WITH_DISKS):
         remedy = (
-            "Save the data you need from the server's disks before nova-compute starts. The server is deleted in Nova."
+            "Before nova-compute starts, save the data you need from the disks of this server, which is already "
+            "deleted in Nova."
         )
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.rule is None:

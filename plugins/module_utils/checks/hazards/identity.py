@@ -344,8 +344,8 @@ def service_host(index: Index, facts: HostFacts) -> Items:
                 "differ only in case": same_name(node.host, host),
                 "read from": node.source,
             },
-            f"{_LEAVE_STOPPED} Restore the host's old name (set host= in nova.conf, or the machine's host name), or "
-            "rename the host with rename_host.",
+            f"{_LEAVE_STOPPED} To keep the host's old name, set host= in nova.conf, or restore the machine's old host "
+            "name. To give the host the new name, use rename_host.",
         )
     elif not index.cells_read("services") or not index.in_scope(host):
         if not any(row.host == host for row in index.api_services or []):

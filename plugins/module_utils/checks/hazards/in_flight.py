@@ -199,8 +199,9 @@ def _held_by(reason: str) -> str:
     if kind == "rename":
         return "Run rename_host with rename_action=status for this host, then resume the rename or roll it back."
     return (
-        "Read the id of the operation in the disabled reason, and find out which playbook began the operation. Run "
-        "this playbook with the action status, then resume the operation or roll the operation back."
+        "Read the id of the operation in the disabled reason, and find out which playbook began this operation. Run "
+        "the playbook that began the operation with its action option set to status (for example, "
+        "migrate_action=status). Then use the same playbook to resume the operation or to roll the operation back."
     )
 
 
@@ -280,8 +281,8 @@ def host_release(index: Index, facts: HostFacts, severity: str) -> Items:
             yield _unknown(facts, seen)
         elif package is not None and package not in running:
             remedy = (
-                "Restart nova-compute first, so that nova-compute runs the installed release. As an alternative, "
-                "install the release that nova-compute still runs."
+                "Restart nova-compute first, so that nova-compute runs the installed release. To stay on the release "
+                "that nova-compute still runs, install the packages of that release instead."
             )
             yield finding("SG705", host_subject(facts), seen, remedy, severity)
         if schema is not None and package is not None and package > max(schema):

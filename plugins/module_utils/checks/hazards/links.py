@@ -67,13 +67,14 @@ HEALS: t.Mapping[str, str] = {
         "nova-compute creates a missing resource provider the next time that its periodic task "
         "update_available_resource runs, but repairs nothing else"
     ),
-    "SG207": "the problem ends as soon as no existing instance links to this node (see SG213)",
+    "SG207": "when no existing instance links to this compute node any more (see SG213)",
     "SG211": _ID_HEALS,
     "SG212": _ID_HEALS,
     "SG213": f"{_ID_HEALS}. The repair needs an existing node with the same host name and node name as the instance",
     "SG214": (
-        "the periodic task of nova-compute on the host in instances.host sets compute_id to the id of this host's "
-        "compute node, and logs 'Correcting compute_id', even if instances.host is wrong"
+        "On the instance's host (instances.host), a periodic task of nova-compute sets compute_id to the id of this "
+        "host's compute node, and logs 'Correcting compute_id'. If instances.host is wrong, the new compute_id is "
+        "wrong, too"
     ),
     "SG215": "never",
     "SG216": "never",
@@ -138,9 +139,9 @@ REMEDIES: t.Mapping[str, str] = {
         "migration."
     ),
     "SG231": (
-        "Find the row of the same PCI device that belongs to the host's existing compute node, and free the device in "
-        "this row. Archive the row of the deleted compute node only after you have freed the device on the existing "
-        "compute node."
+        "In the table pci_devices, find the row that has the same PCI device and the id of the host's existing "
+        "compute node. Free the device in the row that you found. Archive the row of the deleted compute node only "
+        "after you have freed the device on the existing compute node."
     ),
 }
 RUN = "Run repair_links with repair_codes=[{}] to repair the link."
@@ -281,13 +282,13 @@ def _unread(links: Links, codes: t.Collection[str]) -> t.Iterator[str]:
 def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = ()) -> str:
     """Say what remains in one sentence. ``unchecked``: codes that could not be decided everywhere."""
     verb = "would remain" if planned else "remain" if left.wrong != 1 else "remains"
-    said = [f"{count(left.wrong, 'wrong link') if left.wrong else 'the run found no wrong link that'} {verb}"]
+    said = [f"{count(left.wrong, 'wrong link') if left.wrong else 'no known wrong link'} {verb}"]
     if not left.wrong and not planned:
-        said = ["the run found no wrong link that remains" if unchecked else "no wrong link remains"]
+        said = ["no known wrong link remains" if unchecked else "no wrong link remains"]
     if left.codes:
         said[0] += f" ({', '.join(left.codes)}; requested for repair: {left.asked})"
     if left.accepted:
-        said.append(f"of the wrong links, {left.accepted} have findings that you have overridden")
+        said.append(f"number of wrong links whose findings you have overridden: {left.accepted}")
     if left.in_flight:
         said.append(
             f"the run did not check {count(left.in_flight, 'instance')}, because a task or migration is in progress"

@@ -67,8 +67,8 @@ _REMEDIES = {
     ),
     "SG702": "Follow the remedy of SG702 (docs/codes/SG702.md), because the server has an unfinished migration.",
     "SG703": (
-        "Start the dead host again to revert the resize. Until the owner reverts or confirms the resize, the server "
-        "stays on the dead host."
+        "To revert the resize, first start the dead host again. Until the owner reverts or confirms the resize, the "
+        "server stays on the dead host."
     ),
     "SG710": (
         "Set evacuate_reset_states for PAUSED, SUSPENDED and RESCUE servers, and accept the loss that SG519 shows. "

@@ -81,7 +81,7 @@ def _why_it_matters(index: Index) -> t.Optional[str]:
     shown = {name: signs for name, facts in bundle.hosts.items() if (signs := signs_of_ovn("", facts, None))}
     if shown:
         named = "; ".join(f"{name}: {', '.join(shown[name])}" for name in sorted(shown)[:_NAMED])
-        return f"{count(len(shown), 'host')} with signs of OVN: {named}"
+        return f"the run found settings or programs of OVN on {count(len(shown), 'host')}: {named}"
     unknown = _undecided(index)
     if not unknown and index.compute_hosts and _services_read(index):
         return None
@@ -230,7 +230,10 @@ def host_items(name: str, facts: HostFacts, ovn: OvnFacts) -> Items:
         )
         yield finding("SG321", subject, evidence, remedy)
     if any(same_name(own, entry) for entry in (facts.kernel_hostname, facts.fqdn, host) if entry):
-        remedy = "Before a rename of this host, set its system-id in the deployment tool's variables."
+        remedy = (
+            "Before you rename this host, set the current system-id of its Open vSwitch in the deployment tool's "
+            "variables."
+        )
         yield finding("SG319", subject, {"system-id": own}, remedy, WARNING)
     addresses = {entry.strip() for entry in (external.get("ovn-encap-ip") or "").split(",")} - {""}
     for other in ovn.chassis or []:

@@ -33,9 +33,9 @@ def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t
     if own is None or not own.consumers:
         evidence = {"queue": main, "exists": own is not None, "consumers": own.consumers if own else 0}
         remedy = (
-            "Start nova-compute if nova-compute does not run on the host. If nova-compute runs, it uses another "
-            "RabbitMQ server or another virtual host of RabbitMQ: set rename_rabbit_url to the transport_url of the "
-            "host's cell. To rename the host without a check of the queues, remove rename_rabbit_url from your "
+            "If nova-compute does not run on the host, start nova-compute. If nova-compute runs, rename_rabbit_url "
+            "names the wrong RabbitMQ server or the wrong virtual host: set rename_rabbit_url to the transport_url of "
+            "the host's cell. To rename the host without a check of the queues, remove rename_rabbit_url from your "
             "variables."
         )
         yield finding("SG316", Subject("host", old), evidence, remedy)
@@ -102,8 +102,8 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
 def left(name: str, why: str) -> Finding:
     """SG307: a queue of a name that the host no longer bears was not removed."""
     remedy = (
-        f"Delete the queue if it has no consumers: rabbitmqctl delete_queue {name}. If you do not delete the queue, "
-        "nova-compute of the next host with this name executes the requests in the queue."
+        f"Delete the queue if it has no consumers: rabbitmqctl delete_queue {name}. If you keep the queue and another "
+        "host gets this name later, nova-compute on that host executes the requests in the queue."
     )
     return finding("SG307", Subject("host", name), {"queue": name, "why it was left": why}, remedy, WARNING)
 

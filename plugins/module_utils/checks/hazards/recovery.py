@@ -181,8 +181,8 @@ def _carried_on(task: t.Optional[str], around: RecoveryContext) -> t.Optional[Re
         return Recovery(REBOOTED if around.runs else STARTED, REDRIVEN)
     if task == "resize_migrating":
         note = (
-            "the run did not read the server's migration record and the snapshot nova-resize. nova-compute reverts the "
-            "resize only if both exist"
+            "nova-compute reverts the resize only if the server has both a migration record and a snapshot with the "
+            "name nova-resize. The run read neither of them"
         )
         return Recovery(REVERTED, REDRIVEN, note)
     if task == "migrating" and around.migrating:

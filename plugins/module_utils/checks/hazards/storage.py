@@ -519,8 +519,8 @@ def leaks(
             elif name.partition("_")[0] in gone:
                 evidence = {"instance": "deleted", "snapshots": [entry.name for entry in entry.image.snapshots or []]}
                 remedy = (
-                    f"Save the data you need, then delete the image: rbd rm {entry.pool}/{name}. Nova reports the "
-                    "server as deleted."
+                    "Save the data you need from this image of a deleted server, then delete the image: rbd rm "
+                    f"{entry.pool}/{name}."
                 )
                 yield finding("SG508", image, evidence, remedy)
 
@@ -555,9 +555,9 @@ def unchanged(
                 "image": name,
             }
             remedy = (
-                "Make sure that the run can read at least one host with access to this Ceph cluster and this pool, "
-                "then run the same command again. The run evacuates the server only if a host that reaches the pool "
-                "answers."
+                "Make sure that the run can collect facts from at least one host with access to this Ceph pool, then "
+                "run the same command again. Without facts from a host with access, the run does not evacuate the "
+                "server."
             )
             yield finding("SG709", Subject("instance", before.uuid), unread, remedy)
             continue

@@ -120,7 +120,8 @@ def _copies(facts: ZoneFacts, aggregate: ApiAggregate) -> Items:
         yield Unchecked(
             "SG408",
             host,
-            "the host's compute node was not read, because the API hides nodes without a service or a host mapping",
+            "the run did not read the host's compute node: the API hides a compute node that has no compute service "
+            "or no host mapping",
         )
     lacking = sorted(host for host in aggregate.hosts if any(node not in there for node in nodes.get(host, [])))
     strange = sorted(
@@ -164,7 +165,7 @@ def state(server: ApiServer, statuses: t.Sequence[str], rule: str) -> Items:
             "SG703", subject, {"status": server.status}, ("Ask the server's owner to confirm or revert the resize.")
         )
     elif server.status not in statuses:
-        remedy = f"Change the status of the server. {rule}"
+        remedy = f"Change the server's status to {' or '.join(statuses)}. {rule}"
         yield finding("SG710", subject, {"status": server.status}, remedy)
     if server.locked:
         remedy = "Find out who locked the server. To move the server although it is locked, override this finding."

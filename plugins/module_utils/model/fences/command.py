@@ -41,14 +41,15 @@ class Command(FenceKind):
                 if name == "commanded" and not answer.get("act"):
                     continue
                 if not ended_well(result):
-                    what, host = "fence" if name == "commanded" else "confirming", source_of([answer])
-                    raise ProofError(f"{what} command: {_why(result, host)}")
+                    what, host = "fence" if name == "commanded" else "fence_confirm", source_of([answer])
+                    raise ProofError(f"evacuate_{what}_command: {_why(result, host)}")
         last = answers[-1].get("confirmed") if answers else None
         code = last.get("rc") if last else None
         if code != 0:
-            raise ProofError(f"the confirming command ended with {'no exit status' if code is None else code}")
+            shown = "no exit status" if code is None else code
+            raise ProofError(f"evacuate_fence_confirm_command must exit with 0, but ended with {shown}")
         program = str(target.options.get("fence_confirm_command") or "").split(maxsplit=1)[:1]
-        return Reading(f"the confirming command exited with 0: {''.join(program)}", source_of(answers))
+        return Reading(f"evacuate_fence_confirm_command exited with 0: {''.join(program)}", source_of(answers))
 
 
 def _why(result: t.Optional[t.Mapping[str, t.Any]], host: str) -> str:

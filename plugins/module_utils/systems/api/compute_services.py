@@ -100,9 +100,9 @@ def set_service_status(
     found = (service.status, service.disabled_reason)
     if leaving is not None and found != leaving and not _matches(service, body):
         raise Conflict(
-            f"another user changed the compute service of {service.host}: the service is {_status(found)}, expected "
-            f"{_status(leaving)}. Set the service to the expected status {_status(leaving)}, or set the status that "
-            f"the run itself would set: {_status(wanted)}",
+            f"another user changed the compute service of {service.host}: the service is {_status(found)}, but must "
+            f"be {_status(leaving)} before the step or {_status(wanted)} after the step. Set the service to one of "
+            "these two states",
             service=service_id,
             expected=leaving,
             found=found,

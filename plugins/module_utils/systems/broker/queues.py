@@ -95,7 +95,7 @@ class Broker:
             strange = [request for _tag, request in taken if request.id not in reported]
             if strange:
                 # Closing the channel puts all of them back.
-                return f"the queue has {len(strange)} requests that the run has not reported"
+                return f"the queue has {len(strange)} requests that are not in the report of the run"
             for tag, _request in taken:
                 channel.basic_ack(tag)
             try:

@@ -193,7 +193,7 @@ def _made(
         elif image.id is not None and seen.id is not None and seen.id != image.id:
             problems.setdefault(
                 image.name,
-                "the image was replaced after the run had read it, so other software must have deleted the old image",
+                "other software replaced the image with a new image of the same name after the run had read the image",
             )
         elif not _has(seen, snapshot):
             problems.setdefault(image.name, "the run requested the snapshot, but the snapshot does not exist")
@@ -277,7 +277,7 @@ def _each(ceph: Ceph, images: t.Sequence[RbdImage], work: t.Callable[[RbdImage],
         try:
             work(image)
         except GoneError as error:
-            return image.name, f"{error}: other software is deleting disks"
+            return image.name, f"{error}, because other software deleted the image during the run"
         except CephError as error:
             return image.name, str(error)
         return image.name, None
@@ -458,8 +458,9 @@ def _refuse_infrastructure(
             "the run puts no address on the blocklist, because the run cannot read all addresses of the Ceph cluster "
             f"({told}). Set evacuate_ceph_infrastructure (in the role evacuate_host) or infrastructure (in the module "
             "rbd_blocklist) to the addresses of the managers and MDS daemons. As an alternative, allow the Ceph user "
-            f"to read these addresses: run ceph auth caps client.USER mon '{CAPS}' osd 'AS IT IS'. This command "
-            "replaces all caps, so repeat all other caps that ceph auth get client.USER shows"
+            "to read these addresses. In the following command, replace AS IT IS with the user's existing osd caps, "
+            "and add all other caps that ceph auth get client.USER shows, because the command replaces all caps: "
+            f"ceph auth caps client.USER mon '{CAPS}' osd 'AS IT IS'"
         )
 
 

@@ -296,7 +296,7 @@ def _mds(ceph: Ceph) -> t.List[str]:
 def _status(ceph: Ceph, part: str) -> t.Dict[str, Json]:
     answer = ceph.ask("status")
     if not isinstance(answer, dict) or not isinstance(answer.get(part), dict):
-        raise CephError(f"status: the answer contains no {part}")
+        raise CephError(f"ceph status: the answer contains no {part}")
     return dict(answer[part])
 
 

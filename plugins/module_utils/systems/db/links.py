@@ -456,7 +456,7 @@ def set_nodes(connection: sa.Connection, wanted: t.Mapping[int, int]) -> None:
     found = {row[0]: row[1] for row in connection.execute(linked)}
     wrong = sum(1 for key, value in wanted.items() if found.get(key) != value)
     if changed != len(wanted) or wrong:
-        _refuse(changed, len(wanted), f"; {wrong} of the instances would link a different compute node than planned")
+        _refuse(changed, len(wanted), f"; in {wrong} rows, compute_id would not point to the planned compute node")
 
 
 def set_missing_nodes(connection: sa.Connection, keys: t.Collection[int]) -> None:

@@ -122,5 +122,5 @@ def _move(connection: sa.Connection, name: str, before: str, after: str, moving:
         done = connection.execute(statement.values(host=after)).rowcount
         expected = sum(moving[key] for key in chunk)
         if done != expected:
-            raise Conflict(f"{name}: {done} rows would change, expected {expected}", expected=expected, found=done)
+            raise Conflict(f"{name}: {done} rows would change instead of {expected}", expected=expected, found=done)
     return sum(moving.values())

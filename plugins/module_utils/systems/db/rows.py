@@ -140,7 +140,8 @@ def _kind(changes: t.Sequence[RowChange]) -> str:
         unknown = set(change.before) - set(schema.columns_of(kind, change.table))
         if change.key_column != "id" or not change.after or strange or unknown:
             raise ValueError(
-                f"{change.database} {change.table}: the collection must not make this change: {change.label}"
+                f"{change.database} {change.table}: internal error: the collection must not make this change: "
+                f"{change.label}"
             )
     return kind
 
@@ -292,7 +293,7 @@ def _expect_all(result: sa.CursorResult[t.Any], changes: t.Sequence[RowChange]) 
     table = changes[0].table
     if result.rowcount != len(changes):
         raise Conflict(
-            f"{table}: {result.rowcount} rows would change, expected {len(changes)}",
+            f"{table}: {result.rowcount} rows would change instead of {len(changes)}",
             table=table,
             expected=len(changes),
             found=result.rowcount,
@@ -445,7 +446,7 @@ def _agent_hosts(connection: sa.Connection, ids: t.Sequence[str], lock: bool) ->
 
 def _expect(result: sa.CursorResult[t.Any], ids: t.Sequence[str]) -> None:
     if result.rowcount != len(ids):
-        raise Conflict(f"network agents: {result.rowcount} rows would change, expected {len(ids)}")
+        raise Conflict(f"network agents: {result.rowcount} rows would change instead of {len(ids)}")
 
 
 #: For other guarded changes: see C(steps/link_rows.py).

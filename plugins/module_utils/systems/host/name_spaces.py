@@ -212,7 +212,7 @@ class _Engines:
         except ReadError as error:
             self.failures[engine] = str(error)
         except (ValueError, LookupError, TypeError):
-            self.failures[engine] = f"{engine} inspect: the answer cannot be parsed"
+            self.failures[engine] = f"the run cannot parse the answer of {engine} inspect"
         return []
 
     @staticmethod

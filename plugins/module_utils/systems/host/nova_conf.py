@@ -120,7 +120,7 @@ def _key_value(line: str, path: str, number: int) -> t.Tuple[str, str]:
         raise ConfError(f"{path} line {number}: neither ':' nor '='")
     key, value = line[: min(signs)].strip(), line[min(signs) + 1 :].strip()
     if not key:
-        raise ConfError(f"{path} line {number}: the value has no option name")
+        raise ConfError(f"{path} line {number}: no option name is before ':' or '='")
     if value and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]
     return key, value

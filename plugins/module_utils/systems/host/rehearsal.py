@@ -90,7 +90,10 @@ def _of_container() -> t.Optional[bytes]:
             if not os.path.exists(NSSWITCH):
                 # A file can only be put in the place of another one.
                 if order.strip():
-                    raise ReadError(f"the host has no {NSSWITCH} that the run could replace with the container's file")
+                    raise ReadError(
+                        f"the run cannot test the new name, because {NSSWITCH} exists only in libvirt's container and "
+                        "not on the host"
+                    )
                 return None
             return order
     return None
@@ -128,7 +131,7 @@ def _ask(name: t.Optional[str], binds: t.Sequence[t.Tuple[str, str]]) -> t.Mappi
     except (ValueError, TypeError):
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise ReadError(
-            f"the test of the new name ended without an answer: {said[-1] if said else done.returncode}"
+            f"the test that resolves the host name returned no result: {said[-1] if said else done.returncode}"
         ) from None
     if "error" in answer:
         raise ReadError(str(answer["error"]))
@@ -153,8 +156,8 @@ def undecided(name: str, files: t.Mapping[str, bytes], order: t.Optional[bytes] 
     if _asks_resolved(name, _services(order), files.get(HOSTS)):
         place = f"{NSSWITCH} of the libvirt container" if order is not None else NSSWITCH
         found.append(
-            f"{place} lists systemd-resolved before {HOSTS}, so a test before the rename is inconclusive: as long as "
-            f"the host has the old name, systemd-resolved answers queries for this name, and does not read {HOSTS}"
+            f"the test of the new name is inconclusive, because {place} lists systemd-resolved ahead of {HOSTS}. Until "
+            f"the rename, systemd-resolved answers the query of the test, and does not read {HOSTS}"
         )
     return found
 

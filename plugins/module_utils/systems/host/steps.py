@@ -550,7 +550,7 @@ class WriteIdentity:
     def verify(self, params: Params) -> Result:
         """See it there."""
         if not self.is_done(params)["done"]:
-            raise HostStepError(f"{params['path']} does not hold the uuid {params['after']}")
+            raise HostStepError(f"{params['path']} does not contain the uuid {params['after']}")
         return {"remark": f"{params['path']} holds {params['after']}"}
 
     def undo(self, params: Params) -> Result:
@@ -626,8 +626,8 @@ class EndDomains:
             # One that was ended already, by an earlier run, has no process any more.
             if found.pid is not None and (found.pid, found.pid_start) != (item["pid"], item["pid_start"]):
                 raise HostStepError(
-                    f"the run ended no domain, because {found.name} ({found.uuid}) has process {found.pid}, not "
-                    f"{item['pid']}",
+                    f"the run ended no domain, because the QEMU process of {found.name} ({found.uuid}) has changed "
+                    f"since the plan: the process is {found.pid} now, and was {item['pid']} in the plan",
                     changed_meanwhile=True,
                 )
         for item in planned:

@@ -55,7 +55,7 @@ def read_ovn_state(options: t.Mapping[str, t.Any]) -> OvnState:
     if unusable is not None:
         return OvnState(
             problem=unusable,
-            fix=f"copy the file to the Ansible controller, and set its path: {unusable.partition(':')[0]}: FILE",
+            fix=f"copy the file to the Ansible controller, and set {unusable.partition(':')[0]} to its new path",
         )
     access = OvnAccess.of(options)
     return OvnState([_northbound(access), _southbound(access)])

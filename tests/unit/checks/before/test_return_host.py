@@ -229,7 +229,7 @@ def test_the_record_of_an_evacuation_that_has_arrived_is_no_reason_to_refuse(rec
     assert "SG702" not in blockers(some)
     (told,) = [item for item in judged(some).checked.findings if item.code == "SG702"]
     assert (told.severity, told.object.name) == (findings.WARNING, ONE)
-    assert "At its next start on the returning host, nova-compute closes the migration record" in told.remedy
+    assert "(the source of the migration) closes the migration record when it starts." in told.remedy
     # Its domain is not ended on that record.
     assert ended(back(record=record)) == []
     assert "SG108" in blockers(back(record=record))

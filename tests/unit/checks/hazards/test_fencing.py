@@ -198,8 +198,8 @@ def test_host_ip_may_be_on_the_list_and_covers_no_disk():
     answer = decided(scene())
     assert answer.why == {
         OWN: (
-            "Nova's host_ip for this host, because every other host connects to this Ceph cluster from the "
-            "host_ip that Nova has for that host"
+            "Nova's host_ip for this host (a probable address, because all other hosts connect to this Ceph "
+            "cluster from their host_ip)"
         )
     }
     assert answer.proven == {}

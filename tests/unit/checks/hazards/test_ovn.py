@@ -166,7 +166,7 @@ def test_an_empty_list_of_agents_never_hides_ovn(agents, change, words):
 def test_one_host_with_ovn_is_enough():
     plain = each_host(healthy(), ovs_external_ids={"system-id": "x"})
     some = without_databases(with_ids(plain, **{"ovn-remote": "tcp:192.0.2.9:6642"}), agents=[])
-    assert "1 host with signs of OVN: compute1: external_ids:ovn-remote" in told(some)[0].reason
+    assert "settings or programs of OVN on 1 host: compute1: external_ids:ovn-remote" in told(some)[0].reason
     assert told(without_databases(plain, agents=[])) == [], "every host was read, and none has OVN"
 
 

@@ -298,7 +298,7 @@ def test_an_image_that_is_replaced_while_guards_are_made_is_no_success(monkeypat
         return make(image, snapshot)
 
     monkeypatch.setattr(there, "create_snapshot", replaced)
-    with pytest.raises(CephError, match="replaced after the run had read it"):
+    with pytest.raises(CephError, match="after the run had read the image"):
         guard_snapshots.guard(there, "op1", [TWO], {f"{TWO}_disk": f"id-{TWO}_disk"})
 
 

@@ -127,5 +127,5 @@ def test_a_file_that_holds_something_else_is_left_alone(tmp_path, text):
         with pytest.raises(steps.HostStepError, match="not"):
             act(params)
     assert path.read_text() == text
-    with pytest.raises(steps.HostStepError, match="does not hold"):
+    with pytest.raises(steps.HostStepError, match="does not contain the uuid"):
         steps.WriteIdentity().verify(params)
