@@ -131,7 +131,7 @@ def _chosen(
 ) -> t.List[facts.ApiServer]:
     """Return the servers that are meant. Nobody is ever meant by leaving everything out."""
     if not (args["servers"] or args["hosts"] or args["all_servers"] or restore is not None):
-        raise StackguardError("set servers or hosts, or set all_servers=true")
+        raise StackguardError("set at least one of these options: servers, hosts, all_servers=true")
     version = server_records.servers_microversion(connection)
     if restore is not None:
         return [found for found in (server_records.whole_server(connection, uuid) for uuid in sorted(restore)) if found]

@@ -16,9 +16,9 @@ options:
       - The C(plan_sha256) of the plan that you approved. A run in check mode returns the C(plan_sha256) of its plan.
         The run refuses to start if the new plan differs from the approved plan. If C(plan.json) of the approved plan is
         in O(report_dir), the run shows the difference between the two plans.
-      - The C(plan_sha256) changes if a decision in the plan changes, such as the request, the names, the rows, the set
-        of servers or the fence. The C(plan_sha256) does not depend on operation ids, times, measurements, or the
-        destination of each server.
+      - The C(plan_sha256) depends, for example, on the request, the names, the rows, the set of servers and the fence
+        in the plan. The C(plan_sha256) does not depend on operation ids, times, measurements, or the destination of
+        each server.
       - If C(plan.json) of the approved plan is in another directory, set O(expect_plan) to the C(plan_sha256), followed
         by the character C(@) and the path of C(plan.json).
       - The run resumes an open operation only if the operation began with the approved plan.

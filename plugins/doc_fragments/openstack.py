@@ -24,7 +24,7 @@ options:
     type: dict
     description:
       - Parameters of the authentication plugin. To authenticate with a password, set C(auth_url), C(username),
-        C(password), C(project_name) and the domains.
+        C(password), C(project_name), C(user_domain_name) and C(project_domain_name).
   auth_type:
     type: str
     description: Name of the authentication plugin.

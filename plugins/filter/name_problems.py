@@ -12,9 +12,9 @@ author: stackguard.nova contributors
 version_added: 0.1.0
 short_description: Report each invalid name in a variable, and the reason why the name is invalid
 description:
-  - "Returns a sentence for each invalid name. The sentence contains the name of the variable, describes what is wrong
-    with the value, and describes which values are valid. The sentence shows the value as JSON. In JSON, control
-    characters are escaped, so they have no effect on a terminal."
+  - "Returns a sentence for each variable value that is not a valid name. The sentence contains the name of the
+    variable, describes what is wrong with the value, and describes which values are valid. The sentence shows the value
+    as JSON. In JSON, control characters are escaped, so they have no effect on a terminal."
 options:
   _input:
     description:
@@ -64,7 +64,7 @@ def name_problems(variables: t.Any, kind: str = "host") -> t.List[str]:
         raise AnsibleFilterError("name_problems takes a dictionary of variables and their values")
     if kind not in input_rules.ACCEPTED:
         raise AnsibleFilterError(
-            f"the option kind of the filter name_problems must be one of {', '.join(input_rules.ACCEPTED)}, not {kind}"
+            f"filter name_problems: the option 'kind' must be one of {', '.join(input_rules.ACCEPTED)}, not {kind}"
         )
     return input_rules.problems(variables, kind)
 

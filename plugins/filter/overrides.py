@@ -27,7 +27,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Convert the answer to an AWX survey into a list of overrides
+- name: Read the overrides from the answer to an AWX survey
   ansible.builtin.set_fact:
     stackguard_overrides: "{{ stackguard_awx_overrides | default('') | stackguard.nova.overrides }}"
 """

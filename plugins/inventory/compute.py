@@ -40,8 +40,8 @@ options:
     choices: [as_is, short]
     default: as_is
     description:
-      - Name of a host in the inventory. V(as_is) is the service's host name in Nova. V(short) is the part of the
-        service's host name before the first dot.
+      - Name that the plugin gives a host in the inventory. V(as_is) is the service's host name in Nova. V(short) is the
+        part of the service's host name before the first dot.
       - The plugin reports an error if two hosts would have the same name in the inventory.
   group:
     type: str

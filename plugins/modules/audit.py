@@ -37,9 +37,9 @@ options:
     description:
       - Saved evidence that the module checks instead of the evidence in O(evidence_dir). Each entry of O(evidence) is
         the path of a file C(evidence.json) or of a directory. The module combines the evidence of all entries of
-        O(evidence), for example the slices of one AWX job. If two entries contain the same object, the module uses the
-        more recent facts. With O(evidence), the module ignores O(sources), O(failures), O(journals), O(cloud_name),
-        O(region) and O(definitions_dir).
+        O(evidence). An entry can be, for example, the evidence of one slice of an AWX job. If two entries contain the
+        same object, the module uses the more recent facts. With O(evidence), the module ignores O(sources),
+        O(failures), O(journals), O(cloud_name), O(region) and O(definitions_dir).
   inventory_hosts:
     type: list
     elements: str
@@ -87,7 +87,7 @@ options:
     choices: [never, new_blocker, blocker, warning]
     description:
       - With O(fail_on=blocker) the task fails if the verdict is C(block). With O(fail_on=warning) the task fails if the
-        verdict is C(warn) or C(block). If a check is undecided, the verdict is C(warn) or C(block).
+        verdict is C(warn) or C(block). An undecided check alone results in the verdict C(warn).
       - With O(fail_on=new_blocker) the task fails only on blockers that the previous audit of the same scope did not
         report. If the module cannot compare this audit with a previous audit, O(fail_on=new_blocker) acts like
         O(fail_on=blocker). The module cannot compare the audits if O(history_dir) has no earlier audit of the same
@@ -240,7 +240,7 @@ changes:
       type: int
   sample: {since: "2026-11-20T02:10:44+00:00", comparable: true, new: 1, gone: 0, known: 3, new_blockers: 0}
 summary:
-  description: The first 40 lines of the table that the module shows on the terminal.
+  description: The module shows a table on the terminal. RV(summary) contains the first 40 lines of this table.
   returned: when the evidence could be read
   type: list
   elements: str

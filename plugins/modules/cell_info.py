@@ -43,8 +43,9 @@ options:
     type: bool
     default: false
     description:
-      - Whether to also read the Nova instances that own domains or disk images on the hosts. The module takes the
-        domains and disk images from the facts of the hosts in O(evidence_dir).
+      - With O(evidence_instances=true), the module reads additional instances. The additional instances are the Nova
+        instances that own domains or disk images on the hosts. The module takes the domains and disk images from the
+        facts of the hosts in O(evidence_dir).
   probe_rename:
     type: bool
     default: false
@@ -140,7 +141,7 @@ counts:
       description: Unfinished migrations.
       type: int
     host_mappings:
-      description: Number of hosts that are mapped to a cell.
+      description: Host mappings in the API database.
       type: int
     aggregate_hosts:
       description: Hosts of aggregates.
@@ -235,7 +236,7 @@ databases:
           description: Error message of the database, if the user does not have the privilege.
           type: str
     unread:
-      description: Facts that the module could not read. Each entry names a part of the facts and the reason.
+      description: Facts that the module could not read.
       type: list
       elements: dict
       contains:
@@ -246,8 +247,8 @@ databases:
           description: Reason why the module could not read this part of the facts.
           type: str
     lock:
-      description: With O(probe_rename=true), whether a lock in the API database is valid on all nodes of the database
-        cluster. The keys are C(scope) and C(reason).
+      description: With O(probe_rename=true), the result of the test with a lock in the API database. C(scope) shows
+        whether the lock is valid on all nodes of the database cluster. C(reason) contains the reason.
       type: dict
     ovn:
       description: With O(ovn_nb_connection), the facts from OVN's databases. If O(hosts) is set, these facts describe

@@ -12,9 +12,9 @@ version_added: 0.1.0
 description:
   - Internal, no stability promise. The roles of this collection call this module.
   - Reads the evidence that M(stackguard.nova.compute_host_info) wrote with
-    O(stackguard.nova.compute_host_info#module:rbd), and chooses the hosts that read from Ceph. The evidence shows which
-    Ceph cluster (fsid) and pool each host uses. The module does not assume that all hosts use the same Ceph cluster.
-    For each cluster and pool, the module chooses one host that uses the cluster and the pool.
+    O(stackguard.nova.compute_host_info#module:rbd), and chooses the hosts that will read from Ceph in later tasks. The
+    evidence shows which Ceph cluster (fsid) and pool each host uses. The module does not assume that all hosts use the
+    same Ceph cluster. For each cluster and pool, the module chooses one host that uses the cluster and the pool.
   - Runs on the Ansible controller. Changes nothing.
 author:
   - stackguard.nova contributors (@stackguard)

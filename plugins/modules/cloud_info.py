@@ -188,8 +188,8 @@ cloud:
       type: list
       elements: dict
     aggregates:
-      description: Aggregates with their hosts and metadata, each with C(id), C(uuid), C(name), C(availability_zone),
-        C(hosts) and C(metadata).
+      description: Aggregates. Each aggregate has the keys C(id), C(uuid), C(name), C(availability_zone), C(hosts) and
+        C(metadata).
       type: list
       elements: dict
     providers:
@@ -225,7 +225,8 @@ cloud:
           description: Reason why the module could not read this part of the facts.
           type: str
     port_devices:
-      description: Uuids of the servers. With O(hosts), the module reads the ports of these servers.
+      description: Uuids of the servers on O(hosts). The module read the ports of these servers only. If O(hosts) is
+        empty, the module reads all ports, and this list is empty.
       type: list
       elements: str
     routed_subnets:

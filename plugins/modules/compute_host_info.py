@@ -20,7 +20,7 @@ description:
   - If a host does not answer, or the module fails on a host, the module records the failure in O(evidence_dir) instead
     of the facts. Ansible still reports the task as unreachable or failed.
   - Because configuration files contain passwords, RV(host) contains only selected options and lines of configuration
-    files. The descriptions of the keys of RV(host) name these options and lines.
+    files. For these options and lines, see the descriptions of the keys of RV(host).
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -146,8 +146,8 @@ options:
     elements: str
     default: []
     description:
-      - Ceph pools in which the module searches for O(rbd_volumes). The module searches only the Ceph cluster that this
-        host uses. If the Ceph user has no permission to read a pool, C(unread) lists this pool.
+      - Ceph pools in which the module searches for O(rbd_volumes). The module searches only the Ceph cluster that the
+        compute host uses. If the Ceph user has no permission to read a pool, C(unread) lists this pool.
   rbd_user:
     type: str
     description:
@@ -180,9 +180,10 @@ options:
     default: false
     description:
       - Whether to search for places that can contain the host's name, but that a rename does not change. The module
-        searches other services (such as Ceph, RabbitMQ, Galera, Pacemaker and Cinder), options of nova-compute,
-        cloud-init, and the certificates of libvirt, QEMU and nova-compute. The module returns the names of options, but
-        not their values. From each certificate file, the module returns only the first certificate.
+        looks for services such as Ceph, RabbitMQ, Galera, Pacemaker and Cinder on the host, and reads the options of
+        nova-compute, the data of cloud-init, and the certificates of libvirt, QEMU and nova-compute. The module returns
+        the names of options, but not their values. From each certificate file, the module returns only the first
+        certificate.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.compute_host_rename
@@ -207,10 +208,11 @@ RETURN = r"""
 host:
   description:
     - All facts of the host. The keys of RV(host) are the names that Nova and libvirt use for these facts.
-    - The facts are the kernel, static and canonical host name, addresses, machine-id, DMI uuid, C(compute_id_files),
-      C(nova_conf), C(libvirt), C(domains), C(memory), C(hugepages), C(units), C(resolutions), C(etc_hosts),
-      C(ovs_external_ids), C(open_operations), C(nova_version), C(neutron_host), C(name_spaces), C(deployment), and
-      C(unread). C(rbd) and C(name_users) are V(null) if you do not set the options O(rbd) and O(name_users).
+    - The facts are the kernel's host name, the static host name, the canonical host name, addresses, machine-id, DMI
+      uuid, C(compute_id_files), C(nova_conf), C(libvirt), C(domains), C(memory), C(hugepages), C(units),
+      C(resolutions), C(etc_hosts), C(ovs_external_ids), C(open_operations), C(nova_version), C(neutron_host),
+      C(name_spaces), C(deployment), and C(unread). C(rbd) and C(name_users) are V(null) if you do not set the options
+      O(rbd) and O(name_users).
   returned: when O(evidence_dir) is not given
   type: dict
   contains:
@@ -339,7 +341,7 @@ host:
     name_users:
       description: With O(name_users=true), the places in which the host's current name can remain after a rename. The
         keys are C(residents) (other services on the host), C(options) (options of nova-compute), C(cloud_init),
-        C(certificates) and C(unread).
+        C(certificates) and C(unread) (places that the module could not read, and the reasons).
       type: dict
     ovs_version:
       description: Version of Open vSwitch, if it is installed.

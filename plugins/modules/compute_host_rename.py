@@ -11,8 +11,8 @@ short_description: Rename a compute host while its guests run, or after a drain
 version_added: 0.1.0
 description:
   - With O(strategy=in_place), the module changes the host's name in the cell database, in the API database, in
-    placement, in neutron and on the host. The module never changes ids and uuids, and the guests keep running. With
-    O(strategy=drain), the guests move to other hosts, and the host registers again under its new name.
+    placement, in neutron and on the host. With O(strategy=in_place), ids and uuids do not change, and the guests keep
+    running. With O(strategy=drain), the guests move to other hosts, and the host registers again under its new name.
   - Nova does not support a rename in place. Nova's administrator guide says that "the compute node's hostname may not
     be changed after the initial registration". The guide of the role P(stackguard.nova.rename_host#role) describes the
     changes and the checks. Use this module through the role P(stackguard.nova.rename_host#role).
@@ -39,8 +39,8 @@ attributes:
     description: Makes and shows the whole plan, and changes nothing.
   diff_mode:
     support: full
-    description: Shows each database row, host name and line of a file that the rename changes, before and after the
-      change.
+    description: Shows the old and the new version of each database row, host name and file line that the rename
+      changes.
   idempotent:
     support: full
     description: The module does not change a host that already has the new name everywhere.
@@ -94,9 +94,9 @@ options:
     elements: str
     default: []
     description:
-      - Inventory names of all other compute hosts. If O(evidence_dir) has no evidence of a host in O(peers), the module
-        treats the host as a host that did not answer. For such a host, the module reports that the run did not compare
-        the host with the other hosts.
+      - Inventory names of all compute hosts except the host that the module renames. If O(evidence_dir) has no evidence
+        of a host in O(peers), the module treats the host as a host that did not answer. For such a host, the module
+        reports that the run did not compare the host with the other hosts.
   strategy:
     type: str
     default: in_place
@@ -290,8 +290,9 @@ operation_id:
   sample: 3f9a1c0b77de
 report:
   description:
-    - The findings, as in C(report.json). If the run refuses to start, the verdict is V(block). After a resumed run, the
-      report also contains the findings of the executed steps, such as a guest that changed during the rename.
+    - The findings, as in C(report.json). If the run refuses to start, the verdict is V(block). When a run
+      finishes the rename, the report contains the findings from before the rename, and the findings of all executed
+      steps, such as the finding that a guest changed during the rename.
   returned: when the module checked a new rename, or a resumed run finished the rename or failed
   type: dict
   contains:
@@ -439,7 +440,7 @@ plan:
                 measures again, and can get a different value.
               type: bool
     notes:
-      description: Notes about the plan for the operator.
+      description: Notes for the operator.
       type: list
       elements: str
   sample: {kind: rename, subject: compute1 -> cn-rack7.example, steps: []}

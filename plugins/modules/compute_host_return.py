@@ -39,7 +39,7 @@ attributes:
     description: Reads and checks everything, and shows the plan. In check mode the module does not open a journal.
   diff_mode:
     support: full
-    description: Shows every value of the plan before and after the change.
+    description: Shows the old and the new value of each change in the plan.
   idempotent:
     support: full
     description: The module does nothing if the leftovers have already been removed. If an operation is open, the module
@@ -267,7 +267,7 @@ plan:
                 measures again, and can get a different value.
               type: bool
     notes:
-      description: Notes about the plan for the operator.
+      description: Notes for the operator.
       type: list
       elements: str
   sample: {kind: return-compute1, operation_id: 5f0a6f0f7a11, subject: compute1, steps: [], notes: []}

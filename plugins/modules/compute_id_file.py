@@ -18,13 +18,13 @@ description:
     The task fails if the module does not find such a row, or if another row contains one of the two names. The task
     also fails if another host has the uuid of the compute node.
   - The task fails if the databases were read more than 60 minutes ago.
-  - A running guest of the host proves that this machine is the host. If no guest of the host runs on this machine,
-    another machine with the same host name might be the host. Without a running guest, the module therefore verifies
-    that nova-compute does not run on another machine with this host name. The task fails if the host's nova-compute
-    service reported to Nova in the five minutes before the databases were read, or if results of
-    M(stackguard.nova.cloud_info) in O(evidence_dir) show the service as up. The module skips this verification if a
-    guest of the host runs on this machine, or if a C(compute_id) file on this machine already contains the correct
-    uuid.
+  - A wrong machine can have the same host name as the compute host that Nova knows. If a guest of the compute host runs
+    on the machine that executes the task, the guest proves that the task runs on the correct machine. Without a running
+    guest, the module verifies that nova-compute does not run on another machine with this host name. The task
+    fails if the host's nova-compute service reported to Nova in the five minutes before the databases were read, or if
+    results of M(stackguard.nova.cloud_info) in O(evidence_dir) show the service as up. The module skips this
+    verification if a guest of the host runs on this machine, or if a C(compute_id) file on this machine already
+    contains the correct uuid.
   - The module never overwrites an existing C(compute_id) file. If the existing file has the correct uuid, the task
     succeeds without a change. If a C(compute_id) file on the host has another uuid, the task fails, and reports the
     uuid in the file and the correct uuid.
@@ -50,9 +50,10 @@ options:
     type: path
     required: true
     description:
-      - Directory on the Ansible controller with the results of M(stackguard.nova.cell_info) for all cells. The module
-        searches for copies of the uuid on other hosts in the results of M(stackguard.nova.compute_host_info). For a
-        complete search, O(evidence_dir) must contain the results for all other hosts.
+      - Directory on the Ansible controller with the results of M(stackguard.nova.cell_info) for all cells, and with the
+        results of M(stackguard.nova.compute_host_info) for each compute host except the host that the task runs on. In
+        the results of M(stackguard.nova.compute_host_info), the module checks whether another host has the uuid of the
+        compute node. If the results of a compute host are missing, the check is incomplete.
       - O(evidence_dir) does not have to contain facts of the host that the task runs on, because the module reads the
         facts of this host during the task.
   path:

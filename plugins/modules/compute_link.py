@@ -17,10 +17,10 @@ description:
     a host name and a node name. For a link to C(compute_nodes), the module searches for compute nodes with this host
     name and this node name. For a link to C(services), the module searches for nova-compute services with this host
     name. The search ignores deleted rows. If the module finds exactly one row, the id of the found row is the correct
-    value, and nova-compute itself would write the same value. The module does not rely on the search if a link of a
-    compute node or instance points to an existing row whose names differ from the names in the row that contains the
-    link. The module repairs this link only if the facts of the compute hosts in O(evidence_dir) prove the correct
-    value.
+    value, and nova-compute itself would write the same value. A link of a compute node or instance can point to an
+    existing row that contains different names than the row with the link. The search is not sufficient proof for this
+    kind of link. The module repairs this kind of link only if the facts of the compute hosts in O(evidence_dir) prove
+    the correct value.
   - The module changes rows in batches, each in one transaction. The module skips rows that another process has changed
     after the module read them, and rows of instances with a task or migration in progress. Before the module commits a
     batch, it writes the old values of the batch to a journal. If the task has C(delegate_to), the module keeps the
@@ -63,8 +63,8 @@ options:
     type: list
     elements: str
     default: []
-    description: Names of compute hosts or compute nodes. The module checks the links of the compute nodes, instances
-      and migrations that have these names. An empty list means all hosts.
+    description: Names of compute hosts or compute nodes. The module checks the links of a compute node, instance or
+      migration if its row contains one of these names. An empty list means all hosts.
   codes:
     type: list
     elements: str
@@ -74,8 +74,8 @@ options:
   batch_size:
     type: int
     default: 1000
-    description: Number of rows in one transaction, 1 to 10000. A transaction that locks rows of C(services) has at most
-      10 rows, because the heartbeats of compute services wait for these locks.
+    description: Maximum number of rows in one transaction, 1 to 10000. For transactions that lock rows of C(services),
+      the maximum is never more than 10 rows, because the heartbeats of compute services wait for these locks.
   max_rows:
     type: int
     aliases: [limit]
@@ -187,7 +187,7 @@ counts:
       description: Number of rows that another process deleted after the module had read them.
       type: int
     skipped:
-      description: Number of rows that the module left unchanged, because another process had changed them.
+      description: Number of rows that the module left unchanged. The outcome of each row shows the reason.
       type: int
     unproven:
       description: Number of rows for which the module does not know whether the repair was committed.
@@ -210,8 +210,6 @@ remaining:
   description:
     - Number of links that are still wrong at the end of the run. In check mode, the module counts the links that would
       still be wrong after the planned repair.
-    - C(not_looked_at) lists sources that the module could not read, and that might contain wrong links with the codes
-      in O(codes).
   returned: with O(action=apply), when the run did not refuse to start
   type: dict
   contains:

@@ -12,10 +12,11 @@ version_added: 0.1.0
 description:
   - Internal, no stability promise. The roles P(stackguard.nova.evacuate_host#role) and
     P(stackguard.nova.return_host#role) do not use this module.
-  - Forces a compute service down and disables the service with a reason, in one request. Nova can then evacuate the
-    servers of the host, and other operations of this collection do not use the host. The module fails if the disabled
-    reason of the compute service contains the id of another operation of this collection. With O(state=held), the
-    module replaces the disabled reason of an administrator with O(reason).
+  - Forces a compute service down and disables the service with a reason, in one request. When the service is forced
+    down, Nova can evacuate the servers of the host. While the disabled reason contains the id of one operation, no
+    other operation of this collection uses the host. The module fails if the disabled reason of the compute service
+    contains the id of another operation of this collection. With O(state=held), the module replaces the disabled reason
+    of an administrator with O(reason).
   - Fence the host first. The module marks the host as dead in Nova, but does not power the host off.
   - Runs on the Ansible controller.
 author:
@@ -53,7 +54,7 @@ options:
     type: str
     default: enabled
     choices: [enabled, disabled]
-    description: Status to which the module sets the compute service with O(state=released).
+    description: With O(state=released), the module sets the compute service to this status.
   disabled_reason:
     type: str
     description: Disabled reason that the module sets with O(state=released) and O(status=disabled).

@@ -40,9 +40,9 @@ options:
   definitions_dir:
     type: path
     description:
-      - Directory for the records, on the Ansible controller. The directory must persist between runs. The module
-        creates O(definitions_dir) so that only the owner can read the directory. Without O(definitions_dir), the module
-        does not compare definitions, and returns the XML under RV(definitions).
+      - Directory on the Ansible controller, in which the module records the definitions. The directory must persist
+        between runs. The module creates O(definitions_dir) so that only the owner can read the directory. Without
+        O(definitions_dir), the module does not compare definitions, and returns the XML under RV(definitions).
   guests:
     type: list
     elements: str

@@ -38,7 +38,7 @@ EXAMPLES = r"""
 - name: List all codes, one on each line
   stackguard.nova.explain:
 
-- name: Register the documentation page of a finding code in a variable
+- name: Print the documentation page of a finding code, and register the page as a variable
   stackguard.nova.explain:
     code: "{{ finding.code }}"
   register: page

@@ -53,8 +53,8 @@ options:
     description:
       - JMESPath expression that the module applies to the report, such as
         V(findings[?severity=='blocker'].object.host). First, the module selects findings by O(codes), O(severities) and
-        O(hosts), and undecided checks by O(codes). The module then applies O(query) to the report with only these
-        findings and undecided checks.
+        O(hosts). The module selects undecided checks by O(codes). After the selection, the module applies O(query) to
+        a report that contains only the selected findings and undecided checks.
   format:
     type: str
     default: table
@@ -167,7 +167,7 @@ succeeded:
   returned: always
   type: bool
 refused:
-  description: Whether the module refused the query or the report.
+  description: V(true), because the module refused the query or the report.
   returned: when the module refused the query or the report
   type: bool
 """

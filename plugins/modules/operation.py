@@ -169,7 +169,7 @@ plan:
                 measures again, and can get a different value.
               type: bool
     notes:
-      description: Notes about the plan for the operator.
+      description: Notes for the operator.
       type: list
       elements: str
   sample: {kind: resize-8961cf04-0ee7-44b1-9ed3-a4b18e535683, operation_id: 3f9a1c0b77de, subject: web1, steps: []}

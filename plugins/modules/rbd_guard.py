@@ -107,7 +107,7 @@ EXAMPLES = r"""
     operation_id: 5f0a6f0f7a11
     servers: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, 8961cf04-0ee7-44b1-9ed3-a4b18e535683]
 
-- name: Protect one image from deletion, and fail if the host uses a Ceph cluster with another fsid
+- name: Protect one image from deletion, and fail if the host does not use the expected Ceph cluster
   stackguard.nova.rbd_guard:
     operation_id: 5f0a6f0f7a11
     fsid: da0d2b0c-0824-5eed-b650-1f58a483491c
@@ -129,7 +129,6 @@ snapshot:
 images:
   description:
     - The images with their ids in Ceph. An image that was deleted and created again has a different id.
-    - C(guarded) shows whether the snapshot existed when the module read the image again after the change.
   returned: success
   type: list
   elements: dict
@@ -144,7 +143,7 @@ images:
       description: Whether this task created or removed the snapshot of the image.
       type: bool
     guarded:
-      description: Whether the snapshot existed when the module read the image again.
+      description: Whether the image has the snapshot C(stackguard-OPERATION) at the end of the task.
       type: bool
   sample: [{image: 8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk, id: 10e6a8d1c2, changed: true, guarded: true}]
 without:

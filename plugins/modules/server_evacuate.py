@@ -19,10 +19,10 @@ description:
     C(delegate_to). If the task has no C(delegate_to), the module keeps the journal in O(state_dir) on the play's host.
     The module calls the APIs from the Ansible controller.
   - Before the module evacuates a server, it requires valid proof that the host is fenced, and a guard snapshot of each
-    image of the server. The module does not evacuate a server while an image of the server is open in another client.
-    The module sends the destination in the evacuation request. Nova's scheduler checks the destination, because the
-    request does not use C(force). O(target_state) determines whether the server keeps its power state (microversion
-    2.68) or is stopped after the evacuation (microversion 2.95).
+    image of the server. If an image of a server is open in a client that does not run on the dead host, the module does
+    not evacuate this server. The module sends the destination in the evacuation request. Nova's scheduler checks the
+    destination, because the request does not use C(force). O(target_state) determines whether the server keeps its
+    power state (microversion 2.68) or is stopped after the evacuation (microversion 2.95).
   - The last call of a run writes the report, and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -40,7 +40,7 @@ attributes:
     description: Reads and checks everything, and shows the plan. In check mode the module does not open a journal.
   diff_mode:
     support: full
-    description: Shows every value of the plan before and after the change.
+    description: Shows the old and the new value of each change in the plan.
   idempotent:
     support: full
     description: The module does not evacuate a server that has already left the host. The module resumes an open
@@ -68,9 +68,8 @@ options:
     choices: [begin, advance, end]
     description: Whether this call begins, continues or ends the run. The first call of a run has O(phase=begin), and
       the following calls have O(phase=advance). If a task of the role fails, the role calls the module with
-      O(phase=end). If the call with O(phase=end) returns entries in RV(needs), the role collects the facts and executes
-      the actions that RV(needs) lists. The role calls the module with O(phase=advance) until RV(needs) is empty, and
-      the last call ends the run.
+      O(phase=end). If a call returns entries in RV(needs), the role collects the facts, executes the actions, and calls
+      the module with O(phase=advance). The run ends with the call that returns an empty RV(needs).
   answers:
     type: list
     elements: dict
@@ -158,10 +157,10 @@ options:
     elements: str
     default: []
     description:
-      - Addresses of the dead host on Ceph's public network. The run automatically finds the addresses in watchers and
-        locks, and also uses these addresses.
-      - You must set O(blocklist_addresses) if the watchers and locks do not show an address of the host. The address in
-        Nova (C(host_ip)) does not prove which address the host uses for Ceph.
+      - Additional addresses of the dead host on Ceph's public network. The run automatically finds the addresses that
+        appear in watchers and locks of RBD images.
+      - Set O(blocklist_addresses) if no watcher or lock shows an address of the dead host. The address in Nova
+        (C(host_ip)) does not prove which address the host uses for Ceph.
   ceph_infrastructure:
     type: list
     elements: str
@@ -444,7 +443,7 @@ plan:
                 measures again, and can get a different value.
               type: bool
     notes:
-      description: Notes about the plan for the operator.
+      description: Notes for the operator.
       type: list
       elements: str
   sample: {kind: evacuate-compute1, operation_id: 5f0a6f0f7a11, subject: compute1, steps: [], notes: []}

@@ -88,8 +88,9 @@ options:
     description:
       - Servers that the module is allowed to cold-migrate. The following rules apply if live migration is enabled
         (O(live=true)). With O(cold=never) the module cold-migrates no server. With O(cold=stopped) the module
-        cold-migrates only stopped servers. With O(cold=fallback) the module cold-migrates stopped servers, and running
-        servers whose live migration failed. During the cold migration of a running server, Nova stops the server.
+        cold-migrates only stopped servers. With O(cold=fallback) the module cold-migrates each server that is stopped,
+        and each running server whose live migration failed. During the cold migration of a running server, Nova stops
+        the server.
   partial:
     type: bool
     default: false
@@ -162,16 +163,16 @@ options:
     default: []
     description: Results of the connection tests. Each result repeats the keys and values of the tested connection from
       RV(probe), such as C(source), C(dest), C(address) and C(port). C(error) contains the error of a failed test, or
-      V(null) if the connection succeeded. If the playbook could not test a connection, the result contains the key
-      C(untried) with the reason instead of the key C(error).
+      V(null) if the connection succeeded. If the playbook could not test a connection, the result has no key C(error).
+      In this case, the key C(untried) contains the reason.
   prefix:
     type: str
     default: ""
     choices: ["", drain, migrate]
     description:
-      - Prefix of the variables of the playbook that calls the module. With a prefix, messages of the module name the
-        variables of the playbook, such as C(drain_partial) with the prefix V(drain). Without a prefix, messages name
-        the options of the module, such as C(partial).
+      - Prefix of the variables of the playbook that calls the module. With a prefix, the module's messages contain the
+        names of the playbook's variables. With O(prefix=drain), a message contains, for example, C(drain_partial).
+        Without a prefix, a message contains the name of the module's option, such as C(partial).
   server_timeout:
     type: int
     default: 3600
@@ -244,7 +245,8 @@ probe:
   type: dict
   sample: {compute1: [{source: compute1, dest: compute2, address: 10.0.0.2, port: 16509, turn: 0}]}
 servers:
-  description: Source and current host of each server of the open operation. The keys are the uuids of the servers.
+  description: Source host (C(from)) and current host (C(host)) of each server of the open operation. The keys are the
+    uuids of the servers.
   returned: with O(action=status), when an operation is open
   type: dict
   sample:
@@ -345,7 +347,7 @@ plan:
                 measures again, and can get a different value.
               type: bool
     notes:
-      description: Notes about the plan for the operator.
+      description: Notes for the operator.
       type: list
       elements: str
   sample: {kind: migrate, operation_id: 3f9a1c0b77de, subject: compute1, steps: []}

@@ -16,11 +16,11 @@ description:
   - If the server is already pinned to its zone, the module does not change the availability zone pin. If the server is
     not pinned to its zone, O(strategy=auto) pins the server through the API, provided that Nova offers microversion
     2.104 (Nova release 34). If the module cannot use the API and O(nova_api_db_url) is set, O(strategy=auto) pins the
-    server in the API database. For example, the module cannot use the API if the server has a pin without an effect. If
-    the module can use neither the API nor the database to pin the server, O(strategy=auto) works like
-    O(strategy=verify), which resizes the server without changing the pin. If the module has changed the pin, it
-    restores the earlier pin after the resize, except with O(keep_pin=true). RV(strategy) shows the method that keeps
-    the server in its zone, and RV(why) shows the reason for the method.
+    server in the API database. The module cannot use the API if Nova offers only an earlier microversion, or if the
+    server is pinned to a zone without an aggregate. If the module can use neither the API nor the database to pin the
+    server, O(strategy=auto) works like O(strategy=verify), which resizes the server without changing the pin. If the
+    module has changed the pin, it restores the earlier pin after the resize, except with O(keep_pin=true). RV(strategy)
+    shows the method that keeps the server in its zone, and RV(why) shows the reason for the method.
   - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
     the module reverts the resize.
   - The module fails and changes nothing if no host of the zone has enough free resources (SG406), or if the module
@@ -243,7 +243,7 @@ plan:
                 measures again, and can get a different value.
               type: bool
     notes:
-      description: Notes about the plan for the operator.
+      description: Notes for the operator.
       type: list
       elements: str
   sample: {kind: resize-8961cf04-0ee7-44b1-9ed3-a4b18e535683, operation_id: 3f9a1c0b77de, subject: web1, steps: []}

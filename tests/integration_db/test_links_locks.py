@@ -290,7 +290,7 @@ def test_a_target_that_changed_behind_the_lock_is_reported(unlinked: World, stat
     state.between = ("batch_mark", lambda: unlinked.update("cell", "services", 1, host="renamed1"))
     result = repair_links.apply(run(unlinked.options(), state), request("SG201"))
     assert (result["counts"]["changed"], result["counts"]["doubtful"], result["incomplete"]) == (2, 1, True)
-    assert "1 row repaired, but the row to which the link points changed during the repair" in result["msg"]
+    assert "1 row repaired, but the target row of the link changed during the repair" in result["msg"]
     (row,) = [row for row in result["repairs"] if row["outcome"] != "repaired"]
     assert "services id=1 has changed" in row["outcome"]
     assert row["object"]["id"] in {item["object"]["id"] for item in result["report"]["findings"]}

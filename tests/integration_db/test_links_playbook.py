@@ -148,7 +148,7 @@ def test_check_then_repair_then_nothing_then_back(playbook: Playbook) -> None:
 
     done = playbook.run()
     assert done.rc != 0, "a green run would be read as: all links are right"
-    assert "2 rows repaired; 1 wrong link remains (SG214; requested for repair: 1)" in done.output
+    assert "2 rows repaired; 1 wrong link remains (SG214; links requested for repair: 1)" in done.output
     assert ids(world) == [1, 2, 2]
     assert world.rows("cell", "compute_nodes", "service_id") == [(1, 1), (2, 2)]
     assert done.codes == {OTHER}

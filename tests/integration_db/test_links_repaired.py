@@ -339,15 +339,15 @@ def test_two_at_once(mixed: World, state: State) -> None:
 def test_a_repair_says_what_remains(mixed: World, state: State, tmp_path: pathlib.Path) -> None:
     mixed.update("cell", "instances", 3, compute_id=1)  # SG214: nothing proves which is right
     seen = repair_links.apply(run(mixed.options(), State(tmp_path / "other", check_mode=True)), request())
-    assert "2 rows would be repaired; 1 wrong link would remain (SG214; requested for repair: 1" in seen["msg"]
+    assert "2 rows would be repaired; 1 wrong link would remain (SG214; links requested for repair: 1" in seen["msg"]
     done = repair_links.apply(run(mixed.options(), state), request())
-    assert "2 rows repaired; 1 wrong link remains (SG214; requested for repair: 1)" in done["msg"]
+    assert "2 rows repaired; 1 wrong link remains (SG214; links requested for repair: 1)" in done["msg"]
     assert (done["remaining"]["asked"], done["incomplete"]) == (1, True)
     again = repair_links.apply(run(mixed.options(), state), request())
     assert (again["changed"], again["incomplete"]) == (False, True)
     others = repair_links.apply(run(mixed.options(), state), request("SG211"))
     assert (others["remaining"]["asked"], others["remaining"]["other"], others["incomplete"]) == (0, 1, False)
-    assert "1 wrong link remains (SG214; requested for repair: 0)" in others["msg"]
+    assert "1 wrong link remains (SG214; links requested for repair: 0)" in others["msg"]
     passed = [Override("SG214", uid("instance", 3), "known")]
     accepted = repair_links.apply(run(mixed.options(), state, overrides=passed), request())
     assert (accepted["remaining"]["accepted"], accepted["incomplete"]) == (1, False)

@@ -89,7 +89,8 @@ def _cloud(asked: Asked, cloud: CloudState) -> t.List[Result]:
         _rights(part, [probe for probe in cloud.probes if probe.part == part], cloud)
         for part in ("compute_api", "placement_api", "network_api")
     ]
-    found.append(_clock(result, "api_clock", asked, cloud.clock, cloud.clock_reason, "the host of the compute API"))
+    machine = "the machine that serves the compute API"
+    found.append(_clock(result, "api_clock", asked, cloud.clock, cloud.clock_reason, machine))
     return found
 
 
@@ -412,8 +413,8 @@ def _rbd(result: t.Callable[..., Result], state: HostState) -> Result:
         return result("rbd", FAILED, "python3-rbd or python3-rados is missing", _install(state, "rbd"))
     user = f" --id {_shell(state.ceph_user)}" if state.ceph_user else ""
     fix = (
-        f"ceph{user} fsid    (if the Ceph configuration of nova-compute is in another place on the host, set "
-        "doctor_ceph_conf)"
+        f"ceph{user} fsid    (if the Ceph configuration file on the host is at neither the path in nova.conf nor "
+        "/etc/ceph/ceph.conf, set doctor_ceph_conf)"
     )
     return result("rbd", FAILED, f"Ceph does not answer: {state.why('ceph')}", fix)
 
@@ -423,7 +424,7 @@ def _caps(result: t.Callable[..., Result], asked: Asked, state: HostState) -> Re
         return result("ceph_caps", OK, f"not needed: images_type is {state.images_type}")
     wanted = sorted({action for name in asked.operations for action in _BLOCKLISTING.get(name, ())})
     if not wanted:
-        return result("ceph_caps", OK, "not needed: none of the requested operations uses the fence blocklist")
+        return result("ceph_caps", OK, "not needed: none of the requested operations changes the OSD blocklist")
     if state.caps is None:
         why = "nova.conf was not read" if state.images_type is None else state.why("ceph_caps")
         user = f"client.{state.ceph_user}" if state.ceph_user else "client.USER"

@@ -350,7 +350,12 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         WARNING,
         "A configuration file on the host would keep or restore the old host name after a rename.",
     ),
-    Code("SG313", "name-bound-service", BLOCKER, "Another service on the host depends on the host's name."),
+    Code(
+        "SG313",
+        "name-bound-service",
+        BLOCKER,
+        "A service on the host, such as Ceph or RabbitMQ, depends on the host's name.",
+    ),
     Code("SG314", "certificate-name", WARNING, "A certificate has the host's old name but not the new name."),
     Code(
         "SG315",

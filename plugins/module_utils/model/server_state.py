@@ -55,11 +55,11 @@ LOST_TASKS: t.Mapping[str, str] = {
 LOST_STATES: t.Mapping[str, t.Tuple[str, str]] = {
     "PAUSED": (
         "paused",
-        "the server's memory (the server is paused before its evacuation, and stopped after its evacuation)",
+        "the server's memory (the run leaves a PAUSED server stopped after its evacuation)",
     ),
     "SUSPENDED": (
         "suspended",
-        "the server's memory image (after its evacuation, the suspended server is stopped)",
+        "the server's memory image (the run leaves a SUSPENDED server stopped after its evacuation)",
     ),
     "RESCUE": (
         "rescued",

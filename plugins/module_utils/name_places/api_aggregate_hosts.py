@@ -30,9 +30,10 @@ class AggregateHosts(NamePlace):
         "API database, `aggregate_hosts.host`",
         "API database and compute API",
         "the run updates every row of the host in one transaction. For each aggregate of the host, the run then sends "
-        "an update without changes to the API, which makes the schedulers load the new name",
+        "the compute API an update that changes nothing. After this update, the schedulers use the new name",
         "the run restores the old name in the rows that the rename changed. For each aggregate of the host, the run "
-        "then sends an update without changes to the API, which makes the schedulers load the old name",
+        "then sends the compute API an update that changes nothing. After this update, the schedulers use the restored "
+        "old name",
     )
     codes = ("SG303", "SG310")
     steps = ("api_database",)

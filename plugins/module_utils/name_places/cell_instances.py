@@ -35,7 +35,7 @@ class CellInstances(NamePlace):
     """Existing instances."""
 
     text = Text(
-        "cell database, `instances.host`, `.node`, and `.launched_on` if it contains the old name",
+        "cell database: `instances.host` and `.node`; `instances.launched_on` in rows where it contains the old name",
         "cell database",
         "the run updates every row of the host, in the same transaction as the other tables of the cell",
         "the run restores the old names in the rows that the rename changed. If you override SG125 for a guest that "

@@ -31,8 +31,8 @@ class CellServices(NamePlace):
         "cell database",
         "the run updates one row, in the same transaction as the other tables of the cell",
         "the run restores the old name in the row that the rename changed",
-        "soft-deleted rows (the unique keys of the table include `deleted`, so these rows do not conflict with the new "
-        "name)",
+        "soft-deleted rows keep the old name. The unique keys of the table include `deleted`, so a soft-deleted row "
+        "does not conflict with the new name of the host",
     )
     codes = ("SG301", "SG310")
     steps = ("cell_database",)

@@ -37,7 +37,8 @@ class HostItself(NamePlace):
         "after the run has changed the databases, the run changes the host's names and files in one step, and verifies "
         "that libvirt reports the new name",
         "the run restores the host's old names, option values and file lines",
-        "the host name in the operating system, if `host` in nova.conf contains a different name",
+        "if the host name in the operating system differs from `host` in nova.conf before the rename, the operating "
+        "system keeps its host name",
     )
     codes = ("SG310", "SG111", "SG123", "SG124")
     steps = ("host_names",)
@@ -107,7 +108,10 @@ def unasked(index: Index, inventory_name: str) -> Items:
         yield Unchecked(
             "SG310",
             name,
-            f"the run did not compare the names that are stored on the host: {index.bundle.unreachable[name]}",
+            (
+                "the run could not compare the names that are stored on the host, because the run could not read the "
+                f"host: {index.bundle.unreachable[name]}"
+            ),
         )
     for name in sorted(set(index.bundle.hosts) - {inventory_name}):
         facts = index.bundle.hosts[name]

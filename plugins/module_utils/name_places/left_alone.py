@@ -15,8 +15,8 @@ class LeftAlone(NamePlace):
     text = Text(
         "`instance_faults`, `instance_actions_events`, `task_log`, stored `request_specs`, connectors of volume "
         "attachments; DNS, certificates, ssh's `known_hosts`, monitoring, `/etc/hosts` of other hosts",
-        "facts of the host: before a rename, the run reports services and certificates on the host that depend on the "
-        "host's name (SG313, SG314). The run reads no other of these places",
+        "before a rename, the run looks on the host for services and certificates that depend on the host's name "
+        "(SG313, SG314). All other places of this table row are not read",
         "the run changes none of these places",
         "nothing to undo",
         "all of these places keep the old name",

@@ -20,8 +20,8 @@ class NeutronBindingRows(NamePlace):
     """Rows that neutron writes OVN's ports from."""
 
     text = Text(
-        "neutron database on hosts with OVN (`ml2_port_bindings.host`, `ml2_port_binding_levels.host`, "
-        "`segmenthostmappings.host`)",
+        "neutron database, if the host uses OVN: `ml2_port_bindings.host`, `ml2_port_binding_levels.host`, "
+        "`segmenthostmappings.host`",
         "neutron's database. The run reads these tables only if `ovn_nb_connection` and `ovn_sb_connection` are set",
         "after the chassis has the new hostname, the run updates every row that contains the old name, in one "
         "transaction",

@@ -180,8 +180,9 @@ def _unseen(host: str, directory: str) -> Unread:
     if not shown:
         return ()
     said = (
-        "OVN's databases were not read (ovn_nb_connection and ovn_sb_connection), and neutron shows no agent of the "
-        f"host. Other hosts of this cloud use OVN ({', '.join(shown[:_NAMED])}), so this host possibly uses OVN, too"
+        "the run did not read OVN's databases, because neither ovn_nb_connection nor ovn_sb_connection is set. Neutron "
+        f"shows no agent of the host. Other hosts of this cloud use OVN ({', '.join(shown[:_NAMED])}), so this host "
+        "possibly uses OVN, too"
     )
     return (Unchecked(CODE, host, said),)
 

@@ -204,7 +204,8 @@ def _uuid_of(word: str, servers: t.Sequence[ApiServer], where: str) -> str:
     found = [server.id for server in servers if word in (server.id, server.name)]
     if len(found) > 1:
         raise OptionError(
-            f"servers: list the uuid of the server, because {len(found)} servers of {where} have the name {word}"
+            f"{len(found)} servers of {where} have the name {word}. In the option 'servers', use the uuid of "
+            "the server instead of its name"
         )
     # One that is not there is told by the checks, with everything else.
     return found[0] if found else word

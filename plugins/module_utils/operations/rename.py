@@ -431,19 +431,19 @@ class Rename(planned.Planned):
     def _refuse_without_its_systems(self, about: t.Mapping[str, t.Any], back: bool) -> None:
         if about.get("has_neutron_db") and not self._args["neutron_db_url"]:
             raise steps.StepError(
-                "set neutron_db_url: the operation began with this URL, and cannot resume without the URL"
+                "set neutron_db_url: the operation began with neutron_db_url, and cannot resume without neutron_db_url"
             )
         if about.get("has_ovn"):
             for name in ("ovn_nb_connection", "ovn_sb_connection"):
                 if not self._args.get(name):
                     raise steps.StepError(
-                        f"set {name}: the operation began with this connection, and cannot resume without the "
-                        "connection"
+                        f"set {name}: the operation began with {name}, and cannot resume without {name}"
                     )
         # A rollback only tidies with it, and says what it left.
         if about.get("has_broker") and not back and not self._args["rabbit_url"]:
             raise steps.StepError(
-                "set rename_rabbit_url: the operation began with this URL, and cannot resume without the URL"
+                "set rename_rabbit_url: the operation began with rename_rabbit_url, and cannot resume without "
+                "rename_rabbit_url"
             )
 
     def of_ended(self, journal: Result) -> Result:

@@ -116,8 +116,7 @@ class Tally:
         )
         self.doubtful += doubtful
         self.tell(
-            (made, f"{word}, but the row to which the link points changed during the repair: {why}")
-            for made, why in doubtful
+            (made, f"{word}, but the target row of the link changed during the repair: {why}") for made, why in doubtful
         )
         known = {made.change.key for made, _why in doubtful}
         self.tell((made, word) for made in outcome.changed if made.change.key not in known)
@@ -263,8 +262,8 @@ def _not_guaranteed(run: RepairRun, plan: t.Sequence[Wrong]) -> t.List[str]:
     names = sorted({f"cell:{wrong.cell.name}" for wrong in plan})
     return [
         f"{name} is a Galera cluster, where a lock is valid on one node only. Before the run commits a repaired link, "
-        "another node of the cluster can delete or rename the service or compute node to which the link points. After "
-        "the commit, the run reads the service or compute node of each repaired link again."
+        "a client of another Galera node can delete or rename the compute service or compute node to which the link "
+        "points. After the commit, the run reads the service or compute node of each repaired link again."
         for name in names
         if link_rows.is_cluster(nova.url_of(run.options, name))
     ]
@@ -291,7 +290,7 @@ def _doubtful(tally: Tally, checked: findings.Checked) -> t.Iterator[findings.Fi
         if made.subject.id not in found:
             evidence = {"repaired": made.change.label, "after the commit": why}
             remedy = (
-                "Run the repair again, because the service or compute node to which the repaired link points changed "
+                "Run the repair again. The repaired link points to a compute service or compute node that changed "
                 "during the commit."
             )
             yield findings.finding(made.code, made.subject, evidence, remedy)
@@ -300,10 +299,10 @@ def _doubtful(tally: Tally, checked: findings.Checked) -> t.Iterator[findings.Fi
 def _aside(tally: Tally) -> str:
     """Say what was not done of what was begun."""
     said = [
-        (tally.skipped, "left unchanged, because another process made changes after the repair"),
+        (tally.skipped, "skipped (the outcome of each row shows the reason)"),
         (tally.gone, "deleted since the repair"),
         (tally.unproven, "left unchanged, because the run cannot prove that this operation wrote the values"),
-        (len(tally.doubtful), "repaired, but the row to which the link points changed during the repair"),
+        (len(tally.doubtful), "repaired, but the target row of the link changed during the repair"),
     ]
     return "".join(f", {count(number, 'row')} {what}" for number, what in said if number)
 
@@ -470,7 +469,8 @@ def _unknown_hosts(links: Links, request: plans.LinkRequest) -> t.Iterator[findi
     for name in request.hosts:
         if name.casefold() not in known:
             remedy = (
-                "Set repair_hosts to names of compute services (openstack compute service list) or of compute nodes."
+                "Set repair_hosts to host names of compute services (column Host of openstack compute service list) or "
+                "to names of compute nodes."
             )
             yield findings.finding("SG119", findings.Subject("host", name), {"searched for": name}, remedy)
 

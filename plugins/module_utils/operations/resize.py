@@ -67,7 +67,7 @@ class Resize(Planned):
     def problem(cls, options: t.Mapping[str, t.Any]) -> t.Optional[str]:
         """Return what is missing."""
         if options["action"] == lifecycle.APPLY and not options["flavor"]:
-            return "flavor: set the new flavor"
+            return "flavor: set this option to the name or id of the new flavor"
         return None
 
     # --- finding

@@ -408,7 +408,7 @@ class HostReturn:
                     "other hosts"
                 )
             raise Stopped(
-                "the host has leftovers that are not in the plan, or that remain after the run cleared them: "
+                "the host has leftovers that are not in the plan, or that the run has already tried to clear: "
                 f"{'; '.join([*more, *again])}"
             )
         if not judged.plan.steps:
@@ -496,9 +496,9 @@ class HostReturn:
                 continue
             if step.name == plans.RELEASE and judged.decision.clearing.held_until_start is not None:
                 raise Stopped(
-                    "the compute service must stay disabled and forced down: another evacuation has left records "
-                    "that nova-compute completes when it starts. End this operation with "
-                    f"{self.run.variable('action')}={lifecycle.ABORT}"
+                    "the compute service must stay disabled and forced down until nova-compute has started, because "
+                    "another evacuation has left unfinished evacuation records. To end the current return operation, "
+                    f"use {self.run.variable('action')}={lifecycle.ABORT}"
                 )
             self.book.mark(step.name, journals.DONE, "nothing was left to do in this step")
         self.book.close(journals.FINISHED, f"nothing is left to clear on {self.host}")

@@ -139,13 +139,13 @@ def _second_aside(adoption: Adoption, name: str) -> t.List[Step]:
         label = f"second compute node {node.uuid}"
         rows.append(RowChange(where, "compute_nodes", "id", node.id, guard, after, label))
     params = {"database": where, "rows": [dataclasses.asdict(row) for row in rows]}
-    title = "give a temporary name to the second compute service"
+    title = "give a temporary name to the host's second compute service"
     steps = [Step("second_aside", title, CONTROLLER, "rows_aside", params, row_changes(rows))]
     api_rows = _second_api_rows(adoption, name)
     if api_rows:
         params = {"database": "api", "rows": [dataclasses.asdict(row) for row in api_rows]}
         number = count(len(api_rows), "row")
-        title = f"API database: write the temporary name of the second compute service into {number}"
+        title = f"API database: write the temporary name of the host's second compute service into {number}"
         steps.append(Step("api_aside", title, CONTROLLER, "rows_aside", params, row_changes(api_rows)))
     providers = _second_providers(adoption, name)
     if providers:

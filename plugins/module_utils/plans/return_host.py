@@ -77,8 +77,8 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
                 "forced down)"
             ),
             (
-                "then run return_host again to end the forced-down state of the service (Nova ends this "
-                "state only after nova-compute has run)"
+                "after nova-compute has started, run return_host again, so that the run ends the forced-down state of "
+                "the compute service (before nova-compute has started, Nova keeps the service forced down)"
             ),
         ]
     return ["start nova-compute when this run has ended, because return_host does not start nova-compute"]

@@ -122,8 +122,9 @@ def _wanted(
     held = zones.constraint(before, known)
     if held not in (None, zone) or request.zone not in (None, zone):
         remedy = (
-            "Move the server into the zone first, or unpin the server first: an availability zone pin can keep a "
-            "server in its current zone, but cannot move a server into another zone."
+            "If the server must stay in its current zone, unpin the server, then pin the server to its current zone. "
+            "If the server must be in another zone, move the server into that zone, then pin the server. An "
+            "availability zone pin cannot move a server into another zone."
         )
         return finding("SG404", subject, {**evidence, "wanted": request.zone or zone}, remedy)
     return zone

@@ -468,7 +468,7 @@ def _load_failures(path: str) -> t.Dict[str, str]:
     data = _load_json(path)
     if not isinstance(data, dict) or not all(isinstance(reason, str) for reason in data.values()):
         raise FactsError(
-            f"{path}: expected a JSON object that maps the name of each source that was not read to the reason"
+            f"{path}: expected a JSON object with the name of each unread source as a key, and the reason as its value"
         )
     return {str(source): str(reason) for source, reason in data.items()}
 

@@ -373,13 +373,13 @@ def _ways_lines(found: AuditResult) -> t.List[str]:
         done = [*(["keep nova-compute stopped"] if way.keep_stopped else []), *[entry.code for entry in way.steps]]
         later = ", ".join(dict.fromkeys(entry.code for entry, _when in way.put_off))
         lines.append(
-            f"order    of the remedies on {way.names}: now {', '.join(done) or 'nothing'}; later {later} "
-            "(report.html explains the order)"
+            f"order    of the remedies on {way.names}: execute now: {', '.join(done) or 'nothing'}; "
+            f"execute later: {later} (report.html explains the order)"
         )
     if len(contested) > TO_DO:
         lines.append(
-            f"order    of the remedies on {count(len(contested) - TO_DO, 'more host')}: see the key remedies in "
-            "report.json"
+            f"order    of the remedies on {count(len(contested) - TO_DO, 'more host')}: see the key 'remedies' "
+            "in report.json"
         )
     return lines
 

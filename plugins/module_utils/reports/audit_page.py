@@ -270,7 +270,7 @@ def _forecast(found: audit.AuditResult, fleet: _Fleet) -> t.Dict[str, t.Any]:
 def _sentence(outcomes: t.Mapping[str, int], lost: int) -> str:
     words = {
         STARTS: lambda n: f"nova-compute would start on {count(n, 'host')} and change no guest",
-        TOUCHES: lambda n: f"nova-compute would start and change guests on {count(n, 'host')}",
+        TOUCHES: lambda n: f"nova-compute would start on {count(n, 'host')} and change guests",
         REFUSES: lambda n: f"nova-compute would refuse to start on {count(n, 'host')}",
         DESTROYS: lambda n: f"nova-compute would destroy {count(lost, 'guest')} on {count(n, 'host')}",
         "unknown": lambda n: f"the audit could not forecast what nova-compute would do on {count(n, 'host')}",
@@ -325,14 +325,14 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
         words = f"If any one host of {zone.name} is lost, its guests fit into the free memory of the other hosts"
     elif len(short) == judged:
         words = (
-            f"If any host of {zone.name} is lost, some of its guests do not fit into the free memory of the other "
+            f"Whichever host of {zone.name} is lost, some of its guests do not fit into the free memory of the other "
             f"hosts: {named}{more}"
         )
     else:
         words = (
-            f"If one of these hosts of {zone.name} is lost, some of its guests do not fit into the free memory of the "
-            f"other hosts: {named}{more}. If any other host of {zone.name} is lost, its guests fit into the "
-            "free memory of the zone's remaining hosts"
+            f"If one of the following hosts of {zone.name} is lost, some of its guests do not fit into the free memory "
+            f"of the zone's remaining hosts: {named}{more}. If any other host of {zone.name} is lost, its guests fit "
+            "into the free memory of the zone's remaining hosts"
         )
     return (
         f"{words}. The run did not read {count(len(unread), 'host')}, so the effect of a loss of "
@@ -356,7 +356,7 @@ def capacity_words(host: capacity_outlook.HostOutlook) -> str:
     verdict = (
         f"but no room for {count(host.no_room, 'guest')} with {amount(host.no_room_mib)} of memory"
         if host.no_room
-        else "and room for all these guests"
+        else "and all these guests fit into this memory"
     )
     unknown = f"; {count(host.unknown, 'host')} of this zone could not be read" if host.unknown else ""
     return (

@@ -193,8 +193,8 @@ def must_decide(report: Json, query: Query, fail_if: str) -> None:
         return
     if not isinstance(report.get("remedies"), list):
         raise QueryError(
-            "findings_fail_if: the file is not the report of an audit (it has no remedies). Set findings_report to the "
-            "report of an audit"
+            "findings_fail_if: the file is not the report of an audit (the file has no key 'remedies'). Set "
+            "findings_report to the report of an audit"
         )
     if (query.codes or query.hosts) and not _number(report.get("hosts")):
         raise QueryError(
@@ -295,10 +295,7 @@ def message(found: Answer, report: Json) -> str:
     parts = [f"The query selects {what} from the report of {report['generated_at']} (verdict {report['verdict']})."]
     if found.undecided:
         number = count(len(found.undecided), "unchecked item")
-        parts.append(
-            f"The report has {number} ({_listed(found.undecided)}). An unchecked item is a check that the audit "
-            "could not decide."
-        )
+        parts.append(f"The audit could not decide every check. The report has {number} ({_listed(found.undecided)}).")
     if found.unread:
         number = count(len(found.unread), "finding")
         parts.append(

@@ -377,10 +377,13 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     ),
     "ovn_hostname": ("OVN chassis", "The run read the chassis again, and the chassis had the new hostname."),
     "neutron_bindings": ("neutron database", "The rows of port bindings and segments have the new name."),
-    "ovn_ports_by_host": ("OVN ports", "No port of the host has the old name."),
+    "ovn_ports_by_host": (
+        "OVN ports",
+        "No port of the host contains the old hostname in requested-chassis or external_ids.",
+    ),
     "ovn_verified": (
         "OVN",
-        "The chassis and the bindings of the ports are the same as before, and ovn-controller processes changes.",
+        "OVN has the same chassis and port bindings as before the rename. ovn-controller processes changes in OVN.",
     ),
     "ovn_chassis": (
         "OVN chassis",
@@ -390,13 +393,16 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "guests": ("guests unharmed", "The QEMU process, uuid and definition of each guest match the plan."),
     "compute_up": (
         "service up",
-        "nova-compute started under the new name, with the same compute node and ids.",
+        "nova-compute started under the new name. The compute service has the same id as before the rename.",
     ),
     "agents_alive": ("network agents", "Neutron reports that the agents with the new name are alive."),
     "no_evacuation": ("no evacuation", "No guest of the host was evacuated during the operation."),
     "lost_requests": (
         "no request lost",
-        "Each request that arrived after the plan was made has ended, or is listed below as a finding.",
+        (
+            "The run waited for the requests that arrived after the plan was made. Each of these requests has ended, "
+            "or is listed below as a finding."
+        ),
     ),
     "audit": ("old name gone", "Each place that stores a host name was read again."),
     "fence": ("fence", "The host was fenced, and the run verified the state of the fence."),
@@ -450,8 +456,8 @@ def _fence_proofs(shown: OperationRun) -> t.Iterator[t.Dict[str, str]]:
         clusters = proof.get("clusters") or {}
         covers = "; ".join(f"Ceph {fsid}: {in_words({'addresses': found})}" for fsid, found in sorted(clusters.items()))
         words = (
-            f"Fence {proof.get('kind')} of host {proof.get('host')}. The run read the state of the fence on the "
-            f"inventory host {proof.get('source')}: {proof.get('read')}. "
+            f"Fence {proof.get('kind')} of host {proof.get('host')}. The run read the state of the fence: "
+            f"{proof.get('read')}. The task that read this state ran on the inventory host {proof.get('source')}. "
         )
         machine = proof.get("kind") in OF_MACHINE
         nothing = "no Ceph cluster"
@@ -539,7 +545,7 @@ def _server_bar(servers: t.Sequence[Json]) -> t.List[t.Dict[str, t.Any]]:
 
 #: Characters that neither a shell nor Ansible's C(-e) looks at.
 _PLAIN = re.compile(r"^[A-Za-z0-9_.,:-]+$")
-_OTHERS = "run this command, and add each variable of the first run that the command does not contain"
+_OTHERS = "run this command, and add all missing variables that the first run of the operation used"
 
 
 def _remains(shown: OperationRun, steps: t.Sequence[Json], servers: t.Sequence[Json]) -> t.List[t.Dict[str, t.Any]]:

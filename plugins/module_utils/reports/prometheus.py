@@ -73,8 +73,8 @@ def _findings(metrics: _Metrics, found: AuditResult) -> None:
     ]
     metrics.gauge(
         "findings",
-        "Number of findings, by code and severity. If a check of a code is undecided, the metric leaves out the "
-        "severities without findings for the code.",
+        "Number of findings, by code and severity. If a check of a code is undecided, the metric has values only "
+        "for the severities in which the code has findings.",
         values,
     )
     totals = [({"severity": level}, found.report["counts"][level]) for level in SEVERITIES]

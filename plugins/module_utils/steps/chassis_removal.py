@@ -60,6 +60,6 @@ def _still_there(chassis: OvnChassis, ovn: OvnFacts) -> t.Optional[str]:
     if any(row.uuid == chassis.uuid for row in left):
         return "the chassis is still in the southbound database"
     return (
-        f"the southbound database has a new chassis with the same name or hostname: {left[0].name}. Check whether the "
-        "machine of the removed chassis is powered on"
+        "the southbound database has a new chassis with the name or hostname of the removed chassis: "
+        f"{left[0].name}. Check whether the machine of the removed chassis is powered on"
     )

@@ -164,8 +164,8 @@ class LostRequests:
         told = f"the run found {count(total, 'request')} from users, and reports {lost} as not executed"
         if unnoted:
             told += (
-                f". For {count(len(unnoted), 'server')}, the run did not record the newest action before nova-compute "
-                "stopped, so a request may be lost"
+                f". Before nova-compute stopped, the run did not record the newest action of "
+                f"{count(len(unnoted), 'server')}, so a request may be lost"
             )
         return Done(told, noted(found, self.systems.overrides))
 

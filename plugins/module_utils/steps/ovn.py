@@ -142,9 +142,9 @@ class PortWatch:
             lost = f"more than {lost}"
         evidence = {"corrected": self.corrected[port], "milliseconds without its chassis": lost}
         remedy = (
-            "Inform the owner of the port if the network of the port was interrupted. When neutron updated the port "
-            "during the rename, neutron wrote a host name into OVN that differed from the hostname of the chassis. The "
-            "run corrected the port."
+            "Inform the owner of the port if the network of the port was interrupted. During the rename, neutron "
+            "updated the port. The host name that neutron wrote into OVN differed from the hostname of the chassis. "
+            "The run corrected the port."
         )
         return finding("SG326", Subject("port", port), evidence, remedy, WARNING)
 
@@ -534,7 +534,7 @@ class Verified:
         if found.findings:
             systems.remark(findings_text(found, systems.overrides))
         ports = count(len(params["bindings"]), "port")
-        text = f"chassis {name} and {ports} are correct, and ovn-controller confirms changes in OVN"
+        text = f"chassis {name} and {ports} are correct, and ovn-controller confirms that it processes OVN's changes"
         return Done(text, noted(found, systems.overrides))
 
     def undo(self, params: Params) -> None:

@@ -728,8 +728,8 @@ class ComputeUp:
         mark = self._restarted or memory.get("stop_compute")
         if mark is None:
             proofs["log"] = (
-                "log: not read, because rename_start_command is set, and the run does not know where the log of "
-                "this start begins"
+                "log: not read, because rename_start_command starts nova-compute, and the run does not know where in "
+                "the log the messages of the newest start begin"
             )
             return
         # "Verified node" is said at debug level only; "Determined node identity" always, before the checks.

@@ -402,7 +402,7 @@ class ReturnGuests:
     def apply(self, params: Params, memory: Memory) -> Done:
         """Move each to the host. What its owner stopped, started or deleted meanwhile is taken as it is."""
         if self.systems.options.get("drain_return") is False:
-            return Done("the guests stay on their hosts, because rename_drain_return is now false")
+            return Done("the run does not move the guests back, because rename_drain_return is now false")
         try:
             mover = _come_home(self.systems, params)
         except StepError as error:
@@ -437,8 +437,8 @@ def _come_home(systems: Systems, params: Params) -> Mover:
     mover.move([MoveInTransit(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
     if mover.left:
         raise StepError(
-            f"the run found {count(len(mover.moved), 'guest')} on {host}. The following guests stay on other hosts, "
-            f"because Nova cannot move guests in their current state: {', '.join(mover.left)}"
+            f"the run found {count(len(mover.moved), 'guest')} on {host}. Nova cannot move the other guests "
+            f"back to the host, because of their current states: {', '.join(mover.left)}"
         )
     return mover
 
@@ -582,7 +582,7 @@ class HostEmpty:
 
         return Done(
             self.systems.wait(
-                lambda: f"no server, instance row or domain is left on the host (left: {', '.join(left[:5])})",
+                lambda: f"no server, instance row or domain is left on the host (still there: {', '.join(left[:5])})",
                 params["timeout"],
                 seen,
             )
@@ -691,7 +691,7 @@ class Register:
         if params.get("new_node") not in (None, node):
             raise StepError(
                 f"the new compute node has the uuid {node}, expected {params['new_node']}: someone changed the "
-                "compute_id file after the run wrote it. Check whether this compute node belonged to another host"
+                "compute_id file after the run wrote it. Check whether the uuid in the file belonged to another host"
             )
         told = f"service {service_id}, node {node}: the service is up, and the host is mapped to its cell"
         return Done(told, {"service_id": service_id, "provider": node})

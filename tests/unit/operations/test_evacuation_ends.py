@@ -532,7 +532,9 @@ def test_no_machine_is_fenced_for_servers_that_have_all_left_it(life):
     life.power = "On"
     done = life.run()
     assert (done["failed"], "fence power" in life.done) == (True, False)
-    assert "To end the operation, use evacuate_action=abort. No server of the operation is left" in str(life.report()["findings"])
+    assert "To end the operation, use evacuate_action=abort. No server of the operation is left" in str(
+        life.report()["findings"]
+    )
     assert life.run(action="abort", fence=None)["state"] == "aborted"
 
 

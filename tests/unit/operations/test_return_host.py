@@ -238,7 +238,7 @@ def test_an_entry_that_is_listed_again_meanwhile_is_not_clear(life):
     )
     result = life.run()
     assert (result["failed"], result["state"], life.open is None) == (True, "open", False)
-    assert "leftovers that are not in the plan, or that remain after the run cleared them" in result["msg"]
+    assert "leftovers that are not in the plan, or that the run has already tried to clear" in result["msg"]
 
 
 @pytest.mark.parametrize(

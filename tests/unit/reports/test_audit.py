@@ -360,13 +360,13 @@ def test_a_zone_says_which_losses_it_survives():
     some = healthy(hosts=6, guests=2).change("domains", None, "compute4", 1, memory_mib=200 * 1024)
     (_one, two) = capacity_outlook.zones(some.bundle)
     assert audit_page.zone_words(two) == (
-        "If one of these hosts of az2 is lost, some of its guests do not fit into the free memory of the other hosts: "
-        "compute4 (guests with 400 GiB of memory do not fit). If any other host of az2 is lost, its guests fit into "
-        "the free memory of the zone's remaining hosts"
+        "If one of the following hosts of az2 is lost, some of its guests do not fit into the free memory of the "
+        "zone's remaining hosts: compute4 (guests with 400 GiB of memory do not fit). If any other host of az2 is "
+        "lost, its guests fit into the free memory of the zone's remaining hosts"
     )
     alone = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
     assert audit_page.zone_words(alone[0]) == (
-        "If any host of az1 is lost, some of its guests do not fit into the free memory of the other hosts: "
+        "Whichever host of az1 is lost, some of its guests do not fit into the free memory of the other hosts: "
         "compute1 (guests with 192 MiB of memory do not fit)"
     )
     silent = capacity_outlook.zones(healthy(hosts=4).unreachable("compute1").bundle)
@@ -445,15 +445,16 @@ def test_each_finding_has_an_id_for_a_ticket_and_keeps_it():
 
 def test_a_reason_is_told_once_with_its_fix():
     text = "".join(_Page(page(audited(troubled()))).words)
-    assert text.count("the links were not read") == 1
-    assert "16 checks: the links were not read" in " ".join(text.split())
+    words = " ".join(text.split())
+    assert words.count("the links between the database records were not read") == 1
+    assert "16 checks: the links between the database records were not read" in words
     assert "Fix: Read the databases: set nova_api_db_url" in text
 
 
 def test_the_page_has_the_pages_of_the_codes_that_occur():
     text = "".join(_Page(page(audited(troubled()))).words)
     assert "What SG109 means" in text
-    assert "cleared forced_down without restarting nova-compute" in " ".join(text.split())  # of SG113
+    assert "clear forced_down without restarting nova-compute" in " ".join(text.split())  # of SG113
     assert "What SG101 means" not in text
 
 

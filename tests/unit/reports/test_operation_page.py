@@ -108,7 +108,7 @@ def test_a_refusal_has_every_blocker_with_its_remedy_as_a_command():
 def test_an_evacuation_has_its_fence_proof_guards_and_servers():
     text = shown(evacuated()).text
     assert "Fence power of host compute1. The run read the state of the fence" in text
-    assert "on the inventory host compute3: power state Off, twice" in text
+    assert "power state Off, twice. The task that read this state ran on the inventory host compute3." in text
     assert "The proof covers the whole machine." in text
     assert "2 images guarded" in text
     assert "1 of 3 servers off the host" in text

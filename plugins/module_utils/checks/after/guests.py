@@ -58,8 +58,8 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
         if there is None:
             subject = Subject("domain", str(old["uuid"]), str(old["name"]), facts.inventory_name)
             remedy = (
-                "Find out who undefined the domain. The guest's disks and the guest's row in Nova's database are "
-                "unchanged."
+                "Find out who removed the domain from libvirt. The guest's disks and the guest's row in Nova's "
+                "database are unchanged."
             )
             yield _finding(subject, {"before": old["state"], "now": "no such domain"}, remedy, strict)
         else:

@@ -40,8 +40,8 @@ def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterato
         if states.get(uuid, OFF[0]) not in OFF:
             remedy = (
                 "Find out which of the guest's two domains must keep running: run rbd status, and run virsh domstate "
-                f"on both hosts. Destroy the other domain (on this host: virsh destroy {uuid}), because both domains "
-                "write to the same disk. Then run the same command again."
+                "on both hosts. Destroy the other domain, because both domains write to the same disk. If the other "
+                f"domain is on this host, run virsh destroy {uuid}. Then run the same command again."
             )
             seen = {"guest lives on": mine[0].host, "domain on this host": states[uuid]}
             yield finding("SG108", Subject("domain", uuid, host=mine[0].host), seen, remedy)

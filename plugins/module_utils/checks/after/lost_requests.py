@@ -105,8 +105,8 @@ def _evacuation(row: MigrationRow) -> Finding:
         "destination": row.dest_compute,
     }
     remedy = (
-        "Do not start nova-compute on this host, because nova-compute would destroy the guest's domain at its next "
-        "start. Find out where the guest runs, and which client writes to the guest's disks. Then override SG509 for "
+        "Do not start nova-compute on this host, because the start of nova-compute would destroy the guest's domain. "
+        "Find out where the guest runs, and which client writes to the guest's disks. Then override SG509 for "
         "the migration, and run the same command again."
     )
     subject = Subject("migration", row.uuid or str(row.id), row.instance_uuid, row.source_compute)

@@ -86,7 +86,7 @@ def unread(bundle: Bundle, expected: RenamedHost) -> t.List[Unchecked]:
     host = bundle.hosts.get(expected.inventory_name)
     if host is None or calls_itself(host) is None or host.libvirt is None:
         parts.append(
-            f"at least one of two names on {expected.inventory_name}: nova-compute's CONF.host, libvirt's host name"
+            f"one or both of these names on {expected.inventory_name}: nova-compute's CONF.host, libvirt's host name"
         )
     return [*found, *(Unchecked("SG301", expected.new_host, f"not read: {part}") for part in parts)]
 

@@ -260,8 +260,8 @@ def _network(adoption: Adoption) -> Items:
         yield finding("SG317", subject, {"part": "names", **places}, remedy)
     elif adopted_names.needs_neutron_database(adoption):
         remedy = (
-            "Set neutron_db_url, because neutron has agents or ports under both names. The run needs neutron's "
-            "database to give these agents and ports the same name."
+            "Set neutron_db_url, because neutron has agents or ports under both names. To change these "
+            "agents and the host bindings of these ports to one host name, the run needs neutron's database."
         )
         yield finding("SG305", subject, {"goal": adoption.goal.host, "neutron_db_url": "not set"}, remedy)
 

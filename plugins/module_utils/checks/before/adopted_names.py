@@ -190,8 +190,8 @@ class _Looking:
             if strangers:
                 remedy = (
                     "Check rename_from, rename_to and the inventory host. The compute_id file of this machine contains "
-                    "the uuid of a compute node whose host is neither rename_from nor rename_to. The evidence shows "
-                    "the host of this compute node, and Nova has a compute service for that host."
+                    "the uuid of another host's compute node. The other host (see host in the evidence) is neither "
+                    "rename_from nor rename_to, and has a compute service in Nova."
                 )
                 shown = {"searched for": list(self.names), "compute node": strangers[0].uuid, "host": strangers[0].host}
                 self._refuse("SG119", self.subject, shown, remedy)
@@ -260,7 +260,7 @@ class _Looking:
             # Deleted with a service: every node of its name and every node with its id (main/api.py, service_destroy).
             remedy = (
                 "Set compute_nodes.service_id of this compute node to the id of the host's older compute service "
-                "(playbook repair_links). The service_id is now the id of the host's newer compute service. If you "
+                "(playbook repair_links). Currently, service_id is the id of the host's newer compute service. If you "
                 "delete the newer compute service before the repair, Nova also deletes the compute node."
             )
             self._refuse("SG203", Subject("compute_node", str(node.uuid), host=node.host), evidence, remedy)
@@ -358,8 +358,8 @@ class _Looking:
         own = {node.host_ip, *(self.host.addresses or [])}
         if second.host not in self.names or (second.host_ip is not None and second.host_ip not in own):
             remedy = (
-                "Check rename_from and rename_to. Either the host name of the second compute node is neither "
-                "rename_from nor rename_to, or the address of the second compute node is not an address of this host. "
+                "Check rename_from and rename_to. The second compute node can belong to another machine: its host name "
+                "differs from both rename_from and rename_to, or its address is not an address of this host. "
                 "If no machine uses the name of the second compute node any more, delete the compute service with "
                 "that name (openstack compute service delete)."
             )
@@ -492,7 +492,7 @@ class _Level:
         self.nodes = {source.hypervisor_hostname, goal.hypervisor_hostname, *looking._node_names(node, instances)}
         databases = looking.bundle.databases
         if databases is None or databases.api is None or looking.bundle.cloud is None:
-            raise AssertionError("internal error: a fact that an earlier check found is missing")
+            raise AssertionError("internal error: a fact is missing, although an earlier check found this fact")
         self.databases, self.api, self.cloud = databases, databases.api, looking.bundle.cloud
         self.agents = self._own_agents()
         self.ports = [port for port in self.cloud.ports or [] if port.binding_host_id in self.hosts]
@@ -728,7 +728,7 @@ class _Level:
         host, source = self.host, self.source
         conf = host.nova_conf
         if conf is None or host.libvirt is None:
-            raise AssertionError("internal error: a fact that an earlier check found is missing")
+            raise AssertionError("internal error: a fact is missing, although an earlier check found this fact")
         own = source.os if source.os is not None else host.kernel_hostname
         changes: t.Dict[str, t.Any] = {
             "kernel_hostname": own,

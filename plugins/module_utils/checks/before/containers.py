@@ -27,8 +27,8 @@ def refusal(
         return (
             "Keep the host's name, or let the service use the host's UTS namespace (docs/guides/deployments.md). "
             "This service keeps the old host name until you create its container again, or until you remove "
-            "ProtectHostname= from its systemd unit and restart the unit. This collection cannot yet rename a host "
-            "that has this service."
+            "ProtectHostname= from its systemd unit and restart the unit. While the service has its own UTS "
+            "namespace, this collection does not rename the host."
         )
     if after.os in (None, host.static_hostname or host.kernel_hostname):
         return None  # the host's own name stays, and the copy of it is right

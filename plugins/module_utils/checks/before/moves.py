@@ -545,7 +545,7 @@ def why_not(entry: Unassigned) -> str:
     told += [
         f"{host}: {', '.join(reason.text for reason in reasons)}" for host, reasons in sorted(entry.reasons.items())
     ]
-    return "; ".join(told[:SHOWN]) or "there is no other host"
+    return "; ".join(told[:SHOWN]) or "the run found no host that can be the destination"
 
 
 def stayed(uuid: str, name: str, host: t.Optional[str], why: str) -> Finding:

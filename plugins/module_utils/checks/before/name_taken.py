@@ -69,8 +69,8 @@ def _evacuations(index: Index, request: WantedName) -> Items:
     for place, row in index.migrations:
         if open_evacuation(row) and request.wants(row.source_compute):
             remedy = (
-                "Choose another name. Under this name, nova-compute would destroy any domain of this instance on this "
-                "host at its next start."
+                "Choose another name for rename_to. If the host had the name in rename_to, the next start of "
+                "nova-compute would destroy any domain of this instance on this host."
             )
             evidence = {"rule": "_destroy_evacuated_instances", **migration_evidence(row, place)}
             yield finding("SG113", migration_subject(row), evidence, remedy)

@@ -291,7 +291,7 @@ def _encap(about: OvnHost, chassis: t.Sequence[OvnChassis]) -> Items:
         if shared and other.name != own and other.hostname != about.old:
             evidence = {"chassis": other.name, "hostname": other.hostname, "address": shared}
             remedy = (
-                "Verify that the host of the other chassis no longer exists, then delete that chassis: openstack "
+                f"Verify that the host of chassis {other.name} no longer exists, then delete this chassis: openstack "
                 f"network agent delete {other.name}. In OVN, a tunnel address can belong to only one chassis."
             )
             yield finding("SG323", about.subject, evidence, remedy)

@@ -300,9 +300,9 @@ def _scope_gaps(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> 
             yield (
                 where,
                 (
-                    f"the run did not search for {name}: the facts were read for other host names only. If {name} is "
-                    f"the host's new name in libvirt, set rename_hypervisor_hostname. If {name} is another name, leave "
-                    "the option hosts of the modules cell_info and cloud_info empty"
+                    f"the run did not search for {name}: the run searched for a list of host names, and the list does "
+                    f"not contain {name}. If {name} is the host's new name in libvirt, set rename_hypervisor_hostname. "
+                    f"If {name} is another name, leave the option 'hosts' empty in the modules cell_info and cloud_info"
                 ),
             )
 
@@ -789,8 +789,9 @@ def _l2_agent(case: Case, agent: ApiAgent) -> Items:
             agent,
             why,
             (
-                "Set neutron_db_url, and grant the database user the privileges on the table agents. As an "
-                "alternative, accept the interruption of the network with an override."
+                "Set neutron_db_url, and grant the database user the privileges that docs/database-grants.md lists for "
+                "neutron's table agents. If you accept the interruption of the guests' network, override the finding "
+                "instead."
             ),
         )
         return
@@ -916,8 +917,8 @@ def _guest_ports(case: Case) -> Items:
     unasked = sorted(guests - set(cloud.port_devices)) if cloud.scope else []
     if unasked:
         reason = (
-            f"the run did not read the ports of all servers of this host: the ports of {len(unasked)} servers are "
-            f"missing (the host has {len(guests)} servers), for example the ports of server {unasked[0]}"
+            f"the run did not read the ports of {len(unasked)} servers on this host (the host has {len(guests)} "
+            f"servers), for example the ports of server {unasked[0]}"
         )
         yield missing(
             case,

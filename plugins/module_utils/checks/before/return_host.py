@@ -246,7 +246,7 @@ def _unread_tables(index: Index) -> t.Iterator[str]:
     for table in _TABLES:
         if not index.cells_read(table):
             why = sorted({one.reason for one in unread if one.part in (table, "cells")})
-            yield f"databases.{table}: {'; '.join(why) or 'in at least one cell, the run did not read this table'}"
+            yield f"databases.{table}: {'; '.join(why) or 'the run did not read this table in at least one cell'}"
 
 
 def _unread_ceph(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.List[str]:
@@ -639,8 +639,8 @@ def _lost(facts: HostFacts, request: ReturnRequest) -> Items:
         if uuid not in shown:
             evidence = {"process": pid, "libvirt": "libvirt does not show the guest as running"}
             remedy = (
-                f"Find out what process {pid} does, or end the process (kill {pid}), because the process may write to "
-                "disks."
+                f"Find out the purpose of process {pid}, or end process {pid} (kill {pid}), because the process can "
+                "write to disks."
             )
             yield finding("SG110", Subject("domain", uuid, host=request.host), evidence, remedy)
 
@@ -857,8 +857,9 @@ def _disk_unread(source: str, domain: Domain, why: t.Sequence[str]) -> Finding:
 
 def _image_unread(source: str, evidence: t.Mapping[str, t.Any]) -> Finding:
     remedy = (
-        "Give the Ceph user in return_ceph_user read access to the image (profile rbd), then run return_host again. As "
-        "an alternative, verify that the guest can write to its disk, then override this finding for the image."
+        "Give the Ceph user in return_ceph_user the Ceph profile rbd for the pool of the image, so that the run can "
+        "read the image. Then run return_host again. As an alternative, verify that the guest can write to its disk, "
+        "then override this finding for the image."
     )
     return finding("SG709", Subject("image", source), evidence, remedy)
 
@@ -915,8 +916,8 @@ def _ports(bundle: Bundle, request: ReturnRequest) -> Items:
         if port.binding_host_id == request.host and owner.startswith("compute:") and port.device_id not in here:
             evidence = {"server": port.device_id, "status": port.status}
             remedy = (
-                "Bind the port to the server's host in Nova (openstack port set --host), or run a hard reboot of "
-                "the server."
+                "Bind the port to the host that Nova shows for the server (openstack port set --host), or run a hard "
+                "reboot of the server."
             )
             yield finding("SG511", Subject("port", port.id, host=request.host), evidence, remedy, WARNING)
 

@@ -77,7 +77,7 @@ def _stale(facts: HostFacts, entry: ServiceProcess) -> t.Any:
         "the host's name": facts.kernel_hostname,
     }
     remedy = (
-        f"Check the host's name before you recreate the container, because {entry.program} starts with the name "
+        f"Check the host's name before you recreate the container, because {entry.program} uses the host name "
         f"{facts.kernel_hostname} in the new container. If {facts.kernel_hostname} is wrong, restore the host's name "
         f"{entry.hostname} (hostnamectl). If {facts.kernel_hostname} is correct, see docs/guides/deployments.md."
     )
@@ -124,8 +124,8 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
                 )
                 remedy = (
                     "Find out who started this QEMU process. Neither Nova nor libvirt shows the guest of this process "
-                    "on this host. Do not stop the container of this QEMU process (see the evidence) before you know "
-                    "its purpose, because the QEMU process ends when the container stops."
+                    "on this host. Until you know the purpose of this QEMU process, do not stop the container (see "
+                    "the evidence), because the QEMU process ends when the container stops."
                 )
                 yield finding("SG127", subject, evidence, remedy, WARNING)
 

@@ -228,10 +228,10 @@ def _unread(
             evidence = {"not read": unread or ["infrastructure"], "cluster": fsid, "addresses": strange}
             remedy = (
                 "Set evacuate_ceph_infrastructure=[...] to the addresses of the managers and MDS, or let the Ceph user "
-                "read these addresses. The following command replaces all caps of the user. In the command, replace "
-                "each AS IT IS with the user's existing caps (ceph auth get client.NAME shows the caps): ceph auth "
-                'caps client.NAME mon \'AS IT IS, allow command "mgr dump", allow command "fs dump"\' osd \'AS IT '
-                "IS'"
+                "read these addresses. The following command replaces all caps of the user, so it must contain the "
+                "user's existing caps for mon and osd (ceph auth get client.NAME shows the caps): ceph auth caps "
+                'client.NAME mon \'EXISTING MON CAPS, allow command "mgr dump", allow command "fs dump"\' osd '
+                "'EXISTING OSD CAPS'"
             )
             yield finding("SG709", Subject("host", request.host), evidence, remedy)
 
@@ -315,12 +315,12 @@ def _not_covered(
                 else lacking
             )
         if entry.image.watchers is None or entry.image.locks is None:
-            return "the clients that have the disk open were not read"
+            return "the run did not read the complete list of the disk's clients (watchers and locks)"
         for client in clients.of_image(entry, guest.uuid):
             if known.is_own(client) and client.ip not in own[entry.fsid]:
                 return (
                     f"the disk's {client.kind} at {client.address} belongs to the host that you evacuate, but the "
-                    "fence does not put the client's address on the blocklist"
+                    f"fence does not put the address of this {client.kind} on the blocklist"
                 )
             # A running server's lock is its QEMU's: the host may reach Ceph from an address that is not known.
             writes = client.kind == clients.WATCHER or guest.status != "SHUTOFF"
@@ -484,7 +484,7 @@ def _caps(facts: HostFacts, rbd: RbdFacts) -> str:
     word = rbd.blocklist_word or "blocklist"
     mon = f'profile rbd, allow command "osd {word}" with {word}op=rm'
     return (
-        "In the following command, replace AS IT IS with the user's existing osd caps, and add all other existing caps "
-        f"(ceph auth get client.{user} shows the caps), because the command replaces all caps of the user: ceph auth "
-        f"caps client.{user} mon '{mon}' osd 'AS IT IS'"
+        "The following command replaces all caps of the user, so it must contain the user's existing osd caps and all "
+        f"other existing caps (ceph auth get client.{user} shows the caps): ceph auth caps client.{user} mon '{mon}' "
+        "osd 'EXISTING OSD CAPS'"
     )

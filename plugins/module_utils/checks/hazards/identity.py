@@ -61,7 +61,7 @@ IDENTITY_PARTS = ("compute_id_files", "nova_conf", "libvirt", "domains")
 #: vm_states in which an instance has no domain on its host, or perhaps none yet (nova/compute/vm_states.py).
 _NO_DOMAIN = ("building", "shelved_offloaded", "deleted")
 _LEAVE_STOPPED = (
-    "Keep nova-compute stopped (systemctl mask nova-compute) until you know which host or record is correct."
+    "Keep nova-compute stopped (systemctl mask nova-compute) until you know which value in the evidence is correct."
 )
 
 
@@ -148,7 +148,7 @@ def unsupported_driver(index: Index, facts: HostFacts) -> Items:
             "SG115",
             host_subject(facts),
             {"compute_driver": driver, "hypervisor_type": types},
-            "Leave this host out, because the collection supports only compute hosts with libvirt.",
+            "Leave this host out of the run, because the collection supports only compute hosts with libvirt.",
         )
 
 
@@ -263,7 +263,8 @@ def duplicates(index: Index) -> Items:
         for what in _unread_identities(facts):
             yield Unchecked("SG107", name, f"{what}, so another host may have the same value")
     for name in sorted(index.bundle.unreachable):
-        yield Unchecked("SG107", name, f"not compared with the other hosts: {index.bundle.unreachable[name]}")
+        why = index.bundle.unreachable[name]
+        yield Unchecked("SG107", name, f"this host was not read, and not compared with the other hosts: {why}")
     for (kind, value), owners in sorted(keys.items(), key=lambda item: item[0]):
         for facts in owners if len(owners) > 1 else []:
             others = [other.inventory_name for other in owners if other is not facts]
@@ -469,7 +470,7 @@ def domains(index: Index, facts: HostFacts) -> Items:
     host = conf_host(facts)
     if facts.domains is None or host is None or not _instances_known(index):
         unread = (
-            "the run did not read at least one of these facts: the host's libvirt domains, the host name in nova.conf, "
+            "the run did not read one or more of these facts: the host's libvirt domains, the host name in nova.conf, "
             "the instances in the cell databases"
         )
         for code in ("SG108", "SG109", "SG110"):

@@ -199,9 +199,9 @@ def _held_by(reason: str) -> str:
     if kind == "rename":
         return "Run rename_host with rename_action=status for this host, then resume the rename or roll it back."
     return (
-        "Read the id of the operation in the disabled reason, and find out which playbook began this operation. Run "
-        "the playbook that began the operation with its action option set to status (for example, "
-        "migrate_action=status). Then use the same playbook to resume the operation or to roll the operation back."
+        "Read the id of the operation in the disabled reason, and find out which playbook began this operation. Set "
+        "the action option of that playbook to status (for example, migrate_action=status), and run the playbook. "
+        "Then use the same playbook to resume the operation or to roll the operation back."
     )
 
 
@@ -247,8 +247,9 @@ def release(index: Index) -> Items:
                 "SG705",
                 Subject("service", place),
                 {"found": sign, "releases known": list(releases.KNOWN)},
-                "Before you change anything, install a version of this collection that supports this release. With "
-                "an unknown Nova release, this version of the collection reads facts, but changes nothing.",
+                "Before you change anything, install a version of this collection that supports the Nova release in "
+                "the evidence. With an unknown Nova release, this version of the collection reads facts, but changes "
+                "nothing.",
             )
     yield from _contradiction(signs)
 

@@ -526,8 +526,8 @@ class Links:
             after = {"host": linked.host, "node": linked.hypervisor_hostname}
             return Verdict(after, why, _node_premise(linked))
         return uncertain(
-            f"the instance's domain runs on {place.inventory_name}, but the instance's compute_id and the instance's "
-            "host and node names point to other hosts"
+            f"the instance's domain runs on {place.inventory_name}, but neither the instance's compute_id nor "
+            "the instance's host and node names point to the host with this domain"
         )
 
     def _no_host(self, wrong: Wrong) -> Verdict:

@@ -54,8 +54,8 @@ _SERVICE_HEALS = (
     "for the second time after a start. nova-compute 27 or earlier never repairs service_id"
 )
 _ID_HEALS = (
-    "nova-compute 28 or later on the instance's host repairs compute_id the next time that its periodic task "
-    "update_available_resource runs. nova-compute 27 or earlier never repairs compute_id"
+    "if the instance's host runs nova-compute 28 or later, nova-compute repairs compute_id at the next run of "
+    "nova-compute's periodic task update_available_resource. nova-compute 27 or earlier never repairs compute_id"
 )
 HEALS: t.Mapping[str, str] = {
     "SG201": _SERVICE_HEALS,
@@ -92,8 +92,9 @@ REMEDIES: t.Mapping[str, str] = {
         "run twice, or repair service_id of the node."
     ),
     "SG203": (
-        "Do not delete the compute service of either host. Repair service_id of the node. The host's compute_id file "
-        "proves which host the node belongs to."
+        "Repair service_id of the compute node. Before the repair, delete neither the compute service of the compute "
+        "node's own host nor the service that service_id points to. The compute node belongs to the host whose "
+        "compute_id file contains the uuid of the compute node."
     ),
     "SG204": (
         "Find out which host name nova-compute on this host uses now. If nova-compute uses the host name of the "
@@ -139,8 +140,8 @@ REMEDIES: t.Mapping[str, str] = {
         "migration."
     ),
     "SG231": (
-        "In the table pci_devices, find the row that has the same PCI device and the id of the host's existing "
-        "compute node. Free the device in the row that you found. Archive the row of the deleted compute node only "
+        "In the table pci_devices, find the second row of this PCI device: the row that contains the id of the host's "
+        "existing compute node. Free the device in this second row. Archive the row of the deleted compute node only "
         "after you have freed the device on the existing compute node."
     ),
 }
@@ -282,11 +283,12 @@ def _unread(links: Links, codes: t.Collection[str]) -> t.Iterator[str]:
 def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = ()) -> str:
     """Say what remains in one sentence. ``unchecked``: codes that could not be decided everywhere."""
     verb = "would remain" if planned else "remain" if left.wrong != 1 else "remains"
-    said = [f"{count(left.wrong, 'wrong link') if left.wrong else 'no known wrong link'} {verb}"]
+    none = "as far as the run could check, no wrong link"
+    said = [f"{count(left.wrong, 'wrong link') if left.wrong else none} {verb}"]
     if not left.wrong and not planned:
-        said = ["no known wrong link remains" if unchecked else "no wrong link remains"]
+        said = [f"{none} remains" if unchecked else "no wrong link remains"]
     if left.codes:
-        said[0] += f" ({', '.join(left.codes)}; requested for repair: {left.asked})"
+        said[0] += f" ({', '.join(left.codes)}; links requested for repair: {left.asked})"
     if left.accepted:
         said.append(f"number of wrong links whose findings you have overridden: {left.accepted}")
     if left.in_flight:
@@ -297,7 +299,7 @@ def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = 
         said.append(f"not read: {', '.join(left.unread)}")
     if unchecked:
         said.append(
-            f"the run could not complete these checks for every object (see report.json): {', '.join(unchecked)}"
+            f"for at least one object, the run did not complete these checks (see report.json): {', '.join(unchecked)}"
         )
     return "; ".join(said)
 
@@ -308,7 +310,7 @@ def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = 
 def _undecided(links: Links) -> Items:
     if links.facts is None or links.facts.cells is None:
         reasons = [entry.reason for entry in (links.facts.unread if links.facts else [])]
-        why = ": ".join(["the links were not read", *reasons])
+        why = ": ".join(["the links between the database records were not read", *reasons])
         yield from (Unchecked(code, "all", why) for code in CODES)
         return
     for entry in links.facts.unread:
@@ -377,7 +379,7 @@ def _identity_undecided(links: Links) -> Items:
     read = {conf_host(host) for host in links.bundle.hosts.values() if host.compute_id_files is not None}
     if hosts - read:
         names = ", ".join(itertools.islice(sorted(str(name) for name in hosts - read), 5))
-        reason = f"the compute_id files of {len(hosts - read)} of {len(hosts)} hosts were not read: {names}"
+        reason = f"the compute_id files were not read on {len(hosts - read)} of {len(hosts)} hosts: {names}"
         yield Unchecked("SG206", "all", reason + (", ..." if len(hosts - read) > 5 else ""))
 
 

@@ -71,9 +71,9 @@ _REMEDIES = {
         "server stays on the dead host."
     ),
     "SG710": (
-        "Set evacuate_reset_states for PAUSED, SUSPENDED and RESCUE servers, and accept the loss that SG519 shows. "
-        "Leave out servers in other states (evacuate_partial=true). Nova evacuates only ACTIVE, SHUTOFF and ERROR "
-        "servers."
+        "If the server is PAUSED, SUSPENDED or RESCUE, set evacuate_reset_states, and accept the loss that SG519 "
+        "shows. If the server has a different state, leave the server out (evacuate_partial=true). Nova evacuates "
+        "only ACTIVE, SHUTOFF and ERROR servers."
     ),
 }
 
@@ -121,10 +121,11 @@ def _remedy(entry: Unassigned, guest: Guest, hosts: t.Sequence[Destination]) -> 
     alone = guest.zone is not None and all(host.zone != guest.zone for host in hosts)
     if entry.code == "SG512" and alone:
         return (
-            f"Add a host to zone {guest.zone}, or unpin the server. The zone has no other host, so Nova "
-            "would accept the evacuation request and set the server to ERROR. To unpin the server in Nova 34 and "
-            'later, call PUT /servers/ID with {"server": {"pinned_availability_zone": null}} (microversion 2.104). In '
-            "earlier releases, remove the zone from the server's request spec (module server_zone_pin, state unpinned)."
+            f"Add a host to zone {guest.zone}, or unpin the server. The zone contains no destination. Nova "
+            "would accept an evacuation request for the server, but would then set the server to ERROR. To unpin the "
+            'server in Nova 34 and later, call PUT /servers/ID with {"server": {"pinned_availability_zone": null}} '
+            "(microversion 2.104). In earlier releases, remove the zone from the server's request spec (module "
+            "server_zone_pin, state unpinned)."
         )
     return _REMEDIES.get(entry.code, _REMEDIES["SG512"])
 

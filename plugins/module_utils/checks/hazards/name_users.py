@@ -69,8 +69,8 @@ CONSEQUENCES = {
     "galera": Consequence(
         BLOCKER,
         "if wsrep_node_name is not set, a Galera member has the host's name. Galera's list of donors and the cluster's "
-        "address list contain the member's name. If one of these lists contains the old name of the member after the "
-        "rename, the member copies the whole database at its next start, or fails to start",
+        "address list contain the member's name. If one of these lists still contains the member's old name after the "
+        "rename, the next start of the member fails, or the member copies the whole database at the next start",
         "Either set wsrep_node_name and list the members by address, or take the member out of the cluster before "
         "the rename.",
     ),
@@ -107,8 +107,8 @@ CONSEQUENCES = {
     "ceilometer": Consequence(
         WARNING,
         (
-            "the ceilometer agent asks Nova for the instances of the host by the host's name. Until you restart the "
-            "agent, the agent uses the old host name, and finds no instances"
+            "the ceilometer agent uses the host's name when it asks Nova for the host's instances. Until you restart "
+            "the agent, the agent uses the old host name, and finds no instances"
         ),
         "Restart the service after the rename. If the service runs in a container, recreate the container instead, "
         "because a restarted container keeps the old host name. If the configuration of the service sets host=, "

@@ -242,7 +242,7 @@ def host_items(name: str, facts: HostFacts, ovn: OvnFacts) -> Items:
         if shared and other.name != own:
             evidence = {"chassis": other.name, "hostname": other.hostname, "address": shared}
             remedy = (
-                "Verify that the host of the other chassis no longer exists, then delete that chassis: openstack "
+                f"Verify that the host of chassis {other.name} no longer exists, then delete this chassis: openstack "
                 f"network agent delete {other.name}."
             )
             yield finding("SG323", subject, evidence, remedy)

@@ -92,7 +92,7 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
             continue
         evidence = {"queue": request.queue, "method": request.method, "request": request.request_id}
         for uuid in request.instances or (None,):
-            remedy = "Ask the owner to send the request again, because no nova-compute will execute this request."
+            remedy = "Ask the owner to send the request again. No nova-compute will execute the request in the queue."
             if uuid is not None and request.request_id is not None:
                 remedy += f" To see the request: openstack server event show {uuid} {request.request_id}"
             subject = Subject("host", old) if uuid is None else Subject("instance", uuid, host=old)
@@ -102,8 +102,9 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
 def left(name: str, why: str) -> Finding:
     """SG307: a queue of a name that the host no longer bears was not removed."""
     remedy = (
-        f"Delete the queue if it has no consumers: rabbitmqctl delete_queue {name}. If you keep the queue and another "
-        "host gets this name later, nova-compute on that host executes the requests in the queue."
+        f"Delete the queue if it has no consumers: rabbitmqctl delete_queue {name}. If you keep the queue, and "
+        "another host later gets the host name that the queue's name contains, nova-compute on that other host "
+        "executes the requests in the queue."
     )
     return finding("SG307", Subject("host", name), {"queue": name, "why it was left": why}, remedy, WARNING)
 

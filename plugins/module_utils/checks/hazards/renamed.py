@@ -156,9 +156,9 @@ def _finding(
     if len(others) > 1:
         remedy = (
             "Decide on an old name and a new name for this host, because the evidence shows more than two names. "
-            "Wherever the evidence shows a third name, write the old name or the new name in its place. Then run "
-            "rename_host with rename_action=adopt. Keep nova-compute stopped until rename_host has finished (systemctl "
-            "mask nova-compute). Do not evacuate this host."
+            "If a place on the host or in Nova's databases contains a third name, replace the third name with the old "
+            "name or the new name. Then run rename_host with rename_action=adopt. Keep nova-compute stopped "
+            "until rename_host has finished (systemctl mask nova-compute). Do not evacuate this host."
         )
         evidence["names"] = [first, *others]
     return finding("SG131", Subject("host", facts.inventory_name, host=str(node.host)), evidence, remedy)

@@ -36,7 +36,7 @@ class Power(FenceKind):
     text = FenceText(
         "your power module reports twice, some seconds apart, that the machine is off",
         "the whole machine, with every disk and every volume of any backend",
-        "the BMC of the machine answers (the best choice)",
+        "the BMC of the machine answers. The fence `power` is the best choice",
     )
     covers = MACHINE
     readings = 2

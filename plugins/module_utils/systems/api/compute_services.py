@@ -100,9 +100,9 @@ def set_service_status(
     found = (service.status, service.disabled_reason)
     if leaving is not None and found != leaving and not _matches(service, body):
         raise Conflict(
-            f"another user changed the compute service of {service.host}: the service is {_status(found)}, but must "
-            f"be {_status(leaving)} before the step or {_status(wanted)} after the step. Set the service to one of "
-            "these two states",
+            f"another user changed the compute service of {service.host}: the service is {_status(found)}. "
+            f"Set the service to {_status(leaving)} (its state before the step) or to {_status(wanted)} (its state "
+            "after the step)",
             service=service_id,
             expected=leaving,
             found=found,

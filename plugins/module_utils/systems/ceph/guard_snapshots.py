@@ -81,7 +81,7 @@ def options_of(
     if not pool and nova.images_type != "rbd":
         raise ReadError(
             f"images_type is {nova.images_type}, so this host has no disks in Ceph, and nova.conf does not show which "
-            "pool to use. Set the option pool to the name of a Ceph pool"
+            "pool to use. Set the module option 'pool' to the name of a Ceph pool"
         )
     return places.options(nova, service, pool, user, conf, command)
 
@@ -370,7 +370,10 @@ def block(
     mine = set(hosts_of(own)) if own else set()
     for host in hosts:
         if host in mine:
-            raise CephError(f"{host} is an address of this host, so the run does not put this address on the blocklist")
+            raise CephError(
+                f"{host} is an address of the host on which the module runs, so the run does not put this address on "
+                "the blocklist"
+            )
     refused = set(hosts_of(never)) if never else set()
     for host in hosts:
         if host in refused:
@@ -458,9 +461,9 @@ def _refuse_infrastructure(
             "the run puts no address on the blocklist, because the run cannot read all addresses of the Ceph cluster "
             f"({told}). Set evacuate_ceph_infrastructure (in the role evacuate_host) or infrastructure (in the module "
             "rbd_blocklist) to the addresses of the managers and MDS daemons. As an alternative, allow the Ceph user "
-            "to read these addresses. In the following command, replace AS IT IS with the user's existing osd caps, "
-            "and add all other caps that ceph auth get client.USER shows, because the command replaces all caps: "
-            f"ceph auth caps client.USER mon '{CAPS}' osd 'AS IT IS'"
+            "to read these addresses. The following command replaces all caps of the user, so it must contain the "
+            "user's existing osd caps and all other existing caps (ceph auth get client.USER shows the caps): "
+            f"ceph auth caps client.USER mon '{CAPS}' osd 'EXISTING OSD CAPS'"
         )
 
 

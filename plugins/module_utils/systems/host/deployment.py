@@ -325,7 +325,9 @@ def _pending(
             if path in copied:
                 inside = f"{proc}/{compute.pid}/root{copied[path]}"
                 if not _equal(f"{root}{path}", inside):
-                    result.append(PendingFile(path, f"the file differs from {copied[path]} in the container"))
+                    result.append(
+                        PendingFile(path, f"the host's file differs from the container's file {copied[path]}")
+                    )
             elif int(os.stat(f"{root}{path}").st_mtime) > compute.started_at + _SLACK:
                 result.append(PendingFile(path, "changed after nova-compute started"))
         except OSError as error:

@@ -301,7 +301,7 @@ def note_odd_options(parts: Parts, loaded: ServiceConfig) -> None:
             "the environment of nova-compute sets OS_DEFAULT__HOST, which takes precedence over every file",
         )
     if loaded.config.raw("DEFAULT", "log_config_append"):
-        parts.note("nova_conf.log_file", "log_config_append is set, so it is not known where nova-compute logs")
+        parts.note("nova_conf.log_file", "log_config_append is set, so nova-compute's log file is not known")
 
 
 def _site_packages(service: Service) -> t.Optional[str]:

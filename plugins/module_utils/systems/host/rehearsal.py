@@ -156,8 +156,9 @@ def undecided(name: str, files: t.Mapping[str, bytes], order: t.Optional[bytes] 
     if _asks_resolved(name, _services(order), files.get(HOSTS)):
         place = f"{NSSWITCH} of the libvirt container" if order is not None else NSSWITCH
         found.append(
-            f"the test of the new name is inconclusive, because {place} lists systemd-resolved ahead of {HOSTS}. Until "
-            f"the rename, systemd-resolved answers the query of the test, and does not read {HOSTS}"
+            f"the test of the new name is inconclusive, because {place} lists systemd-resolved ahead of {HOSTS}. "
+            "systemd-resolved runs outside the test and uses the old name of the host until the rename, so its answer "
+            "can change with the rename"
         )
     return found
 

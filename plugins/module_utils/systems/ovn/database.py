@@ -238,7 +238,7 @@ def _secure(access: OvnAccess) -> None:
         return
     given = (access.private_key, access.certificate, access.ca_cert)
     if not all(given):
-        raise OvnError("ssl: connections need ovn_private_key, ovn_certificate and ovn_ca_cert")
+        raise OvnError("OVN connections that begin with 'ssl:' need ovn_private_key, ovn_certificate and ovn_ca_cert")
     stream.Stream.ssl_set_private_key_file(access.private_key)
     stream.Stream.ssl_set_certificate_file(access.certificate)
     stream.Stream.ssl_set_ca_cert_file(access.ca_cert)

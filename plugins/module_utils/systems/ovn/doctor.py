@@ -90,7 +90,10 @@ def _southbound(access: OvnAccess) -> OvnDatabaseState:
         select = {"op": "select", "table": "Chassis", "where": [], "columns": ["_uuid", "hostname"]}
         (found,) = ask([select])
         if not found.get("rows"):
-            raise OvnError("OVN has no chassis, so the run cannot test the write access")
+            raise OvnError(
+                "the southbound database has no chassis. To test the write access to the southbound database, the run "
+                "needs a chassis"
+            )
         row = found["rows"][0]
         where = [["_uuid", "==", row["_uuid"]]]
         return [{"op": "update", "table": "Chassis", "where": where, "row": {"hostname": row["hostname"]}}]

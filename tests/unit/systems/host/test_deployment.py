@@ -282,7 +282,10 @@ def test_of_kollas_files_the_content_decides(tmp_path):
     assert read(tree, CONF).pending == []
     tree.file(CONF[0], "[DEFAULT]\nhost = new\n", at=50)
     (pending,) = read(tree, CONF).pending
-    assert (pending.path, pending.reason) == (CONF[0], "the file differs from /etc/nova/nova.conf in the container")
+    assert (pending.path, pending.reason) == (
+        CONF[0],
+        "the host's file differs from the container's file /etc/nova/nova.conf",
+    )
     (tree.root / "merged/etc/nova/nova.conf").unlink()
     found = read(tree, CONF)
     assert (found.pending, found.pending_unread.rpartition(": ")[2]) == (None, "No such file or directory")
