@@ -62,8 +62,8 @@ class ActionModule(ActionBase):
         if decision.unseen:
             unseen = ", ".join(decision.unseen)
             result.setdefault("warnings", []).append(
-                "the run did not read the compute_id files of the following hosts, and each of these hosts might have "
-                f"the same uuid: {unseen}"
+                "the run did not read the compute_id files of the following hosts, and each of these files might "
+                f"contain the same uuid as the compute_id file of the play's host: {unseen}"
             )
         return result
 

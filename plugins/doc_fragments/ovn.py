@@ -18,8 +18,8 @@ options:
       - Connection to OVN's northbound database, in the format of C(ovn_nb_connection) in neutron's C([ovn]) section,
         such as C(tcp:192.0.2.11:6641), C(ssl:192.0.2.11:6641) or C(unix:/run/ovn/ovnnb_db.sock). For a clustered
         database, list all members, separated by commas. The module connects to the leader of the cluster.
-      - Every rename of a host with OVN agents requires O(ovn_nb_connection), both a rename in place and a rename by
-        drain. In a rename by drain, the run uses O(ovn_nb_connection) to verify the host's chassis.
+      - If a host has OVN agents, a rename in place and a rename by drain both require O(ovn_nb_connection). In a rename
+        by drain, the run uses O(ovn_nb_connection) to verify the host's chassis.
     version_added: 0.2.0
   ovn_sb_connection:
     type: str

@@ -200,8 +200,8 @@ def hosts(services: t.Sequence[Item], wanted: Wanted) -> t.Dict[str, Item]:
     unread = sorted(str(item.get("host")) for item in services if "id" not in item)
     if unread and not (wanted.unread and wanted.disabled and wanted.down):
         raise StackguardError(
-            f"Nova returns only the names of {', '.join(unread)}, because the cell of these hosts does not answer. To "
-            "include these hosts, set include_unread=true, include_disabled=true and include_down=true."
+            f"Nova returns names but no other data for {', '.join(unread)}, because the cell of these hosts does not "
+            "answer. To include these hosts, set include_unread=true, include_disabled=true and include_down=true."
         )
     found: t.Dict[str, Item] = {}
     for item in sorted(services, key=lambda entry: str(entry.get("host"))):

@@ -67,8 +67,8 @@ options:
     description:
       - The journals in the journal directory. The list C(open) contains the open journals, and the list C(closed)
         contains the closed journals. The module copies the operations from the journals into the evidence. If you do
-        not set O(journals), the module treats the journals as unread, and reports each check that needs the journals as
-        undecided.
+        not set O(journals), the module treats the journals as unread. Without the journals, each check that needs the
+        journals is undecided in the report.
   report_dir:
     type: path
     required: true

@@ -77,7 +77,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   register: compute1
 
-- name: Read only services and aggregates
+- name: Read the services and aggregates, and no other facts
   stackguard.nova.cloud_info:
     cloud: production
     parts: [services, aggregates]

@@ -340,8 +340,8 @@ host:
       elements: dict
     name_users:
       description: With O(name_users=true), the places in which the host's current name can remain after a rename. The
-        keys are C(residents) (other services on the host), C(options) (options of nova-compute), C(cloud_init),
-        C(certificates) and C(unread) (places that the module could not read, and the reasons).
+        keys are C(residents) (services such as ceph-osd or rabbitmq on the host), C(options) (options of nova-compute),
+        C(cloud_init), C(certificates) and C(unread) (places that the module could not read, and the reasons).
       type: dict
     ovs_version:
       description: Version of Open vSwitch, if it is installed.

@@ -16,11 +16,11 @@ description:
   - Each link contains the id of a row in C(services) or C(compute_nodes). The row that contains the link also contains
     a host name and a node name. For a link to C(compute_nodes), the module searches for compute nodes with this host
     name and this node name. For a link to C(services), the module searches for nova-compute services with this host
-    name. The search ignores deleted rows. If the module finds exactly one row, the id of the found row is the correct
-    value, and nova-compute itself would write the same value. A link of a compute node or instance can point to an
-    existing row that contains different names than the row with the link. The search is not sufficient proof for this
-    kind of link. The module repairs this kind of link only if the facts of the compute hosts in O(evidence_dir) prove
-    the correct value.
+    name. The search ignores deleted rows. If the search finds exactly one row, the module accepts the id of the found
+    row as the correct value of most links. The exceptions are wrong links with the codes SG203 (wrong service of a
+    compute node) and SG214 (wrong compute node of an instance). For SG203 and SG214, the search is not sufficient
+    proof. The module repairs a link with the code SG203 or SG214 only if the facts of the compute hosts in
+    O(evidence_dir) prove the correct value.
   - The module changes rows in batches, each in one transaction. The module skips rows that another process has changed
     after the module read them, and rows of instances with a task or migration in progress. Before the module commits a
     batch, it writes the old values of the batch to a journal. If the task has C(delegate_to), the module keeps the
@@ -130,7 +130,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Show which database links of two compute hosts the module would repair
+- name: Show which database links the module would repair for each of two compute hosts
   stackguard.nova.compute_link:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     hosts: [compute1, compute2]

@@ -11,9 +11,9 @@ short_description: Read the facts that show whether a host is ready for the oper
 version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the playbook C(stackguard.nova.doctor).
-  - Reads facts of a compute host. The facts are the Python version, the user, nova.conf, libvirt and its Python
-    bindings, the caps of the Ceph user, the directory of journals, and the clock of the host. The module changes
-    nothing.
+  - Reads facts of a compute host. The facts are the Python version, the id of the user that runs the module, nova.conf,
+    libvirt and its Python bindings, the caps of the Ceph user, the directory of journals, and the clock of the host.
+    The module changes nothing.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -63,7 +63,7 @@ options:
       Ceph user.
   ceph_user:
     type: str
-    description: Name of the Ceph user whose caps the module reads, without the prefix C(client.). The default is the
+    description: Ceph user whose caps the module reads. Enter the name without the prefix C(client.). The default is the
       Ceph user in nova.conf.
   ceph_reader:
     type: str

@@ -19,8 +19,9 @@ description:
     server in the API database. The module cannot use the API if Nova offers only an earlier microversion, or if the
     server is pinned to a zone without an aggregate. If the module can use neither the API nor the database to pin the
     server, O(strategy=auto) works like O(strategy=verify), which resizes the server without changing the pin. If the
-    module has changed the pin, it restores the earlier pin after the resize, except with O(keep_pin=true). RV(strategy)
-    shows the method that keeps the server in its zone, and RV(why) shows the reason for the method.
+    module has changed the pin, the module sets the pin back to its old value after the resize, or removes the pin if
+    the server had no pin before. With O(keep_pin=true), the server keeps the new pin. RV(strategy) shows the method
+    that keeps the server in its zone, and RV(why) shows the reason for the method.
   - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
     the module reverts the resize.
   - The module fails and changes nothing if no host of the zone has enough free resources (SG406), or if the module

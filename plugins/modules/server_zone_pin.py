@@ -41,10 +41,11 @@ options:
     default: apply
     choices: [apply, resume, status, rollback]
     description:
-      - V(apply) changes availability zone pins, or resumes a killed run of the same task. V(resume) resumes a killed
-        run, and uses the servers of the open operation. V(status) reports the open operation, and changes nothing.
-        V(rollback) restores every availability zone pin that the open operation changed. The rollback skips a pin if
-        another process has changed the pin after the operation changed it.
+      - V(apply) changes availability zone pins. If an earlier run with the same options was killed, V(apply) resumes
+        the killed run. V(resume) resumes a killed run, and uses the servers of the open operation. V(status) reports
+        the open operation, and changes nothing. V(rollback) restores every availability zone pin that the open
+        operation changed. The rollback skips a pin if another process has changed the pin after the operation changed
+        it.
   state:
     type: str
     default: pinned

@@ -126,7 +126,7 @@ class Rules:
         tenants = self._tenants.get(host)
         if not tenants or server.project_id in tenants:
             return ""
-        return "the host's aggregate is reserved for other projects (filter_tenant_id)"
+        return "the host's aggregate is reserved for projects other than the server's project (filter_tenant_id)"
 
 
 def _tenants(metadata: Metadata) -> t.FrozenSet[str]:

@@ -33,7 +33,8 @@ class HostItself(NamePlace):
     text = Text(
         "the host name in the operating system, and lines of `/etc/hosts` (libvirt derives its host name from these "
         "two); `host` in the files of nova and neutron; `external_ids:hostname` of Open vSwitch",
-        "facts of the host; before a rename, a test in private namespaces shows the name that libvirt will use (SG124)",
+        "the run reads these names and files on the host. Before a rename, a test in private namespaces on the host "
+        "shows the name that libvirt will use (SG124)",
         "after the run has changed the databases, the run changes the host's names and files in one step, and verifies "
         "that libvirt reports the new name",
         "the run restores the host's old names, option values and file lines",

@@ -15,8 +15,10 @@ class LeftAlone(NamePlace):
     text = Text(
         "`instance_faults`, `instance_actions_events`, `task_log`, stored `request_specs`, connectors of volume "
         "attachments; DNS, certificates, ssh's `known_hosts`, monitoring, `/etc/hosts` of other hosts",
-        "before a rename, the run looks on the host for services and certificates that depend on the host's name "
-        "(SG313, SG314). All other places of this table row are not read",
+        "before a rename, the run looks for services that depend on the host's name (SG313), and reads the "
+        "certificates on the host (SG314). The run does not look for the old name in `instance_faults`, "
+        "`instance_actions_events`, `task_log`, `request_specs`, connectors, DNS, `known_hosts`, monitoring, or "
+        "`/etc/hosts` of other hosts",
         "the run changes none of these places",
         "nothing to undo",
         "all of these places keep the old name",

@@ -212,7 +212,8 @@ def _why(lost: t.Sequence[str]) -> str:
     return (
         f"Nova does not show {', '.join(lost)}, and has no record that "
         f"{'the server was' if len(lost) == 1 else 'the servers were'} deleted. Verify that the credentials belong to "
-        "an administrator of the same cloud. If the servers are deleted and their rows are archived, add partial=true"
+        "an administrator of the servers' cloud. If the servers are deleted and their rows are archived, add "
+        "partial=true"
     )
 
 

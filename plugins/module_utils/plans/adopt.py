@@ -49,8 +49,9 @@ def plan(adoption: Adoption) -> Plan:
         )
     if adopted_names.needs_neutron_database(adoption):
         raise PlanError(
-            "set neutron_db_url, because neutron's database contains both the old name and the new name of this host. "
-            "An override of SG305 does not help"
+            "set neutron_db_url, so that the run can give the host one name everywhere in neutron's database: neutron "
+            "has agents or ports under both the old name and the new name of this host. An override of SG305 does not "
+            "help"
         )
     made = rename.plan(adoption.level, adoption.request)
     steps: t.List[Step] = []

@@ -330,9 +330,9 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
         )
     else:
         words = (
-            f"If one of the following hosts of {zone.name} is lost, some of its guests do not fit into the free memory "
-            f"of the zone's remaining hosts: {named}{more}. If any other host of {zone.name} is lost, its guests fit "
-            "into the free memory of the zone's remaining hosts"
+            f"Some guests of a lost host of {zone.name} do not fit into the free memory of the rest of the zone if the "
+            f"lost host is one of the following hosts: {named}{more}. If any other host of {zone.name} is lost, all "
+            "guests of the lost host fit into the free memory of the rest of the zone"
         )
     return (
         f"{words}. The run did not read {count(len(unread), 'host')}, so the effect of a loss of "

@@ -253,13 +253,13 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
     ]
     if COUNTED not in then.scope:
         reasons.append(
-            "another version of this collection wrote the earlier report. The earlier report does not show whether "
-            "the earlier audit listed every finding, or only counted the findings of some codes"
+            "another version of this collection wrote the earlier report. For some codes, an audit can count the "
+            "findings without listing them. The earlier report does not show which codes these are"
         )
     if now.scope["cloud"] is None and not now.scope["stores"]:
         reasons.append(
-            "the cloud is not known, because the evidence contains neither the cloud's name nor a database or Ceph "
-            "pool of the cloud"
+            "the cloud is not known, because the evidence of this audit contains neither the name of the cloud nor the "
+            "name of a database or Ceph pool"
         )
     for entry, which in ((now, "this audit"), (then, "the earlier audit")):
         if _gaps(entry):

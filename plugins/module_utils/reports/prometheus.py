@@ -73,8 +73,9 @@ def _findings(metrics: _Metrics, found: AuditResult) -> None:
     ]
     metrics.gauge(
         "findings",
-        "Number of findings, by code and severity. If a check of a code is undecided, the metric has values only "
-        "for the severities in which the code has findings.",
+        "Number of findings, by code and severity. The value 0 means that all checks of the code are decided, and "
+        "that the code has no finding of this severity. If at least one check of a code is undecided, the metric "
+        "leaves out the severities in which the code has no finding.",
         values,
     )
     totals = [({"severity": level}, found.report["counts"][level]) for level in SEVERITIES]

@@ -43,7 +43,7 @@ class KeptRows:
     def _write(self, op: str, **more: t.Any) -> None:
         if self._writer is None:
             raise TypeError(
-                "internal error: the run may read the rows in the journal, but may not write rows to the journal"
+                "internal error: the run tried to write rows to a journal that the run has opened for reading only"
             )
         self._call(self._writer, op, **more)
 

@@ -390,8 +390,8 @@ class ZoneMover(Mover):
         """One that its move left in ERROR is examined first."""
         if guest.uuid in self.past.doubtful:
             self.systems.remark(
-                f"{guest.name} is in ERROR. The run first finds out on which host the QEMU of {guest.name} runs, and "
-                "then moves other servers"
+                f"{guest.name} is in ERROR. The run starts no move of another server until the run has found out on "
+                f"which host the QEMU of {guest.name} runs"
             )
             return True
         return super()._cannot(guest, status)

@@ -61,7 +61,8 @@ class DrainQueues:
             busy[:] = [f"{queue.name}: {count(queue.messages, 'request')}" for queue in waiting]
             if not any(queue.consumers for queue in found if queue is not None):
                 raise StepError(
-                    f"nova-compute must run during this step, but no nova-compute reads the queues of {params['old']}",
+                    f"nova-compute does not read the queues of {params['old']}, but the rename needs a running "
+                    "nova-compute that empties these queues",
                     changed_meanwhile=True,
                 )
             if busy and self.systems.monotonic() - begun > params["timeout"]:

@@ -715,8 +715,8 @@ class ComputeUp:
                 said += f"; nova-compute updates its resources every {interval} s: "
                 said += f"set rename_start_timeout above {int(quiet)}"
             return (
-                "the log and the compute service both show a correct start of nova-compute (seen so far: "
-                f"{', '.join(proofs.values()) or 'none'}{said})"
+                "nova-compute has started correctly (the log and the compute service must both confirm the start; "
+                f"confirmed so far: {', '.join(proofs.values()) or 'none'}{said})"
             )
 
         return Done(self.systems.wait(lacks, params["timeout"], seen))

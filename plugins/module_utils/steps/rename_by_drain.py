@@ -437,8 +437,8 @@ def _come_home(systems: Systems, params: Params) -> Mover:
     mover.move([MoveInTransit(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
     if mover.left:
         raise StepError(
-            f"the run found {count(len(mover.moved), 'guest')} on {host}. Nova cannot move the other guests "
-            f"back to the host, because of their current states: {', '.join(mover.left)}"
+            f"the run found {count(len(mover.moved), 'guest')} on {host}. Nova cannot move the following guests back "
+            f"to the host, because of their current states: {', '.join(mover.left)}"
         )
     return mover
 
@@ -582,7 +582,7 @@ class HostEmpty:
 
         return Done(
             self.systems.wait(
-                lambda: f"no server, instance row or domain is left on the host (still there: {', '.join(left[:5])})",
+                lambda: f"the host is empty (objects that must still disappear from the host: {', '.join(left[:5])})",
                 params["timeout"],
                 seen,
             )

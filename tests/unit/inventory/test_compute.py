@@ -179,8 +179,8 @@ def test_an_option_that_does_not_exist_ends_the_run(play):
 
 def test_a_cell_that_does_not_answer_ends_the_run_or_its_hosts_are_included_by_name(play, listed, nova):
     nova.services.append({"host": "lost.example", "binary": "nova-compute", "status": "UNKNOWN"})
-    unread(play(), "only the names of lost.example, because the cell of these hosts does not answer")
-    unread(play(include_unread=True, include_down=False), "only the names of lost.example")
+    unread(play(), "names but no other data for lost.example, because the cell of these hosts does not answer")
+    unread(play(include_unread=True, include_down=False), "names but no other data for lost.example")
     found = listed(include_unread=True)
     assert "lost.example" in names(found)
     assert found["_meta"]["hostvars"]["lost.example"]["nova_service"] == {"host": "lost.example", "status": "UNKNOWN"}

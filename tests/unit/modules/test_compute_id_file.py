@@ -146,8 +146,8 @@ def test_the_evidence_decides_and_not_the_task(plugin):
     assert result["changed"]
     (warning,) = result["warnings"]
     assert warning == (
-        "the run did not read the compute_id files of the following hosts, and each of these hosts might have the same "
-        "uuid: compute3"
+        "the run did not read the compute_id files of the following hosts, and each of these files might contain "
+        "the same uuid as the compute_id file of the play's host: compute3"
     )
     (info, asked), (module, given) = plugin.calls
     assert (info, asked) == ("compute_host_info", {"inventory_name": "compute1", "libvirt_uri": "test:///x"})

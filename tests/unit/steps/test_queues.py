@@ -147,7 +147,7 @@ def break_broker(mq):
     ("spoil", "why"),
     [
         (lambda mq: None, "compute.old1: 1 request"),
-        (lambda mq: mq.queues[OLD].__setitem__(1, 0), "no nova-compute reads"),
+        (lambda mq: mq.queues[OLD].__setitem__(1, 0), "nova-compute does not read"),
         (break_broker, "connection lost"),
     ],
 )

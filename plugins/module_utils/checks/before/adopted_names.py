@@ -358,8 +358,9 @@ class _Looking:
         own = {node.host_ip, *(self.host.addresses or [])}
         if second.host not in self.names or (second.host_ip is not None and second.host_ip not in own):
             remedy = (
-                "Check rename_from and rename_to. The second compute node can belong to another machine: its host name "
-                "differs from both rename_from and rename_to, or its address is not an address of this host. "
+                "Check rename_from and rename_to. The second compute node has a host name that differs from both "
+                "rename_from and rename_to, or an address that this host does not have. So the second compute node can "
+                "belong to another machine. "
                 "If no machine uses the name of the second compute node any more, delete the compute service with "
                 "that name (openstack compute service delete)."
             )

@@ -202,8 +202,8 @@ def _options(bundle: Bundle, request: EvacuationRequest, fence: t.Optional[str])
         if (int(major), int(minor)) < STOPPED:
             evidence = {"microversion": offered, "needed": "2.95"}
             remedy = (
-                "Use evacuate_target_state=keep. The value stopped needs the microversion 2.95, which this Nova "
-                "release does not offer."
+                "Use evacuate_target_state=keep. evacuate_target_state=stopped needs the microversion 2.95, which this "
+                "Nova release does not offer."
             )
             yield finding("SG705", Subject("host", request.host), evidence, remedy)
 

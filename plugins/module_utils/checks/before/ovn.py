@@ -215,7 +215,8 @@ def _chassis(about: OvnHost, ovn: OvnFacts) -> Items:
     evidence_ = {"chassis of this hostname": [entry.name for entry in found], "system-id": own}
     remedy = (
         "Find out which chassis belongs to this host (ovs-vsctl get Open_vSwitch . external_ids, ovn-sbctl list "
-        "Chassis), and delete the other chassis (openstack network agent delete NAME)."
+        "Chassis). Delete every chassis that has this host's hostname but does not belong to this host (openstack "
+        "network agent delete NAME)."
     )
     yield finding("SG318", about.subject, evidence_, remedy)
 

@@ -96,8 +96,8 @@ def _unresolved(host: HostFacts, old: str, new: str, entry: Resolution) -> Items
     elif lines:
         remedy = (
             f"Add {new} to DNS, so that other machines can resolve {new}. On the host itself, the rename adds {new} "
-            f"to the /etc/hosts line of {old}. Do not copy the address of this line (for example a loopback address) "
-            "to other machines, because the address is not one of the host's network addresses."
+            f"to the /etc/hosts line of {old}. Do not copy the address of this line to other machines, because this "
+            "address is not one of the host's network addresses."
         )
         yield _finding(host, new, evidence, remedy, WARNING)
     elif not (_of(host, old) or entry).addresses:

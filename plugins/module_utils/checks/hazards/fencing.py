@@ -484,7 +484,7 @@ def _caps(facts: HostFacts, rbd: RbdFacts) -> str:
     word = rbd.blocklist_word or "blocklist"
     mon = f'profile rbd, allow command "osd {word}" with {word}op=rm'
     return (
-        "The following command replaces all caps of the user, so it must contain the user's existing osd caps and all "
-        f"other existing caps (ceph auth get client.{user} shows the caps): ceph auth caps client.{user} mon '{mon}' "
-        "osd 'EXISTING OSD CAPS'"
+        "The following command replaces all caps of the user, so add to the command every existing cap that the "
+        f"command lacks (ceph auth get client.{user} shows the existing caps): ceph auth caps client.{user} mon "
+        f"'{mon}' osd 'EXISTING OSD CAPS'"
     )

@@ -402,8 +402,8 @@ def provider(index: Index, facts: HostFacts) -> Items:
             "provider of that uuid": found.name if found else None,
             "other providers with the node's name": others,
         },
-        "Compare the provider's allocations with the host's instances. Then find the resource provider whose uuid "
-        "is the uuid of the compute node, and give this resource provider the name of the compute node.",
+        "Find the resource provider that has the compute node's uuid. Compare the allocations of this resource "
+        "provider with the host's instances. Then give this resource provider the name of the compute node.",
     )
 
 

@@ -141,8 +141,9 @@ REMEDIES: t.Mapping[str, str] = {
     ),
     "SG231": (
         "In the table pci_devices, find the second row of this PCI device: the row that contains the id of the host's "
-        "existing compute node. Free the device in this second row. Archive the row of the deleted compute node only "
-        "after you have freed the device on the existing compute node."
+        "existing compute node. Free the device in this second row. The row in the finding belongs to a "
+        "soft-deleted compute node. Archive the row of the soft-deleted compute node in the table compute_nodes only "
+        "after you have freed the device."
     ),
 }
 RUN = "Run repair_links with repair_codes=[{}] to repair the link."
@@ -283,10 +284,12 @@ def _unread(links: Links, codes: t.Collection[str]) -> t.Iterator[str]:
 def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = ()) -> str:
     """Say what remains in one sentence. ``unchecked``: codes that could not be decided everywhere."""
     verb = "would remain" if planned else "remain" if left.wrong != 1 else "remains"
-    none = "as far as the run could check, no wrong link"
-    said = [f"{count(left.wrong, 'wrong link') if left.wrong else none} {verb}"]
-    if not left.wrong and not planned:
-        said = [f"{none} remains" if unchecked else "no wrong link remains"]
+    if left.wrong:
+        said = [f"{count(left.wrong, 'wrong link')} {verb}"]
+    elif planned:
+        said = ["as far as the run could check, no wrong link would remain"]
+    else:
+        said = ["as far as the run could check, no wrong link remains" if unchecked else "no wrong link remains"]
     if left.codes:
         said[0] += f" ({', '.join(left.codes)}; links requested for repair: {left.asked})"
     if left.accepted:
@@ -333,7 +336,8 @@ def _undecided_in(links: Links, cell: CellLinks) -> Items:
         release = f"Nova {' or '.join(map(str, known))}" if known else "this schema"
         for code in SINCE_28:
             yield Unchecked(code, place, f"{release} has no column compute_id, so there is nothing to compare")
-        yield Unchecked("SG215", place, f"{release} has no column compute_id, so only the node was compared")
+        reason = f"{release} has no column compute_id, so the run checked only the column node of the instances"
+        yield Unchecked("SG215", place, reason)
     if cell.compute_nodes is not None and not links.since_28(cell):
         reason = (
             "Nova releases before 28 do not set service_id, so the run compared only the nodes whose service_id is set "

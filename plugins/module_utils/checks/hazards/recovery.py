@@ -182,7 +182,7 @@ def _carried_on(task: t.Optional[str], around: RecoveryContext) -> t.Optional[Re
     if task == "resize_migrating":
         note = (
             "nova-compute reverts the resize only if the server has both a migration record and a snapshot with the "
-            "name nova-resize. The run read neither of them"
+            "name nova-resize. The run does not check whether the server has both"
         )
         return Recovery(REVERTED, REDRIVEN, note)
     if task == "migrating" and around.migrating:

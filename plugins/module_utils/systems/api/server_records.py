@@ -168,7 +168,7 @@ def existing_server(connection: t.Any, uuid: str) -> t.Optional[facts.ApiServer]
         why = f"this user has no permission to see whether the server was deleted ({error})"
     raise NotShownError(
         f"Nova does not show server {uuid}, and {why}. Verify that the credentials belong to an administrator of the "
-        "same cloud"
+        "server's cloud"
     )
 
 
