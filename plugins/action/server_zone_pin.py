@@ -157,4 +157,4 @@ def _refuse_unknown(connection: t.Any, hosts: t.Sequence[str]) -> None:
         if host not in there:
             raise StackguardError(f"hosts: Nova has no compute service on {host}")
         if not there[host]:
-            raise StackguardError(f"hosts: the cell of the compute service on {host} does not answer")
+            raise StackguardError(f"the option 'hosts' contains {host}, but the cell of this host does not answer")

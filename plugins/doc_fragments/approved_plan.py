@@ -19,7 +19,7 @@ options:
       - The C(plan_sha256) depends, for example, on the request, the names, the rows, the set of servers and the fence
         in the plan. The C(plan_sha256) does not depend on operation ids, times, measurements, or the destination of
         each server.
-      - If C(plan.json) of the approved plan is in another directory, set O(expect_plan) to the C(plan_sha256), followed
+      - If C(plan.json) of the approved plan is not in O(report_dir), set O(expect_plan) to the C(plan_sha256), followed
         by the character C(@) and the path of C(plan.json).
       - The run resumes an open operation only if the operation began with the approved plan.
 """

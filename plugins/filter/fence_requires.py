@@ -12,11 +12,11 @@ author: stackguard.nova contributors
 version_added: 0.1.0
 short_description: List the names of the variables that a fence requires
 description:
-  - Returns the names of the variables that a kind of fence needs. These variables belong to the role
-    P(stackguard.nova.evacuate_host#role). For an unknown kind of fence, the filter returns an empty list.
+  - Returns the names of the variables that the fencing method in the input requires. These variables belong to the role
+    P(stackguard.nova.evacuate_host#role). For an unknown fencing method, the filter returns an empty list.
 options:
   _input:
-    description: The kind of fence, as in C(evacuate_fence).
+    description: The fencing method, as in C(evacuate_fence).
     type: str
     required: true
 """

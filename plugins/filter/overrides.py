@@ -17,8 +17,8 @@ description:
     the text is one override, which consists of C(CODE OBJECT), a colon and the reason. If the object of an override
     contains a colon and a space, write the overrides as a JSON list of objects with the keys C(code), C(object) and
     C(reason).
-  - If a line has a different format, the filter fails and shows the line. The filter also fails if a code is unknown,
-    if you cannot override a code, or if the input is not text.
+  - If the filter cannot split a line into code, object and reason, the filter fails and shows the number of the line.
+    The filter also fails if a code is unknown, if you cannot override a code, or if the input is not text.
 options:
   _input:
     description: The text with the overrides. An empty text means that there are no overrides.

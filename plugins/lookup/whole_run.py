@@ -13,8 +13,8 @@ author:
 version_added: 0.1.0
 short_description: Fail if an option of ansible-playbook can skip tasks of the playbook
 description:
-  - If ansible-playbook must not skip any task of a playbook, use this lookup as the value of C(hosts) in the playbook's
-    first play. The lookup either returns V(localhost) or fails.
+  - Use this lookup as the value of C(hosts) in the first play of a playbook that must always run as a whole. The lookup
+    either returns V(localhost) or fails.
   - The lookup fails if you run the playbook with C(--start-at-task), C(--step), C(--skip-tags always) or C(--skip-tags
     tagged), because these options can skip the tasks that detect a partial run. If C(--start-at-task) names a task that
     does not exist, Ansible runs no task and exits with status 0.

@@ -129,7 +129,7 @@ EXAMPLES = r"""
     inventory_hosts: "{{ groups['compute'] }}"
     report_dir: ./stackguard-reports
 
-- name: Repeat an audit with saved evidence
+- name: Repeat an audit from saved evidence
   stackguard.nova.audit:
     evidence: [stackguard-reports/evidence.json]
     report_dir: ./again

@@ -75,7 +75,7 @@ options:
     type: path
     default: /var/lib/stackguard
     description:
-      - Directory on the host that contains the journals of operations.
+      - Directory that contains the journals of operations. The directory is on the host.
   compute_units:
     type: list
     elements: str
@@ -347,12 +347,12 @@ host:
       description: Version of Open vSwitch, if it is installed.
       type: str
     rehearsal:
-      description: Result of a test that shows which name libvirt will use after a rename.
+      description: Result of a test that predicts which name libvirt will use after a rename.
         M(stackguard.nova.compute_host_info) always returns V(null). M(stackguard.nova.compute_host_rename) tests the
         new host name on the host, and saves the result in the evidence of the rename. C(name) is the tested host name,
-        and C(hostname) is the name that libvirt will use. C(reason) is the reason why the name could not be tested.
+        and C(hostname) is the predicted name. C(reason) is the reason why the name could not be tested.
         C(unresolved) is the reason why the name could not be resolved. C(now) is the result of the same test with the
-        current host name. C(undecided) lists the reasons why libvirt might not use C(hostname) after the rename.
+        current host name. C(undecided) lists the reasons why the prediction in C(hostname) might be wrong.
       type: dict
     deployment:
       description: How nova-compute, libvirt and the network agents are deployed, with the keys C(processes), C(guests),

@@ -77,7 +77,7 @@ options:
     description: With O(phase=end), the reason why the run was interrupted.
   inventory_name:
     type: str
-    description: Inventory name of the host. You must set O(inventory_name) with O(action=apply) and O(action=resume).
+    description: Inventory name of the host. O(action=apply) and O(action=resume) each require O(inventory_name).
   evidence_dir:
     type: path
     required: true
@@ -112,7 +112,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Show whether a return of compute1 to service is open
+- name: Show the state of an unfinished return of compute1
   stackguard.nova.compute_host_return:
     cloud: production
     return_host: compute1

@@ -58,9 +58,9 @@ options:
         C(params) of the action C(stop_units). Do not send C(apply) with the action C(stop_units), because a unit can
         need minutes to stop.
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).
-      - C(rehearse) takes C(name), the new host name, and C(line_edits), the lines of files that a rename would change.
-        C(rehearse) returns the name that libvirt would use for the host after the rename. C(rehearse) runs in private
-        UTS and mount namespaces, and changes nothing.
+      - C(rehearse) takes two keys. C(name) is the new host name. C(line_edits) contains the lines of files that a
+        rename would change. C(rehearse) returns the name that libvirt would use for the host after the rename.
+        C(rehearse) runs in private UTS and mount namespaces, and changes nothing.
       - C(guests_inside) takes C(params) with the keys C(engine), C(containers) and C(known). C(guests_inside) returns
         the guests that run in the control groups of the containers. C(containers) lists these containers.
         C(guests_inside) does not return the guests in C(known).

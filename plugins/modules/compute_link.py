@@ -17,10 +17,9 @@ description:
     a host name and a node name. For a link to C(compute_nodes), the module searches for compute nodes with this host
     name and this node name. For a link to C(services), the module searches for nova-compute services with this host
     name. The search ignores deleted rows. If the search finds exactly one row, the module accepts the id of the found
-    row as the correct value of most links. The exceptions are wrong links with the codes SG203 (wrong service of a
-    compute node) and SG214 (wrong compute node of an instance). For SG203 and SG214, the search is not sufficient
-    proof. The module repairs a link with the code SG203 or SG214 only if the facts of the compute hosts in
-    O(evidence_dir) prove the correct value.
+    row as the correct value of the link. For wrong links with the codes SG203 (wrong service of a compute node) and
+    SG214 (wrong compute node of an instance), the search is not sufficient proof. The module repairs a link with the
+    code SG203 or SG214 only if the facts of the compute hosts in O(evidence_dir) prove the correct value.
   - The module changes rows in batches, each in one transaction. The module skips rows that another process has changed
     after the module read them, and rows of instances with a task or migration in progress. Before the module commits a
     batch, it writes the old values of the batch to a journal. If the task has C(delegate_to), the module keeps the

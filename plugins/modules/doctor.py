@@ -14,10 +14,10 @@ description:
     all checks at once, on the terminal and in C(doctor.json). The result of each check is V(ok), V(failed) or V(not
     checked). For each failed check, the report shows how to fix the problem.
   - The module changes nothing. To test the API permissions, the module sends read requests that require administrator
-    permissions. To test the database privileges, the module sends the SQL statements of the operations. These SQL
-    statements match no row, and the module rolls the statements back. To test OVN's databases, the module sends a
-    transaction with a change and an abort command. Because of the abort command, OVN's database server discards the
-    change.
+    permissions. To test the database privileges, the module sends the SQL statements of the playbooks that
+    O(operations) selects. These SQL statements match no row, and the module rolls the statements back. To test OVN's
+    databases, the module sends a transaction with a change and an abort command. Because of the abort command, OVN's
+    database server discards the change.
   - If the module cannot execute a check, the result of the check is V(not checked), and never V(ok). The task fails if
     a check has the result V(failed). The task also fails if a check that is not in O(accept_unchecked) has the result
     V(not checked).

@@ -66,7 +66,7 @@ EXAMPLES = r"""
   stackguard.nova.domain_definition:
     definitions_dir: /var/lib/stackguard/definitions
 
-- name: Report changed definitions after maintenance
+- name: Compare the definitions after maintenance with the recorded definitions
   stackguard.nova.domain_definition:
     definitions_dir: /var/lib/stackguard/definitions
     guests: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]

@@ -120,8 +120,8 @@ count:
   type: int
 unchecked:
   description: Undecided checks in the report. Without O(codes), RV(unchecked) contains all undecided checks. With
-    O(codes), RV(unchecked) contains the undecided checks with these codes, and always the undecided checks with the
-    code SG114, SG311, SG709 or SG710.
+    O(codes), RV(unchecked) contains the undecided checks with the codes in O(codes) or with the code SG114, SG311,
+    SG709 or SG710.
   returned: when the report can answer the query
   type: list
   elements: dict

@@ -213,7 +213,7 @@ pool:
   type: str
   sample: vms
 read_at:
-  description: Time immediately before the module changed and read the blocklist, according to the clock of the host
+  description: Time immediately before the module's first access to the blocklist, according to the clock of the host
     that runs the task.
   returned: success
   type: str

@@ -178,7 +178,7 @@ pool:
   type: str
   sample: vms
 read_at:
-  description: Time immediately before the module changed and read the images, according to the clock of the host that
+  description: Time immediately before the module's first access to the images, according to the clock of the host that
     runs the task.
   returned: success
   type: str

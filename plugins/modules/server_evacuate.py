@@ -103,8 +103,8 @@ options:
   fence:
     type: str
     description:
-      - Fencing method. The choices are the same as for O(stackguard.nova.evacuate_host#role:main:evacuate_fence). You
-        must set O(fence) with O(action=apply) and O(action=resume).
+      - Fencing method. The choices are the same as for O(stackguard.nova.evacuate_host#role:main:evacuate_fence).
+        O(action=apply) and O(action=resume) each require O(fence).
   fence_confirm_command:
     type: str
     description: With O(fence=command), the command that succeeds only if the host is off. The proof of the fence

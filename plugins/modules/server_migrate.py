@@ -270,8 +270,8 @@ moved:
   type: dict
   sample: {8961cf04-0ee7-44b1-9ed3-a4b18e535683: compute2}
 gone:
-  description: Names of servers that no longer have a host, because the owners of the servers deleted or changed (for
-    example shelved) the servers during the run.
+  description: Names of servers that no longer have a host. During the run, the owner of each listed server has deleted
+    the server, or has changed the server, for example shelved it.
   returned: when the run executed the operation
   type: list
   elements: str

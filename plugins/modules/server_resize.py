@@ -22,7 +22,7 @@ description:
     module has changed the pin, the module sets the pin back to its old value after the resize, or removes the pin if
     the server had no pin before. With O(keep_pin=true), the server keeps the new pin. RV(strategy) shows the method
     that keeps the server in its zone, and RV(why) shows the reason for the method.
-  - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
+  - With every strategy the module verifies the zone before it confirms the resize. If the server has left its zone,
     the module reverts the resize.
   - The module fails and changes nothing if no host of the zone has enough free resources (SG406), or if the module
     could not read a required fact.
@@ -91,8 +91,8 @@ options:
   server_timeout:
     type: int
     default: 3600
-    description: Maximum number of seconds for each wait. One wait is for the end of the resize. A second wait, with its
-      own time limit, is for the end of the confirmation or revert.
+    description: Maximum number of seconds for each of two waits. The module waits for the end of the resize, and later
+      for the end of the confirmation or revert.
   nova_api_db_url:
     type: str
     description:

@@ -113,14 +113,16 @@ def unread(tree: ast.Module) -> Iterator[int]:
 
 
 def keyed(tree: ast.Module) -> dict[int, str]:
-    """After which key of a dictionary a report shows a string."""
-    return {
+    """After which words a user sees a string: the key of a dictionary, or "waiting until" of a step that waits."""
+    keys = {
         id(value): key.value
         for node in ast.walk(tree)
         if isinstance(node, ast.Dict)
         for key, value in zip(node.keys, node.values)
         if isinstance(key, ast.Constant) and isinstance(key.value, str)
     }
+    waits = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".wait")]
+    return keys | {id(part): "waiting until" for node in waits for given in node.args[:1] for part in ast.walk(given)}
 
 
 def messages(root: pathlib.Path) -> Iterator[tuple[str, str]]:

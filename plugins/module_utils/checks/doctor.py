@@ -141,8 +141,8 @@ def _clock(
         return result(part, OK, about)
     if clock.most < -limit or clock.least > limit:
         fix = (
-            f"run chronyc makestep or timedatectl set-ntp true on {where} (if the clocks of all hosts differ from "
-            "the controller's clock, run the command on the Ansible controller)"
+            f"on {where}, run chronyc makestep, or run timedatectl set-ntp true. If the clocks of all hosts differ "
+            "from the Ansible controller's clock, run one of these commands on the Ansible controller instead"
         )
         return result(part, FAILED, f"{about}, and the limit is {limit:g} s", fix)
     return result(part, NOT_CHECKED, f"{about}. The answer took too long for an exact comparison. Run the doctor again")
@@ -289,8 +289,8 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
     return result(
         FAILED,
         seen,
-        "before you repair links, run this statement on the database node in nova_api_db_url (SET GLOBAL "
-        "pxc_strict_mode = 'PERMISSIVE';). After the repair, restore the old value",
+        "before you repair links, run SET GLOBAL pxc_strict_mode = 'PERMISSIVE'; on the database node to which "
+        "nova_api_db_url points. After the repair, restore the old value",
     )
 
 
@@ -372,7 +372,7 @@ def _nova_conf(result: t.Callable[..., Result], state: HostState) -> Result:
     if state.nova_conf_files is not None:
         return result("nova_conf", OK, ", ".join(state.nova_conf_files))
     fix = (
-        "list the configuration files of nova-compute in their order: "
+        "list the configuration files of nova-compute in the order in which nova-compute reads them: "
         '-e \'{"doctor_nova_conf_files": ["/etc/nova/nova.conf"]}\''
     )
     return result("nova_conf", FAILED, state.why("nova_conf"), fix)

@@ -296,7 +296,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG215",
         "offloaded-with-link",
         WARNING,
-        "An instance without a host still has a node or compute_id.",
+        "instances.host is NULL, but instances.node or instances.compute_id is not NULL.",
         repairable=True,
     ),
     Code(

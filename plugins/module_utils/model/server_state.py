@@ -55,7 +55,7 @@ LOST_TASKS: t.Mapping[str, str] = {
 LOST_STATES: t.Mapping[str, t.Tuple[str, str]] = {
     "PAUSED": (
         "paused",
-        "the server's memory (the run leaves a PAUSED server stopped after its evacuation)",
+        "the contents of the server's memory (the run leaves a PAUSED server stopped after its evacuation)",
     ),
     "SUSPENDED": (
         "suspended",

@@ -26,7 +26,7 @@ class NeutronBindingRows(NamePlace):
         "after the chassis has the new hostname, the run updates every row that contains the old name, in one "
         "transaction",
         "the run restores the old name in the rows that the rename changed",
-        "`parent_hostname` in `vif_details` of virtual ports",
+        "the field `parent_hostname` in `vif_details` of virtual ports keeps the old name",
     )
     codes = ("SG310", "SG324")
     steps = ("neutron_bindings",)

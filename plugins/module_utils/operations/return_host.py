@@ -497,7 +497,7 @@ class HostReturn:
             if step.name == plans.RELEASE and judged.decision.clearing.held_until_start is not None:
                 raise Stopped(
                     "the compute service must stay disabled and forced down until nova-compute has started, because "
-                    "another evacuation has left unfinished evacuation records. To end the current return operation, "
+                    f"Nova has unfinished evacuation records of {self.host}. To end the current return operation, "
                     f"use {self.run.variable('action')}={lifecycle.ABORT}"
                 )
             self.book.mark(step.name, journals.DONE, "nothing was left to do in this step")
@@ -571,8 +571,8 @@ def _dead_text(host: str, dead: t.Sequence[Finding], notes: str, shown: str) -> 
     if len(closed) < len(dead):
         unread = count(len(dead) - len(closed), "disk")
         reasons.append(
-            f"the run does not know whether running domains have {unread} open, because the run could not look at the "
-            "disks in Ceph from any host"
+            f"for {unread} of running domains, the run does not know whether the disk is open, because the run could "
+            "not look at the disks in Ceph from any host"
         )
     return f"return_host has nothing to clear on {host}, but {'. Also, '.join(reasons)}. {notes}\n{shown}"
 

@@ -617,7 +617,7 @@ def delete_agents(host: str, agents: t.Sequence[ApiAgent]) -> Step:
     gone = [{"id": agent.id, "type": agent.agent_type} for agent in agents]
     changes = [Change(f"network agent {agent['id']} ({agent['type']})", "host", host, "deleted") for agent in gone]
     params = {"agents": gone, "host": host}
-    title = f"delete {count(len(gone), 'agent')} with the old name from neutron"
+    title = f"delete {count(len(gone), 'agent')} that neutron has under the old name"
     return Step("delete_agents", title, CONTROLLER, "delete_agents", params, changes)
 
 

@@ -316,7 +316,7 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
     unread = [host for host in zone.hosts if host.no_room is None]
     judged = len(zone.hosts) - len(unread)
     named = ", ".join(
-        f"{host.name} (guests with {amount(host.no_room_mib)} of memory do not fit)" for host in short[:NAMED]
+        f"{host.name} (guests with {amount(host.no_room_mib)} of memory in total do not fit)" for host in short[:NAMED]
     )
     more = f", and {count(len(short) - NAMED, 'more host')}" if len(short) > NAMED else ""
     if not judged:

@@ -268,7 +268,7 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
     if undecided:
         codes = sorted({code for code, _object in undecided})
         reasons.append(
-            f"this audit could not decide the checks {', '.join(codes[:5])}{' ...' if len(codes) > 5 else ''}"
+            f"this audit could not complete the checks {', '.join(codes[:5])}{' ...' if len(codes) > 5 else ''}"
         )
     return reasons
 

@@ -545,7 +545,10 @@ def _server_bar(servers: t.Sequence[Json]) -> t.List[t.Dict[str, t.Any]]:
 
 #: Characters that neither a shell nor Ansible's C(-e) looks at.
 _PLAIN = re.compile(r"^[A-Za-z0-9_.,:-]+$")
-_OTHERS = "run this command, and add all missing variables that the first run of the operation used"
+_OTHERS = (
+    "run this command, and add all variables that the first run of the operation used and that are missing from this "
+    "command"
+)
 
 
 def _remains(shown: OperationRun, steps: t.Sequence[Json], servers: t.Sequence[Json]) -> t.List[t.Dict[str, t.Any]]:

@@ -307,7 +307,9 @@ def test_a_server_that_is_not_shown_is_not_deleted(state):
 def test_a_user_who_may_not_list_deleted_servers_proves_nothing(state):
     nova = killed_after_the_request(state)
     nova.hidden, nova.member = True, True
-    with pytest.raises(StepError, match="this user has no permission to see whether the server was deleted"):
+    with pytest.raises(
+        StepError, match="the OpenStack user of the run has no permission to see whether the server was deleted"
+    ):
         resize(nova, state, action="rollback")
     assert state.open
 

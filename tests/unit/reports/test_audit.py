@@ -361,13 +361,13 @@ def test_a_zone_says_which_losses_it_survives():
     (_one, two) = capacity_outlook.zones(some.bundle)
     assert audit_page.zone_words(two) == (
         "Some guests of a lost host of az2 do not fit into the free memory of the rest of the zone if the lost host is "
-        "one of the following hosts: compute4 (guests with 400 GiB of memory do not fit). If any other host of az2 is "
-        "lost, all guests of the lost host fit into the free memory of the rest of the zone"
+        "one of the following hosts: compute4 (guests with 400 GiB of memory in total do not fit). If any other host "
+        "of az2 is lost, all guests of the lost host fit into the free memory of the rest of the zone"
     )
     alone = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
     assert audit_page.zone_words(alone[0]) == (
         "Whichever host of az1 is lost, some of its guests do not fit into the free memory of the other hosts: "
-        "compute1 (guests with 192 MiB of memory do not fit)"
+        "compute1 (guests with 192 MiB of memory in total do not fit)"
     )
     silent = capacity_outlook.zones(healthy(hosts=4).unreachable("compute1").bundle)
     said = audit_page.zone_words(silent[0])

@@ -198,7 +198,7 @@ def test_what_is_undecided_now_and_was_decided_then_is_doubt():
     entry = {"code": "SG301", "object": "all", "reason": "the aggregates were not read"}
     more = {**now.report, "unchecked": [*now.report["unchecked"], entry]}
     found = changes.changes(dataclasses.replace(now, report=more), changes.History((then,)))
-    assert found.because == ("this audit could not decide the checks SG301",)
+    assert found.because == ("this audit could not complete the checks SG301",)
 
 
 def test_one_of_another_scope_between_does_not_hide_the_last_that_fits():

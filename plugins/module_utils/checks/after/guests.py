@@ -65,7 +65,7 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
         else:
             yield from _one(old, there, facts, rebooted, strict)
     for there in now.values():
-        remedy = "Find out who defined the domain while nova-compute was stopped."
+        remedy = "Find out who defined the domain. When the run made its plan, the domain did not exist."
         yield _finding(domain_subject(there, facts), {"before": "no such domain", "now": there.state}, remedy, strict)
 
 

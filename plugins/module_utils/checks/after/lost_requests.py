@@ -118,8 +118,8 @@ def unnoted(guests: t.Sequence[GuestState], known: t.Optional[t.Mapping[str, t.A
     for guest in guests:
         if known is None or guest.uuid not in known:
             why = (
-                "the run did not record the server's newest action before nova-compute stopped, so the run cannot "
-                "check whether a request of a user to this server was lost"
+                "when nova-compute stopped, the run had no record of the server's newest action, so the run cannot "
+                "check whether a user's request to this server was lost"
             )
             yield Unchecked("SG121", f"{guest.name} ({guest.uuid})", why)
 

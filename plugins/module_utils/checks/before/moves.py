@@ -105,7 +105,7 @@ def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
                 f"({partial})."
             ),
             "SG503": (
-                "Make more huge pages of the server's page size available on a host of the server's zone. On the "
+                "Free or add huge pages of the server's page size on a host of the server's zone. On the "
                 "destination host, each NUMA cell of the server needs its own NUMA node with enough free huge pages."
             ),
             "SG709": _MAKE_READABLE,

@@ -271,9 +271,9 @@ def _recorded(about: OvnHost) -> Items:
         "hostname -f after the rename": canonical or "not known",
     }
     remedy = (
-        f"Mask the unit (systemctl mask {RECORD_HOSTNAME}), or make hostname -f return {about.new}. With "
-        "Open vSwitch older than 3.2, this unit would overwrite the hostname of the chassis at the next boot, and OVN "
-        "would release all ports of the host."
+        f"Mask the unit (systemctl mask {RECORD_HOSTNAME}), or correct /etc/hosts or DNS so that the output of "
+        f"hostname -f is {about.new}. With Open vSwitch older than 3.2, the unit would overwrite the hostname of the "
+        "chassis at the next boot, and OVN would release all ports of the host."
     )
     yield finding("SG320", about.subject, evidence, remedy)
 

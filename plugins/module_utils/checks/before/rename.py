@@ -852,8 +852,8 @@ def _ports(case: Case) -> Items:
             evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
             remedy = (
                 "Find out on which host the port's server is. If the server is on another host, set the port's "
-                "binding:host_id to the other host before the rename. The rename binds all ports of the renamed host, "
-                "including this port, to the new name."
+                "binding:host_id to the other host before the rename. If you leave binding:host_id unchanged, the "
+                "rename binds this port to the new name of the renamed host."
             )
             subject = Subject("port", port.id, host=port.binding_host_id)
             yield finding("SG306", subject, evidence, remedy, WARNING)

@@ -247,7 +247,7 @@ def _disks(bundle: Bundle, request: RenameRequest, servers: t.Sequence[ApiServer
         return []
     evidence = {"images_type": conf.images_type, "instances_path": conf.instances_path, "servers": len(servers)}
     remedy = (
-        "Plan for block migration, because the images_type of this host is not rbd. If a guest has its root disk on "
+        "Expect block migrations: the images_type of this host is not rbd. If a guest has its root disk on "
         "this host (not on a volume), Nova copies the guest's disks over the network."
     )
     return [finding("SG513", Subject("host", request.rename_from), evidence, remedy, WARNING)]

@@ -45,7 +45,7 @@ def host_items(index: Index, facts: HostFacts) -> Items:
         reason = next((entry.reason for entry in facts.unread if entry.part == "deployment"), "not read")
         for code in CODES:
             yield Unchecked(
-                code, facts.inventory_name, f"the deployment of nova-compute on the host is not known: {reason}"
+                code, facts.inventory_name, f"the run does not know how nova-compute is deployed on the host: {reason}"
             )
         return
     yield from stale_names(facts)
@@ -172,10 +172,10 @@ def immutable(index: Index, facts: HostFacts) -> Items:
         right = uuid is not None and node is not None and uuid_key(uuid) == uuid_key(str(node.uuid))
         evidence = {"path": path, "uuid": uuid, "compute node": node.uuid if node else None}
         remedy = (
-            f"Run chattr -i {path} before you change or remove the file. If the file is the copy in a kolla "
-            f"container, run chattr -i {path} now, because the container cannot start with an immutable copy. For a "
-            "file outside a kolla container, no action is needed if a deployment tool made the file immutable and "
-            "the file contains the correct uuid."
+            f"Run chattr -i {path} before you change or remove the file. If a kolla container copies its "
+            f"compute_id file to {path}, run chattr -i {path} now: the container cannot start with an immutable copy. "
+            "For a file outside a kolla container, no action is needed if a deployment tool made the file immutable "
+            "and the file contains the correct uuid."
         )
         subject = Subject("host", f"{facts.inventory_name}:{path}", path, conf_host(facts) or facts.inventory_name)
         yield finding("SG129", subject, evidence, remedy, INFO if right else WARNING)

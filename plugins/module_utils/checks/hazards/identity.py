@@ -363,8 +363,8 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
             host_subject(facts),
             {"CONF.host": host, "compute node": node.host if node else None, "similar service names": alike},
             (
-                f"{_LEAVE_STOPPED} Correct the host name before you start nova-compute, because nova-compute would "
-                "create a second compute service under the wrong host name."
+                f"{_LEAVE_STOPPED} Correct the host name before you start nova-compute. If nova-compute starts with "
+                "the wrong host name, nova-compute creates a second compute service under the wrong host name."
             ),
         )
         return

@@ -39,7 +39,7 @@ _REMEDIES = {
         "stays on the dead host, and you can recover this server later."
     ),
     "SG503": (
-        "Make more huge pages of the server's page size available on a host of the server's zone, or leave the server "
+        "Free or add huge pages of the server's page size on a host of the server's zone, or leave the server "
         "out (evacuate_partial=true). On the destination host, each NUMA cell of the server needs its own NUMA node "
         "with enough free huge pages."
     ),

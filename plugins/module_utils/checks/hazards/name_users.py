@@ -111,8 +111,8 @@ CONSEQUENCES = {
             "the agent, the agent uses the old host name, and finds no instances"
         ),
         "Restart the service after the rename. If the service runs in a container, recreate the container instead, "
-        "because a restarted container keeps the old host name. If the configuration of the service sets host=, "
-        "correct host= before you restart the service or recreate its container.",
+        "because a restarted container keeps the old host name. Before you restart the service or recreate its "
+        "container, correct the option host in the configuration of the service, if this option is set.",
     ),
     "cyborg": Consequence(
         WARNING,

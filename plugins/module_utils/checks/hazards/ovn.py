@@ -65,7 +65,7 @@ def check(index: Index) -> Items:
     yield from half_renames(ovn)
     if ovn.port_bindings is None:
         reason = "; ".join(entry.reason for entry in ovn.unread) or "not read"
-        yield Unchecked("SG322", "all", f"the ports of the southbound database were not read: {reason}")
+        yield Unchecked("SG322", "all", f"the port bindings in OVN's southbound database were not read: {reason}")
 
 
 def _why_it_matters(index: Index) -> t.Optional[str]:

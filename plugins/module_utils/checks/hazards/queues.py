@@ -33,10 +33,10 @@ def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t
     if own is None or not own.consumers:
         evidence = {"queue": main, "exists": own is not None, "consumers": own.consumers if own else 0}
         remedy = (
-            "If nova-compute does not run on the host, start nova-compute. If nova-compute runs, rename_rabbit_url "
-            "names the wrong RabbitMQ server or the wrong virtual host: set rename_rabbit_url to the transport_url of "
-            "the host's cell. To rename the host without a check of the queues, remove rename_rabbit_url from your "
-            "variables."
+            "If nova-compute does not run on the host, start nova-compute. If nova-compute already runs, set "
+            "rename_rabbit_url to the transport_url of the host's cell: the present value contains the wrong RabbitMQ "
+            "server or the wrong virtual host. To rename the host without a check of the queues, remove "
+            "rename_rabbit_url from your variables."
         )
         yield finding("SG316", Subject("host", old), evidence, remedy)
     for name in names_of(new):

@@ -197,8 +197,8 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
         yield finding("SG402", subject_of(server), evidence, remedy)
     elif server.host is not None and pin not in places.by_host.get(server.host, []):
         remedy = (
-            "Move the server back into the zone of its availability zone pin, or change the pin. The next move of the "
-            "server would go to the zone of the pin."
+            "Move the server back into the zone of its availability zone pin, or change the pin. If you do neither, "
+            "Nova chooses a host in the zone of the pin at the server's next migration, evacuation or resize."
         )
         yield finding("SG404", subject_of(server), evidence, remedy)
 

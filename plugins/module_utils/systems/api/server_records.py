@@ -165,7 +165,7 @@ def existing_server(connection: t.Any, uuid: str) -> t.Optional[facts.ApiServer]
     except ApiError as error:
         if error.data.get("status") != 403:
             raise
-        why = f"this user has no permission to see whether the server was deleted ({error})"
+        why = f"the OpenStack user of the run has no permission to see whether the server was deleted ({error})"
     raise NotShownError(
         f"Nova does not show server {uuid}, and {why}. Verify that the credentials belong to an administrator of the "
         "server's cloud"

@@ -85,7 +85,7 @@ def _node(text: str, port: int) -> BrokerNode:
     if found is None or int(found["port"] or port) > 65535:
         raise BrokerError("the URL of RabbitMQ cannot be parsed: expected USER:PASSWORD@HOST:PORT")
     if not user or not separator:
-        raise BrokerError(f"the URL of RabbitMQ has no user and password for {found['host']}")
+        raise BrokerError(f"the URL of RabbitMQ must contain USER:PASSWORD@ before the host {found['host']}")
     return BrokerNode(found["host"], int(found["port"] or port), parse.unquote(user), parse.unquote(password))
 
 

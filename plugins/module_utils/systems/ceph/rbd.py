@@ -314,7 +314,7 @@ def client_address(monitors: t.Sequence[str]) -> str:
                 return str(probe.getsockname()[0])
         except (OSError, ValueError):
             continue
-    raise CephError(f"this host has no route to a Ceph monitor: {', '.join(monitors) or 'no monitor is known'}")
+    raise CephError(f"this host has no route to any Ceph monitor: {', '.join(monitors) or 'no monitor is known'}")
 
 
 def instance_of(image: str) -> t.Optional[str]:

@@ -26,7 +26,7 @@ except ImportError:
 else:
     OVSDBAPP = True
 
-MISSING = "OVN needs the Python library ovsdbapp on the Ansible controller: pip install 'ovsdbapp>=2.0'"
+MISSING = "access to OVN requires the Python library ovsdbapp on the Ansible controller: pip install 'ovsdbapp>=2.0'"
 #: Seconds that connecting, and one transaction, may take.
 TIMEOUT = 20
 #: Seconds that disconnecting may take.

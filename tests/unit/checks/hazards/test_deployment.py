@@ -61,7 +61,7 @@ def test_evidence_of_an_earlier_version_decides_none_of_it():
     cloud = healthy().host(deployment=None)
     for code in deployment.CODES:
         (reason,) = undecided(cloud, code)
-        assert reason == "the deployment of nova-compute on the host is not known: not read"
+        assert reason == "the run does not know how nova-compute is deployed on the host: not read"
         assert found(cloud, code) == []
     some = fleet()
     assert refusals(some.cloud.host(deployment=None), some.request) == {"SG709"}
