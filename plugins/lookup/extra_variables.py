@@ -27,8 +27,7 @@ options:
     description:
       - With O(internal=true), the lookup ignores its terms, and returns the name of each extra variable that has the
         same name as an internal variable. Only the roles of this collection set internal variables. Most names of
-        internal variables begin with C(stackguard_) and the first word of a role's name, for example
-        C(stackguard_rename_).
+        internal variables begin with C(stackguard_) and the first word of a role's name.
     type: bool
     default: false
 """

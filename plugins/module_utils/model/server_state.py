@@ -55,11 +55,11 @@ LOST_TASKS: t.Mapping[str, str] = {
 LOST_STATES: t.Mapping[str, t.Tuple[str, str]] = {
     "PAUSED": (
         "paused",
-        "the contents of the server's memory (the run leaves a PAUSED server stopped after its evacuation)",
+        "the contents of the server's memory (after its evacuation, a PAUSED server is stopped)",
     ),
     "SUSPENDED": (
         "suspended",
-        "the server's memory image (the run leaves a SUSPENDED server stopped after its evacuation)",
+        "the server's memory image (after its evacuation, a SUSPENDED server is stopped)",
     ),
     "RESCUE": (
         "rescued",

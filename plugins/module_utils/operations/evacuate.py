@@ -610,7 +610,8 @@ class Evacuation(GuardedEvacuation):
             self.scratch.ended_well = True
         else:
             self.scratch.message = (
-                f"the run has reached the maximum number of rounds ({self.run.variable('max_rounds')})"
+                f"the run has reached the maximum number of rounds ({self.run.variable('max_rounds')}). To resume the "
+                "evacuation, run the same command again"
             )
         return self._to_leave()
 
@@ -798,7 +799,7 @@ class Evacuation(GuardedEvacuation):
                 "Nova may still be evacuating these servers, so the run keeps their guard snapshots: "
                 f"{self._named(at_work)}"
             )
-            self.scratch.message = "; ".join(part for part in (self.scratch.message, said) if part)
+            self.scratch.message = ". ".join(part for part in (self.scratch.message, said) if part)
         return self._end(journals.OPEN, self.scratch.message)
 
     # --- the chassis in OVN

@@ -330,9 +330,9 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
         )
     else:
         words = (
-            f"Some guests of a lost host of {zone.name} do not fit into the free memory of the rest of the zone if the "
-            f"lost host is one of the following hosts: {named}{more}. If any other host of {zone.name} is lost, all "
-            "guests of the lost host fit into the free memory of the rest of the zone"
+            f"Of the hosts of {zone.name}, these hosts have guests that do not fit into the free memory of the rest of "
+            f"the zone: {named}{more}. The guests of each other host of {zone.name} fit into the free memory of the "
+            "rest of the zone"
         )
     return (
         f"{words}. The run did not read {count(len(unread), 'host')}, so the effect of a loss of "

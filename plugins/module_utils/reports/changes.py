@@ -253,8 +253,8 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
     ]
     if COUNTED not in then.scope:
         reasons.append(
-            "another version of this collection wrote the earlier report. For some codes, an audit can count the "
-            "findings without listing them. The earlier report does not show which codes these are"
+            "another version of this collection wrote the earlier report. The earlier report does not show for which "
+            "codes the audit only counted the findings and did not list them"
         )
     if now.scope["cloud"] is None and not now.scope["stores"]:
         reasons.append(

@@ -360,9 +360,9 @@ def test_a_zone_says_which_losses_it_survives():
     some = healthy(hosts=6, guests=2).change("domains", None, "compute4", 1, memory_mib=200 * 1024)
     (_one, two) = capacity_outlook.zones(some.bundle)
     assert audit_page.zone_words(two) == (
-        "Some guests of a lost host of az2 do not fit into the free memory of the rest of the zone if the lost host is "
-        "one of the following hosts: compute4 (guests with 400 GiB of memory in total do not fit). If any other host "
-        "of az2 is lost, all guests of the lost host fit into the free memory of the rest of the zone"
+        "Of the hosts of az2, these hosts have guests that do not fit into the free memory of the rest of the zone: "
+        "compute4 (guests with 400 GiB of memory in total do not fit). The guests of each other host of az2 fit into "
+        "the free memory of the rest of the zone"
     )
     alone = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
     assert audit_page.zone_words(alone[0]) == (

@@ -162,7 +162,8 @@ def test_guests_come_back_and_what_cannot_move_is_left_and_no_success(monkeypatc
         server["OS-EXT-SRV-ATTR:host"] = "new"
     with pytest.raises(
         StepError,
-        match=r"1 guest on old\. .*back to the host: b\..*To finish the operation.*rename_drain_return=false",
+        match=r"1 guest on old\. .*back to the host, because of their current states: b\."
+        r".*To finish the operation.*rename_drain_return=false",
     ):
         come_home(nova, monkeypatch)
     assert hosts(nova) == {"a": "old", "b": "new"}

@@ -69,8 +69,8 @@ def _evacuations(index: Index, request: WantedName) -> Items:
     for place, row in index.migrations:
         if open_evacuation(row) and request.wants(row.source_compute):
             remedy = (
-                "Choose another name for rename_to. If you rename the host to the name in rename_to, nova-compute "
-                "destroys any domain of this instance on the renamed host at the next start."
+                "Choose another name for rename_to. If the host has the name in rename_to when nova-compute starts, "
+                "nova-compute destroys any domain of this instance on the host."
             )
             evidence = {"rule": "_destroy_evacuated_instances", **migration_evidence(row, place)}
             yield finding("SG113", migration_subject(row), evidence, remedy)
