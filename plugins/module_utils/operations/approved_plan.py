@@ -142,10 +142,8 @@ class Approver:
         return os.path.abspath(os.path.expanduser(str(self.directory)))
 
     def _differs(self, decided: Json, value: str) -> str:
-        head = (
-            f"the current plan is not the approved plan, so the run changed nothing: {self.variable} is {self.expected}"
-        )
-        lines = [f"{head}, but the plan_sha256 of the current plan is {value}"]
+        head = "the run changed nothing, because the current plan is not the approved plan"
+        lines = [f"{head}: {self.variable} is {self.expected}, but the plan_sha256 of the current plan is {value}"]
         approved = self._approved()
         if approved is None:
             where = " or ".join(str(place) for place in (self.file, self.directory) if place)
