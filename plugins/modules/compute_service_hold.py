@@ -54,7 +54,7 @@ options:
     type: str
     default: enabled
     choices: [enabled, disabled]
-    description: With O(state=released), the module sets the compute service to this status.
+    description: Status that the module gives the compute service with O(state=released).
   disabled_reason:
     type: str
     description: Disabled reason that the module sets with O(state=released) and O(status=disabled).

@@ -440,7 +440,8 @@ class Links:
         if own is None:
             name = host.inventory_name
             return uncertain(
-                f"the node's uuid is in the compute_id file of {name}, but the run did not read nova.conf on {name}"
+                f"the node's uuid is in the compute_id file of {name}, but the run does not know the name of {name} in "
+                "Nova, because the run did not read nova.conf on this host"
             )
         if own != row.host:
             return uncertain(f"the node's uuid is in the compute_id file of {own}, not of {row.host}")

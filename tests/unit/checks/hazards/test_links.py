@@ -132,7 +132,9 @@ def test_a_file_of_a_host_whose_name_is_not_known_proves_nothing_and_is_told_by_
     cloud = healthy().row("compute_nodes", 201, service_id=102).host("compute1", nova_conf=None)
     why = cloud.finding("SG203").evidence["not repaired because"]
     assert (
-        why == "the node's uuid is in the compute_id file of compute1, but the run did not read nova.conf on compute1"
+        why
+        == "the node's uuid is in the compute_id file of compute1, but the run does not know the name of compute1 in "
+        "Nova, because the run did not read nova.conf on this host"
     )
 
 
