@@ -284,7 +284,7 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
     seen = f"the database does not grant the lock (SG712): {read.lock.reason or 'no reason was given'}"
     if "repair_links" not in asked.operations:
         return result(
-            OK, f"{seen}. No operation in doctor_operations needs this lock: only repair_links needs the lock"
+            OK, f"{seen}. Only repair_links needs this lock, and doctor_operations does not contain repair_links"
         )
     return result(
         FAILED,

@@ -81,8 +81,8 @@ def _not_given(asked: Asked, cloud: t.Optional[CloudState]) -> Result:
     binding = sorted(set(cloud.alive_agents if cloud else []) & set(BINDING_AGENTS))
     if not binding:
         seen = (
-            "ovn_nb_connection is not set, and the doctor does not know whether the cloud has OVN: neutron shows no "
-            "OVN agent, and no live agent of another kind that binds ports"
+            "ovn_nb_connection is not set, and the doctor does not know whether the cloud has OVN: neutron shows "
+            "neither an OVN agent nor a live Open vSwitch, Linux bridge or Macvtap agent"
         )
         return result(NOT_CHECKED, seen, _SET)
     return result(OK, f"not needed: neutron shows no OVN agent, and these other agents are alive: {', '.join(binding)}")

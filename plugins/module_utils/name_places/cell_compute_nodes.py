@@ -31,8 +31,8 @@ class CellComputeNodes(NamePlace):
         "cell database",
         "the run updates one row, in the same transaction as the other tables of the cell",
         "the run restores the old name in the row that the rename changed",
-        "soft-deleted rows keep the old name. The unique keys of the table include `deleted`, so a soft-deleted row "
-        "does not conflict with the new name of the host",
+        "soft-deleted rows keep the old name. A soft-deleted row that already has the new name is no conflict, because "
+        "the unique keys of the table include `deleted`",
     )
     codes = ("SG301", "SG310")
     steps = ("cell_database",)

@@ -207,8 +207,8 @@ class EvacuationCall:
         here = server_records.servers_on(self.connection, self.host)
         if any(server.status == CELL_DOWN and server.vm_state is None for server in here):
             raise StackguardError(
-                f"the run does not know whether {self.host} has servers that are missing in the evacuation's journal, "
-                "because a cell of Nova does not answer"
+                f"a cell of Nova does not answer, so the run does not know whether {self.host} has servers that the "
+                "evacuation's journal does not contain"
             )
         known = {entry.uuid for entry in records.servers_of(self.book.journal)}
         late = {server.id: server for server in here if server.id not in known}

@@ -230,10 +230,10 @@ def _finding(host: str, name: str, evidence: Evidence) -> Finding:
 def _remedy(name: str, alive: t.Optional[bool]) -> str:
     if alive:
         return (
-            "Do not delete the chassis while neutron shows the chassis as alive. Run openstack network agent list "
-            "again every minute: neutron checks its agents only when a user lists the agents. Neutron needs about "
-            "two minutes to notice a dead chassis. If the agent stays alive, either the host is back, or another "
-            "machine uses the host's name. Find out which machine uses the host's name."
+            "Do not delete the chassis while neutron shows the chassis as alive. Run this command every minute: "
+            "openstack network agent list. Neutron checks its agents only when a user lists the agents. Neutron "
+            "needs about two minutes to notice a dead chassis. If neutron still shows the chassis as alive, either the "
+            "host is back, or another machine uses the host's name. Find out which machine uses the host's name."
         )
     delete = (
         "If the host will not come back, verify that the machine is dead and that no port is bound to the chassis, "

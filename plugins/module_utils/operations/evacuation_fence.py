@@ -177,7 +177,7 @@ class FencedEvacuation(EvacuationCall):
         except ProofError as error:
             raise self._not_fenced(
                 f"{error}: evacuate_fence=attested needs {self.run.variable('attested_by')} and an entry in "
-                "stackguard_overrides. Write into the reason of the entry how you know that the host is dead: "
+                "stackguard_overrides. Add this entry, and replace REASON with how you know that the host is dead: "
                 f"{{code: SG506, object: {self.host}, reason: REASON}}"
             ) from error
 

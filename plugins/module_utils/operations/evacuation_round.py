@@ -221,10 +221,7 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
 def _unsent(assigned: t.Sequence[Assignment], wave: Wave) -> t.Dict[str, str]:
     """Return servers that had a place and were not sent: what that rested on had expired. They stay, for now."""
     known = {entry.uuid for entry in wave.outcomes} | {entry.uuid for entry in wave.in_transit}
-    why = (
-        "the proof that the host is fenced, or the memory measurement of the destination, expired before the "
-        "run requested the evacuation"
-    )
+    why = "the fence proof or the memory measurement of the destination expired before the run requested the evacuation"
     return {assignment.uuid: why for assignment in assigned if assignment.uuid not in known}
 
 

@@ -300,7 +300,7 @@ def named(name: str) -> t.Type[Planned]:
     there = re.fullmatch("[a-z_]+", name) and importlib.util.find_spec(f"{room}.{name}")
     found = getattr(importlib.import_module(f"{room}.{name}"), "OPERATION", None) if there else None
     if found is None:
-        raise Refused(f"operation: the collection has no planned operation with the name {name}")
+        raise Refused(f"operation: the collection has no operation with the name {name}")
     return t.cast("t.Type[Planned]", found)
 
 

@@ -330,9 +330,9 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
         )
     else:
         words = (
-            f"Of the hosts of {zone.name}, these hosts have guests that do not fit into the free memory of the rest of "
-            f"the zone: {named}{more}. The guests of each other host of {zone.name} fit into the free memory of the "
-            "rest of the zone"
+            f"If one of these hosts of {zone.name} is lost, some of its guests do not fit into the free memory of the "
+            f"other hosts: {named}{more}. If any other host of {zone.name} is lost, its guests fit into the free "
+            "memory of the other hosts"
         )
     return (
         f"{words}. The run did not read {count(len(unread), 'host')}, so the effect of a loss of "

@@ -253,8 +253,8 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
     ]
     if COUNTED not in then.scope:
         reasons.append(
-            "another version of this collection wrote the earlier report. The earlier report does not show for which "
-            "codes the audit only counted the findings and did not list them"
+            "another version of this collection wrote the earlier report, and the earlier report does not show which "
+            "findings were counted but not listed"
         )
     if now.scope["cloud"] is None and not now.scope["stores"]:
         reasons.append(

@@ -400,8 +400,8 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "lost_requests": (
         "no request lost",
         (
-            "The run waited for the requests that arrived after the plan was made. Each of these requests has ended, "
-            "or is listed below as a finding."
+            "The run found the requests that arrived after the plan was made, and waited until they ended. The "
+            "requests that did not end are listed below as findings."
         ),
     ),
     "audit": ("old name gone", "Each place that stores a host name was read again."),

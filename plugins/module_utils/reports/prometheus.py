@@ -74,8 +74,8 @@ def _findings(metrics: _Metrics, found: AuditResult) -> None:
     metrics.gauge(
         "findings",
         "Number of findings, by code and severity. The value 0 means that all checks of the code are decided, and "
-        "that the code has no finding of this severity. If at least one check of a code is undecided, the metric "
-        "leaves out the severities in which the code has no finding.",
+        "that the code has no finding of this severity. If a check of the code is undecided, the metric has no "
+        "value for the severities without findings.",
         values,
     )
     totals = [({"severity": level}, found.report["counts"][level]) for level in SEVERITIES]

@@ -164,7 +164,7 @@ class LostRequests:
         told = f"the run found {count(total, 'request')} from users, and reports {lost} as not executed"
         if unnoted:
             told += (
-                f". Before nova-compute stopped, the run did not record the newest action of "
+                ". When nova-compute stopped, the run did not know the newest action of "
                 f"{count(len(unnoted), 'server')}, so a request may be lost"
             )
         return Done(told, noted(found, self.systems.overrides))

@@ -355,7 +355,7 @@ class PortsByChassis:
 
         if self.session.bindings(params).wait(seen) is None:
             raise StepError(
-                "ovn-northd does not find the host's chassis under the name in requested-chassis of these ports: "
+                "for these ports, ovn-northd did not find the host's chassis by the name in requested-chassis: "
                 f"{', '.join(lost[:5])}"
             )
 

@@ -281,8 +281,8 @@ class Compare:
             zone = compute_services.zone_of_host(self.systems.cloud, found.host)
         confirmed = found.status != VERIFY
         remedy = (
-            "Move the server back: another user confirmed the resize before the run compared the zones, so the run "
-            "cannot revert the resize."
+            "Move the server back to its zone. The run cannot revert the resize, because another user confirmed the "
+            "resize before the run compared the zones."
             if confirmed
             else (
                 "Pin the server (resize_strategy=pin_api or pin_db), or make enough resources available in its zone. "

@@ -64,5 +64,5 @@ def test_no_option_of_an_operation_is_one_of_the_module(name):
 
 @pytest.mark.parametrize("name", ["nothing", "lifecycle", "../resize", "planned", "Resize", ""])
 def test_what_is_no_such_operation_is_refused(name):
-    with pytest.raises(lifecycle.Refused, match="has no planned operation with the name"):
+    with pytest.raises(lifecycle.Refused, match="has no operation with the name"):
         planned.named(name)

@@ -360,9 +360,9 @@ def test_a_zone_says_which_losses_it_survives():
     some = healthy(hosts=6, guests=2).change("domains", None, "compute4", 1, memory_mib=200 * 1024)
     (_one, two) = capacity_outlook.zones(some.bundle)
     assert audit_page.zone_words(two) == (
-        "Of the hosts of az2, these hosts have guests that do not fit into the free memory of the rest of the zone: "
-        "compute4 (guests with 400 GiB of memory in total do not fit). The guests of each other host of az2 fit into "
-        "the free memory of the rest of the zone"
+        "If one of these hosts of az2 is lost, some of its guests do not fit into the free memory of the other hosts: "
+        "compute4 (guests with 400 GiB of memory in total do not fit). If any other host of az2 is lost, its guests "
+        "fit into the free memory of the other hosts"
     )
     alone = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
     assert audit_page.zone_words(alone[0]) == (

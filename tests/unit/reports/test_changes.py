@@ -186,8 +186,8 @@ def test_a_report_that_does_not_say_what_was_only_counted_excuses_nothing():
     found = changes.changes(now, changes.History((dataclasses.replace(then, scope=older),)))
     (why,) = found.because
     assert why == (
-        "another version of this collection wrote the earlier report. The earlier report does not show for which "
-        "codes the audit only counted the findings and did not list them"
+        "another version of this collection wrote the earlier report, and the earlier report does not show which "
+        "findings were counted but not listed"
     )
     assert found.new_blockers == 0
     assert audit.fails("block", "new_blocker", found)

@@ -243,7 +243,7 @@ def test_without_a_note_of_what_was_asked_before_nothing_says_that_no_request_wa
         "two (uuid-two)",
     ]
     assert done.remark.endswith(
-        "Before nova-compute stopped, the run did not record the newest action of 2 servers, so a request may be lost"
+        "When nova-compute stopped, the run did not know the newest action of 2 servers, so a request may be lost"
     )
     partly = {"settle": {"actions": {"uuid-one": "req-one"}}}
     done = guest_requests.LostRequests(cloud.systems()).apply(LOST, partly)

@@ -178,8 +178,8 @@ def _unread(about: OvnHost) -> Items:
         yield _gap(
             about,
             "neutron's database",
-            "neutron_db_url is not set. The rename needs neutron's database, because a change of the port bindings "
-            "through the network API alone leaves each port of the host DOWN",
+            "neutron_db_url is not set. The rename needs neutron's database: if a rename changed the port "
+            "bindings only through the network API, each port of the host would stay DOWN",
         )
     elif about.rows is None:
         neutron = about.databases.neutron

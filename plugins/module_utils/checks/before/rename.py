@@ -300,8 +300,8 @@ def _scope_gaps(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> 
             yield (
                 where,
                 (
-                    f"the run did not search for {name}: the run searched for a list of host names, and the list does "
-                    f"not contain {name}. If {name} is the host's new name in libvirt, set rename_hypervisor_hostname. "
+                    f"the run did not search for {name}, because {name} is not in the list of the host names to search "
+                    f"for. If {name} is the host's new name in libvirt, set rename_hypervisor_hostname. "
                     f"If {name} is another name, leave the option 'hosts' empty in the modules cell_info and cloud_info"
                 ),
             )
@@ -560,7 +560,7 @@ def _home(case: Case) -> Items:
             subject = Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host)
             remedy = (
                 "Start nova-compute under the old name. If nova-compute on this host no longer uses the old name, "
-                "first find out which compute service the compute node belongs to."
+                "find out which compute service the compute node belongs to before you start nova-compute."
             )
             yield finding("SG204", subject, {"read from": f"cell {cell.name}", "host": row.host}, remedy)
     if case.node is not None and case.service is not None:
@@ -790,8 +790,8 @@ def _l2_agent(case: Case, agent: ApiAgent) -> Items:
             why,
             (
                 "Set neutron_db_url, and grant the database user the privileges that docs/database-grants.md lists for "
-                "neutron's table agents. If you accept the interruption of the guests' network, override the finding "
-                "instead."
+                "the table agents of neutron. If you accept the interruption of the guests' network, override the "
+                "finding instead."
             ),
         )
         return

@@ -92,8 +92,9 @@ def _not_by_api(offered: t.Optional[str], pin: t.Optional[str]) -> t.Optional[st
         return f"this Nova offers microversion {offered}, but an availability zone pin through the API needs {PIN_API}"
     if pin is not None:
         return (
-            f"the server is pinned to {pin}, which is not the zone of its host. If the run replaced this pin, the API "
-            f"could not restore the pin to {pin}, because the API pins a server only to the zone of the server's host"
+            f"the server is pinned to {pin}, which is not the zone of its host. The run does not replace this "
+            f"pin, because nothing could restore the pin to {pin} afterwards: the API pins a server only to the zone "
+            "of the server's host"
         )
     return None
 

@@ -290,7 +290,7 @@ def _another_machine(index: Index, facts: HostFacts, request: ReturnRequest) -> 
         remedy = (
             f"Keep nova-compute stopped. If this machine is not {request.host}, correct ansible_host or "
             f"stackguard_nova_host in the inventory. If this machine is {request.host} and a rename of the host is "
-            f"unfinished, finish the rename. If this machine is {request.host} and no rename is unfinished, set "
+            f"unfinished, finish the rename. If this machine is {request.host} and has no unfinished rename, set "
             f"host={request.host} in the machine's nova.conf. After the correction, run the playbook return_host "
             "again."
         )
@@ -898,7 +898,10 @@ def _look(
         return None, f"the image is in several Ceph clusters: {', '.join(sorted(map(str, seen)))}"
     for images in seen.values():
         return next((image for image in images if image.watchers is not None), images[0]), None
-    return None, "the image is not in Nova's pool, so the facts of the hosts do not show whether the image exists"
+    return (
+        None,
+        "the run does not know whether the image exists: the image is outside Nova's pool, and no host reported it",
+    )
 
 
 def _client(facts: HostFacts, ceph: str) -> bool:

@@ -178,8 +178,8 @@ def compute_id_files(index: Index, facts: HostFacts) -> Items:
             "SG103",
             subject,
             {"uuids": uuids},
-            "Find the uuid of the compute node (compute_nodes.uuid), and write this uuid into each compute_id file "
-            "that has another uuid.",
+            "Find the uuid of the host's compute node (compute_nodes.uuid), and write this uuid into all compute_id "
+            "files of the host.",
         )
     if not uuid_files(facts):
         yield from _missing_file(index, facts)

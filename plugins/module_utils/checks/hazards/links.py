@@ -92,8 +92,8 @@ REMEDIES: t.Mapping[str, str] = {
         "run twice, or repair service_id of the node."
     ),
     "SG203": (
-        "Repair service_id of the compute node. Before the repair, delete neither the compute service of the compute "
-        "node's own host nor the service that service_id points to. The compute node belongs to the host whose "
+        "Repair service_id of the compute node. Until the repair is finished, do not delete the compute service of the "
+        "host, and do not delete the service that service_id points to. The compute node belongs to the host whose "
         "compute_id file contains the uuid of the compute node."
     ),
     "SG204": (
@@ -102,8 +102,8 @@ REMEDIES: t.Mapping[str, str] = {
         "unfinished. To finish it, run the playbook stackguard.nova.rename_host."
     ),
     "SG205": (
-        "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI devices "
-        "from the duplicate node to the node that you keep. Then delete the duplicate node."
+        "Keep the node whose uuid is in the host's compute_id file. Reassign the allocations, then the instances, then "
+        "the PCI devices of the duplicate node to the node that you keep. Then delete the duplicate node."
     ),
     "SG206": "Follow the remedy of SG102 for the compute_id file, and the remedy of SG112 for the resource provider.",
     "SG207": "Repair compute_id of the instances that point to this node (SG213).",
@@ -140,8 +140,8 @@ REMEDIES: t.Mapping[str, str] = {
         "migration."
     ),
     "SG231": (
-        "In the table pci_devices, find the second row of this PCI device: the row that contains the id of the host's "
-        "existing compute node. Free the device in this second row. The row in the finding belongs to a "
+        "In the table pci_devices, find the other row of this PCI device, which contains the id of the host's "
+        "existing compute node. Free the device in this other row. The row in the finding belongs to a "
         "soft-deleted compute node. Archive the row of the soft-deleted compute node in the table compute_nodes only "
         "after you have freed the device."
     ),
