@@ -118,8 +118,8 @@ def unnoted(guests: t.Sequence[GuestState], known: t.Optional[t.Mapping[str, t.A
     for guest in guests:
         if known is None or guest.uuid not in known:
             why = (
-                "when nova-compute stopped, the run had no record of the server's newest action, so the run cannot "
-                "check whether a user's request to this server was lost"
+                "the run cannot check whether a user's request to this server was lost, because the run did not know "
+                "the server's newest action when nova-compute stopped"
             )
             yield Unchecked("SG121", f"{guest.name} ({guest.uuid})", why)
 

@@ -85,9 +85,7 @@ def unread(bundle: Bundle, expected: RenamedHost) -> t.List[Unchecked]:
         parts.append("instances of every cell")
     host = bundle.hosts.get(expected.inventory_name)
     if host is None or calls_itself(host) is None or host.libvirt is None:
-        parts.append(
-            f"one or both of these names on {expected.inventory_name}: nova-compute's CONF.host, libvirt's host name"
-        )
+        parts.append(f"nova-compute's CONF.host or libvirt's host name on {expected.inventory_name}, or both")
     return [*found, *(Unchecked("SG301", expected.new_host, f"not read: {part}") for part in parts)]
 
 
@@ -151,7 +149,7 @@ def _same_rows(bundle: Bundle, expected: RenamedHost) -> t.Iterator[Finding]:
             Subject("instance", str(missing), host=expected.new_host),
             {
                 "store": "instances",
-                "seen": "the run found no existing instance that has this id and the host's new name",
+                "seen": "no row of the table instances has this id and the new host name (deleted rows do not count)",
             },
             "Check whether the owner deleted the server during the rename (openstack server event list).",
             "warning",

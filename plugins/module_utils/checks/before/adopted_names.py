@@ -241,8 +241,9 @@ class _Looking:
         }
         if len(found) > 2 or len(mine) != len(found):
             remedy = (
-                "Find out which of the compute services in the evidence belong to this host. Delete the other compute "
-                "services in Nova (openstack compute service delete), then run the same command again."
+                "Find out which of the compute services in the evidence belong to this host. Delete each compute "
+                "service that does not belong to this host (openstack compute service delete), then run the same "
+                "command again."
             )
             self._refuse("SG205", self.subject, evidence, remedy)
         linked = [row for row in mine if row.id == node.service_id]
@@ -358,10 +359,9 @@ class _Looking:
         own = {node.host_ip, *(self.host.addresses or [])}
         if second.host not in self.names or (second.host_ip is not None and second.host_ip not in own):
             remedy = (
-                "Check rename_from and rename_to. The second compute node has a host name that differs from both "
-                "rename_from and rename_to, or an address that this host does not have. So the second compute node can "
-                "belong to another machine. "
-                "If no machine uses the name of the second compute node any more, delete the compute service with "
+                "Check rename_from and rename_to. The second compute node can belong to another machine, because its "
+                "host name is neither rename_from nor rename_to, or because its address is not an address of this "
+                "host. If no machine uses the name of the second compute node any more, delete the compute service with "
                 "that name (openstack compute service delete)."
             )
             shown = {**evidence, "its address": second.host_ip, "addresses of this host": self.host.addresses}

@@ -359,8 +359,8 @@ def _way_out(row: MigrationRow) -> str:
     )
     if row.status == "finished":
         return (
-            f"Confirm the resize while nova-compute on {row.source_compute} is up (openstack server resize confirm "
-            f"{row.instance_uuid}). Nova cannot revert the resize while {row.dest_compute} is dead. {leave}"
+            f"Verify that nova-compute on {row.source_compute} is up, then confirm the resize (openstack server resize "
+            f"confirm {row.instance_uuid}). Nova cannot revert the resize while {row.dest_compute} is dead. {leave}"
         )
     if row.migration_type != "evacuation":
         return (

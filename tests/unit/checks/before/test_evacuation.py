@@ -521,7 +521,7 @@ def test_one_unconfirmed_resize_does_not_keep_everyones_servers(some, code):
 def test_a_resize_to_the_dead_host_is_confirmed_on_its_living_source():
     """Nova compute/api.py confirm_resize (2026.2) needs the source's service, and casts to the source."""
     (found,) = [item for item in decide(RESIZED).checked.findings if item.code == "SG703"]
-    assert "Confirm the resize while nova-compute on compute3 is up" in found.remedy
+    assert "Verify that nova-compute on compute3 is up, then confirm the resize" in found.remedy
     assert "cannot revert the resize while compute1 is dead" in found.remedy
 
 
