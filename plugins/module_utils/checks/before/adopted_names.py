@@ -361,8 +361,8 @@ class _Looking:
             remedy = (
                 "Check rename_from and rename_to. The second compute node can belong to another machine, because its "
                 "host name is neither rename_from nor rename_to, or because its address is not an address of this "
-                "host. If no machine uses the name of the second compute node any more, delete the compute service with "
-                "that name (openstack compute service delete)."
+                "host. If no machine uses the name of the second compute node any more, delete the compute service "
+                "with that name (openstack compute service delete)."
             )
             shown = {**evidence, "its address": second.host_ip, "addresses of this host": self.host.addresses}
             self._refuse("SG205", self.subject, shown, remedy)
