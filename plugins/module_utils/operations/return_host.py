@@ -569,10 +569,11 @@ def _dead_text(host: str, dead: t.Sequence[Finding], notes: str, shown: str) -> 
         wanted = "As soon as nova-compute runs, hard-reboot the server of each of these domains"
         reasons.append(f"disks of {count(len(closed), 'running domain')} are not open on this host. {wanted}")
     if len(closed) < len(dead):
-        unread = count(len(dead) - len(closed), "disk")
+        unread = len(dead) - len(closed)
+        are = "is" if unread == 1 else "are"
         reasons.append(
-            f"for {unread} of running domains, the run does not know whether the disk is open, because the run could "
-            "not look at the disks in Ceph from any host"
+            f"the run does not know whether {count(unread, 'disk')} of running domains {are} open, because no host could "
+            "look at the disks in Ceph"
         )
     return f"return_host has nothing to clear on {host}, but {'. Also, '.join(reasons)}. {notes}\n{shown}"
 

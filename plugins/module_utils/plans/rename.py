@@ -487,9 +487,8 @@ def _agents_can_follow(context: PlanContext) -> None:
     if signs and context.before.host != context.after.host:
         raise PlanError(
             f"the ports of {context.before.host} belong to OVN ({', '.join(signs)}), but neutron shows no OVN agent "
-            "with this name. The run refuses an in-place rename even with an override of SG317: the run would change "
-            "the host's name before it changes the name in the ports, so the ports would request a hostname that no "
-            "chassis has"
+            "with this name. The run refuses an in-place rename even with an override of SG317. After the "
+            "host has its new name, the ports would still request the old hostname, which no chassis has any more"
         )
     if not context.request.has_neutron_db or context.before.host == context.after.host or not agents:
         return
@@ -763,8 +762,8 @@ def _notes(context: PlanContext) -> t.List[str]:
         )
     if context.after.os is None:
         notes.append(
-            f"The run keeps the host name in the operating system ({context.host.kernel_hostname}), because this name "
-            "differs from the name in Nova."
+            f"The host name of the operating system ({context.host.kernel_hostname}) is not the name in Nova, so the "
+            "run does not change the host name of the operating system."
         )
     return notes
 

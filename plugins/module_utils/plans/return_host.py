@@ -65,8 +65,8 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
         return [
             (
                 f"nova-compute runs on {host}, but Nova still has unfinished evacuation records of this host. A server "
-                "that was evacuated twice has two records, and each start of nova-compute completes only one record of "
-                "a server"
+                "that was evacuated twice has two records, and each start of nova-compute completes only one of the "
+                "two"
             ),
             f"restart nova-compute on {host}, wait until its log shows 'Join ServiceGroup', then run return_host again",
         ]
@@ -77,8 +77,8 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
                 "forced down)"
             ),
             (
-                "after nova-compute has started, run return_host again, so that the run ends the forced-down state of "
-                "the compute service (before nova-compute has started, Nova keeps the service forced down)"
+                "when nova-compute has started, run return_host again. Only then can the run end the forced-down state "
+                "of the compute service"
             ),
         ]
     return ["start nova-compute when this run has ended, because return_host does not start nova-compute"]

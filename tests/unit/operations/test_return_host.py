@@ -128,7 +128,7 @@ def test_a_disk_that_no_host_looked_at_is_not_known_and_never_a_good_end(life):
     life.change = lambda _some: scenes.at_home().host("compute2", rbd=view)
     result = life.run()
     assert (result["state"], result["failed"], result["report"]["verdict"]) == ("disks-not-open", True, "block")
-    assert "for 1 disk of running domains, the run does not know whether the disk is open" in result["msg"]
+    assert "the run does not know whether 1 disk of running domains is open" in result["msg"]
     image = next(item["object"]["id"] for item in result["report"]["findings"] if item["code"] == "SG709")
     passed = life.run(overrides=[{"code": "SG709", "object": image, "reason": "it reads its disk"}])
     assert (passed["state"], passed["report"]["verdict"]) == ("clear", "warn")
