@@ -572,8 +572,8 @@ def _dead_text(host: str, dead: t.Sequence[Finding], notes: str, shown: str) -> 
         unread = len(dead) - len(closed)
         are = "is" if unread == 1 else "are"
         reasons.append(
-            f"the run does not know whether {count(unread, 'disk')} of running domains {are} open, because no host could "
-            "look at the disks in Ceph"
+            f"the run does not know whether {count(unread, 'disk')} of running domains {are} open, because no host "
+            "could look at the disks in Ceph"
         )
     return f"return_host has nothing to clear on {host}, but {'. Also, '.join(reasons)}. {notes}\n{shown}"
 
