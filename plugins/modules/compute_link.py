@@ -216,7 +216,7 @@ remaining:
       description: Number of wrong links selected by O(codes).
       type: int
     other:
-      description: Number of wrong links with a finding code that is not in O(codes).
+      description: Number of wrong links whose finding code is not in O(codes).
       type: int
     accepted:
       description: Number of wrong links whose finding you override with O(overrides).
