@@ -404,8 +404,8 @@ class HostReturn:
         if more or again:
             if any(step.name == plans.DOMAINS for step in judged.plan.steps):
                 raise Stopped(
-                    "during the run, additional libvirt domains appeared on this host, but their servers are on "
-                    "other hosts"
+                    "during the run, additional libvirt domains appeared on this host. According to Nova, their "
+                    "servers are on other hosts"
                 )
             raise Stopped(
                 "the host has leftovers that are not in the plan, or that the run has already tried to clear: "

@@ -225,7 +225,10 @@ def test_a_domain_that_comes_up_meanwhile_ends_the_run_with_the_entry_in_place(l
     life.answer = comes_up
     result = life.run()
     assert (result["failed"], result["state"], life.blocklist) == (True, "open", [HOST])
-    assert "additional libvirt domains appeared on this host, but their servers are on other hosts" in result["msg"]
+    assert (
+        "additional libvirt domains appeared on this host. According to Nova, their servers are on other hosts"
+        in result["msg"]
+    )
     assert result["report"]["verdict"] == "block"
 
 
