@@ -400,8 +400,8 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "lost_requests": (
         "no request lost",
         (
-            "The run found the requests that arrived after the plan was made, and waited until they ended. The "
-            "requests that did not end are listed below as findings."
+            "The run found the requests that arrived after the plan was made, and waited for them to end. A request "
+            "that did not end is listed below as a finding."
         ),
     ),
     "audit": ("old name gone", "Each place that stores a host name was read again."),
