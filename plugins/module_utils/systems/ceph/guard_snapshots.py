@@ -461,9 +461,9 @@ def _refuse_infrastructure(
             "the run puts no address on the blocklist, because the run cannot read all addresses of the Ceph cluster "
             f"({told}). Set evacuate_ceph_infrastructure (in the role evacuate_host) or the option infrastructure (in "
             "the module rbd_blocklist) to the addresses of the managers and MDS daemons. As an alternative, allow the "
-            "Ceph user to read these addresses. The following command replaces all caps of the user, so add to the "
-            "command every existing cap that the command lacks (ceph auth get client.USER shows the existing caps): "
-            f"ceph auth caps client.USER mon '{CAPS}' osd 'EXISTING OSD CAPS'"
+            "Ceph user to read these addresses: first run ceph auth get client.USER, which shows the existing caps. "
+            f"Then run ceph auth caps client.USER mon '{CAPS}' osd 'EXISTING OSD CAPS', and add all other existing "
+            "caps to this command, because it replaces all caps of the user"
         )
 
 

@@ -353,14 +353,14 @@ def _refuse_old_name(engine: Engine, item: Params, wanted: str) -> None:
         return
     if found.id == item["id"]:
         raise HostStepError(
-            f"the old container {name} has its old name again. Run {engine.name} rename {name} {item['aside']}, then "
-            "run the same command again"
+            f"the old container {name} has its old name again. To repair this, run {engine.name} rename {name} "
+            f"{item['aside']}. Then run the playbook again"
         )
     made = engine.made_name(name)
     if made not in (None, wanted):
         raise HostStepError(
-            f"a container named {name} exists, and the host name inside this container is {made}. Run {engine.name} rm "
-            f"--force {name}, then run the same command again"
+            f"a container named {name} exists, and the host name inside this container is {made}. To remove the "
+            f"container, run {engine.name} rm --force {name}. Then run the playbook again"
         )
 
 

@@ -156,9 +156,9 @@ def undecided(name: str, files: t.Mapping[str, bytes], order: t.Optional[bytes] 
     if _asks_resolved(name, _services(order), files.get(HOSTS)):
         place = f"{NSSWITCH} of the libvirt container" if order is not None else NSSWITCH
         found.append(
-            f"the test of the new name is inconclusive, because {place} lists systemd-resolved ahead of {HOSTS}. "
-            "systemd-resolved runs outside the test and uses the old name of the host until the rename, so its answer "
-            "can change with the rename"
+            f"the test of the new name is inconclusive, because {place} lists systemd-resolved before {HOSTS}. The "
+            "answer of systemd-resolved can change with the rename: until the rename, systemd-resolved uses the old "
+            "name of the host"
         )
     return found
 
