@@ -898,10 +898,7 @@ def _look(
         return None, f"the image is in several Ceph clusters: {', '.join(sorted(map(str, seen)))}"
     for images in seen.values():
         return next((image for image in images if image.watchers is not None), images[0]), None
-    return (
-        None,
-        "the run does not know whether the image exists: the image is outside Nova's pool, and no host reported it",
-    )
+    return None, "the run does not know whether the image exists, because no host reported the image"
 
 
 def _client(facts: HostFacts, ceph: str) -> bool:

@@ -47,7 +47,10 @@ def test_service_status() -> None:
 def test_a_service_that_someone_changed_meanwhile_is_left_as_it_is() -> None:
     player = Player("service_status")
     service = a_service(player)
-    told = r"service is \w+.*Set the service to disabled .stackguard:rename:2. .* or to disabled .stackguard:rename:1. "
+    told = (
+        r"the service is \w+.*Set the service to disabled .stackguard:rename:2. .its state before the step. "
+        r"or to disabled .stackguard:rename:1. .its state after the step."
+    )
     with pytest.raises(Conflict, match=told):
         compute_services.set_service_status(
             player, service, "disabled", "stackguard:rename:1", ("disabled", "stackguard:rename:2")
