@@ -93,8 +93,8 @@ def _not_by_api(offered: t.Optional[str], pin: t.Optional[str]) -> t.Optional[st
     if pin is not None:
         return (
             f"the server is pinned to {pin}, which is not the zone of its host. The run does not replace this "
-            f"pin through the API, because the API could not restore the pin to {pin} afterwards: the API pins a server "
-            "only to the zone of the server's host"
+            f"pin through the API, because the API could not restore the pin to {pin} afterwards: the API pins a "
+            "server only to the zone of the server's host"
         )
     return None
 
