@@ -352,6 +352,9 @@ def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reaso
             "SG710",
             "the server's owner must confirm or revert the resize before the run can evacuate the server",
         )
+    elif server.status in server_state.TASK_STATUSES and server.task_state in server_state.LOST_TASKS:
+        # Its task says it all: with the task, the status goes.
+        return
     elif server.status not in (*STATUSES, *server_state.LOST_STATES):
         yield Reason(
             "SG710",

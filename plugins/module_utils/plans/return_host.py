@@ -14,6 +14,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.return_host import Clearing
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Domain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Change, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 
@@ -86,7 +87,7 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
 
 def domain_params(clearing: Clearing, uri: str) -> t.Dict[str, t.Any]:
     """Return what the host gets: each domain with what guards its end."""
-    keys = ("uuid", "name", "state", "pid", "pid_start")
+    keys = ("uuid", "name", "state", "pid", "pid_start", "managed_save")
     return {"uri": uri, "domains": [{key: getattr(domain, key) for key in keys} for domain in clearing.domains]}
 
 
@@ -96,12 +97,20 @@ def _domains(host: str, clearing: Clearing, uri: str) -> t.Iterator[Step]:
             f"End {count(len(clearing.domains), 'domain')} whose servers are on other hosts (the disks stay in Ceph)"
         )
         changes = [
-            Change(
-                f"libvirt on {host}", f"{domain.nova_name or domain.name} ({domain.uuid})", domain.state, "undefined"
-            )
+            Change(f"libvirt on {host}", f"{domain.nova_name or domain.name} ({domain.uuid})", *_ends(domain))
             for domain in clearing.domains
         ]
         yield Step(DOMAINS, title, HOST, "end_domains", domain_params(clearing, uri), changes)
+
+
+def _ends(domain: Domain) -> t.Tuple[str, str]:
+    """Return a domain before and after. Its managed save is memory of a disk that its server has written since.
+
+    Nova removes it, too, when a start of nova-compute ends the domain (virt/libvirt/guest.py, delete_configuration).
+    """
+    if domain.managed_save:
+        return f"{domain.state}, with a managed save image", "undefined, managed save image removed"
+    return domain.state, "undefined"
 
 
 def lift_params(clearing: Clearing) -> t.List[t.Dict[str, t.Any]]:

@@ -31,7 +31,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn_return
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn_return, return_domains
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import forecast, identity, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, blocklists
 from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import ServiceProcess
@@ -182,6 +182,8 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         ),
         *_strangers(facts, found, clearing),
         *_volumes_of_deleted(facts, found, clearing),
+        *return_domains.kept(leaving, facts),
+        *return_domains.starting(index, facts, request.host, ended),
         *_lost(facts, request),
         *_too_late(facts, clearing),
         *_under_way(index, request),
