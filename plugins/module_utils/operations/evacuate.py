@@ -210,6 +210,7 @@ class Evacuation(GuardedEvacuation):
         other = self._another_reader()
         if other is not None:
             return other
+        self._count_requests()
         journal = self._open_journal()
         if journal is not None:
             return self._resume(journal)
@@ -502,6 +503,8 @@ class Evacuation(GuardedEvacuation):
             self.run.say(
                 f"{self.host} is fenced and down, and no Ceph client on {self.host} keeps a server's disk open"
             )
+            # Before the first reset: what waits for a server that leaves must not be executed when the host starts.
+            self._settle_requests(self.scratch.staying)
             return self._to_guard()
         waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
         if waited >= float(self.options["death_timeout"]):
@@ -863,6 +866,8 @@ class Evacuation(GuardedEvacuation):
             self.book.mark(REMOVE, journals.PENDING, said)
             self.run.say(f"warning: {said}")
         self._look_for_late()
+        # Nova took requests for a server on the dead host until the moment when it was on another one.
+        self._settle_requests(patience=0.0)
         self.book.close(journals.FINISHED, "ended")
         return self._end("evacuated", self.scratch.message)
 
