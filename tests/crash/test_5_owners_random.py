@@ -68,7 +68,7 @@ def test_each_request_is_refused_executed_or_reported_and_none_is_pending(
     access = number % 2 == 0
     killed = rng.random() < 0.5
     place = f"apply {rng.choice((*STEPS, *(WITH_ACCESS if access else ())))} begins"
-    variables = {"rename_rabbit_url": broker.url(lab)} if access else {}
+    variables = {"stackguard_rabbit_urls": broker.url(lab)} if access else {}
     there = sorted(lab.ssh(HOST, "virsh list --uuid").split())
     alive = [uuid for uuid in spares if requests.exists(lab, uuid)]
     before = {uuid: guest["process"] for uuid, guest in state.guests(lab).items()}

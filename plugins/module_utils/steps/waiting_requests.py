@@ -55,9 +55,12 @@ def count(options: Options, connection: t.Any, host: str) -> Checked:
     return Checked(tuple(waiting.counted(host, found)))
 
 
-def examine(options: Options, connection: t.Any, host: str) -> Checked:
-    """Return what each request that waits for a host is, and leave all of them: SG329, SG330."""
-    return _settle(options, connection, host, frozenset(), None, 0)
+def examine(options: Options, connection: t.Any, host: str, names: t.Collection[str] = ()) -> Checked:
+    """Return what each request that waits for a host is, and leave all of them: SG329, SG330.
+
+    ``names``: all names under which Nova may have the host's own servers now.
+    """
+    return _settle(options, connection, _Host(host, frozenset(names)), None, 0)
 
 
 def settle(
@@ -74,24 +77,29 @@ def settle(
     host: requests for them go, too. ``note``: writes down the ids of what is about to be removed, before anything is.
     ``patience``: seconds to wait until RabbitMQ no longer counts the host as a consumer.
     """
-    return _settle(options, connection, host, leaving, note, patience)
+    return _settle(options, connection, _Host(host, frozenset(), leaving), note, patience)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Host:
+    """Whose queues are looked into, other names of its servers' host, and the servers that leave it."""
+
+    name: str
+    others: t.FrozenSet[str]
+    leaving: t.AbstractSet[str] = frozenset()
 
 
 def _settle(
-    options: Options,
-    connection: t.Any,
-    host: str,
-    leaving: t.AbstractSet[str],
-    note: t.Optional[t.Callable[[Ids], None]],
-    patience: float,
+    options: Options, connection: t.Any, of: _Host, note: t.Optional[t.Callable[[Ids], None]], patience: float
 ) -> Checked:
+    host = of.name
     judged: t.List[waiting.Judged] = []
     removed: t.Set[str] = set()
     why: t.Optional[str] = "this run only looks" if note is None else None
     try:
         accesses = _proven(options, connection, [host])
         requests = [request for entry in accesses for request in _waiting(entry, host, patience)]
-        judged = waiting.judge(requests, _places(connection, host, requests, leaving))
+        judged = waiting.judge(requests, _places(connection, of, requests))
         ids = _ids(judged)
         if ids and note is not None:
             note(ids)
@@ -242,14 +250,14 @@ def _take(access: _Access, ids: Ids) -> t.Set[str]:
 
 
 def _places(
-    connection: t.Any, host: str, requests: t.Iterable[facts.QueuedRequest], leaving: t.AbstractSet[str]
+    connection: t.Any, of: _Host, requests: t.Iterable[facts.QueuedRequest]
 ) -> t.Dict[str, waiting.Whereabouts]:
     """Return where each server is now, by Nova's word of this moment."""
     uuids = sorted({uuid for request in requests if waiting.is_of_server(request) for uuid in request.instances})
-    return http.each(uuids, lambda uuid: _place(connection, host, uuid, uuid in leaving))
+    return http.each(uuids, lambda uuid: _place(connection, of, uuid))
 
 
-def _place(connection: t.Any, host: str, uuid: str, leaves: bool) -> waiting.Whereabouts:
+def _place(connection: t.Any, of: _Host, uuid: str) -> waiting.Whereabouts:
     found = server_records.raw_server(connection, uuid)
     if found is None:
         gone = server_records.is_gone(connection, uuid)
@@ -261,6 +269,6 @@ def _place(connection: t.Any, host: str, uuid: str, leaves: bool) -> waiting.Whe
     if there is None:
         known = "OS-EXT-SRV-ATTR:host" in found
         return waiting.Whereabouts(waiting.NOWHERE if known else waiting.UNKNOWN)
-    if there != host:
+    if there not in {of.name, *of.others}:
         return waiting.Whereabouts(waiting.ELSEWHERE, str(there))
-    return waiting.Whereabouts(waiting.LEAVING if leaves else waiting.HERE, host)
+    return waiting.Whereabouts(waiting.LEAVING if uuid in of.leaving else waiting.HERE, str(there))

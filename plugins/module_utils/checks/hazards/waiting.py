@@ -128,6 +128,21 @@ def is_of_server(request: QueuedRequest) -> bool:
     return method is not None and method.kind in VERDICTS
 
 
+def harmless(requests: t.Iterable[QueuedRequest]) -> t.FrozenSet[str]:
+    """Return the ids of the requests that nobody misses, such as events of neutron."""
+    return frozenset(request.id for request in requests if _is_harmless(request))
+
+
+def meant(requests: t.Iterable[QueuedRequest]) -> t.List[QueuedRequest]:
+    """Return the requests that somebody sent to have something done."""
+    return [request for request in requests if not _is_harmless(request)]
+
+
+def _is_harmless(request: QueuedRequest) -> bool:
+    method = METHODS.get(request.method)
+    return method is not None and method.kind == HARMLESS
+
+
 @dataclasses.dataclass(frozen=True)
 class Judged:
     """A request, where its server is now (a host's name where it is on one), and what becomes of it."""

@@ -89,6 +89,11 @@ class Broker:
         with self._channel() as channel:
             return [found for _tag, found in _taken(channel, name)]
 
+    def waiting_if_idle(self, name: str) -> t.List[facts.QueuedRequest]:
+        """Return what waits in a queue that nobody reads; nothing where there is none, or somebody does."""
+        found = self.queue(name)
+        return self.waiting(name) if found is not None and not found.consumers else []
+
     def remove(self, name: str, reported: t.Container[str]) -> t.Optional[str]:
         """Delete a queue in which nothing is but requests of these ids; return why it was left, None: it is gone.
 
