@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 
 #: Names of the steps, in their order.
-DOMAINS, BLOCKLIST, RELEASE = STEPS = ("domains", "blocklist", "release")
+REQUESTS, DOMAINS, BLOCKLIST, RELEASE = STEPS = ("requests", "domains", "blocklist", "release")
 
 
 def kind_of(host: str) -> str:
@@ -29,7 +29,7 @@ def kind_of(host: str) -> str:
 
 def plan(operation_id: str, host: str, clearing: Clearing, status: str, uri: str) -> Plan:
     """Return the steps. ``status``: what a released service gets; ``uri``: libvirt's on the host."""
-    steps = [*_domains(host, clearing, uri), *_blocklist(clearing), *_service(host, clearing, status)]
+    steps = [*_requests(host, clearing), *_domains(host, clearing, uri), *_blocklist(clearing), *_service(host, clearing, status)]
     return Plan(kind_of(host), operation_id, host, steps, notes(host, clearing))
 
 
@@ -56,6 +56,9 @@ def _cleared(made: Plan) -> t.Iterator[t.Tuple[t.Tuple[str, ...], str]]:
                     (step.name, str(lift["fsid"]), str(address)),
                     (f"blocklist entry {address} in Ceph cluster {lift['fsid']}"),
                 )
+        if step.name == REQUESTS:
+            # Also in a plan of a version that did not look: a resume of it looks.
+            yield (step.name,), "requests that wait in RabbitMQ"
         if step.name == RELEASE:
             yield (step.name, str(step.params["reason"])), f"disabled compute service ({step.params['reason']})"
 
@@ -89,6 +92,14 @@ def domain_params(clearing: Clearing, uri: str) -> t.Dict[str, t.Any]:
     """Return what the host gets: each domain with what guards its end."""
     keys = ("uuid", "name", "state", "pid", "pid_start", "managed_save")
     return {"uri": uri, "domains": [{key: getattr(domain, key) for key in keys} for domain in clearing.domains]}
+
+
+def _requests(host: str, clearing: Clearing) -> t.Iterator[Step]:
+    """First of all: what must not be executed here goes while Ceph still refuses what this host writes."""
+    if clearing.requests:
+        title = "Read the requests that wait in RabbitMQ for this host, and remove those that must not be executed"
+        change = Change("RabbitMQ", f"requests for {host}", "may wait", "none for a server of another host")
+        yield Step(REQUESTS, title, CONTROLLER, "settle_requests", {}, [change])
 
 
 def _domains(host: str, clearing: Clearing, uri: str) -> t.Iterator[Step]:

@@ -588,7 +588,7 @@ def test_a_state_that_can_not_be_reset_keeps_its_server(monkeypatch):
     monkeypatch.setattr(server_actions, "reset_state_verified", refuse)
     world = World()
     world.nova.servers[ONE].update(task="powering-off", target=None)
-    request = dataclasses.replace(world.scene.request, resets=("task",))
+    request = dataclasses.replace(world.scene.request, resets=("task",), queue_read=True)
     done = world.round(request=request)
     assert world.nova.asked == [(TWO, "compute3")]
     assert "could not reset the server's state: 403 Forbidden" in done.left[ONE]
@@ -610,8 +610,14 @@ def test_a_server_with_a_task_of_the_dead_host_is_reset_only_where_the_operator_
     assert "SG701" in done.left[ONE] or "powering-off" in done.left[ONE]
     world = World()
     world.nova.servers[ONE].update(task="powering-off", target=None)
-    world.round(request=dataclasses.replace(world.scene.request, resets=("task",)))
+    world.round(request=dataclasses.replace(world.scene.request, resets=("task",), queue_read=True))
     assert (reset, sorted(world.nova.asked)) == ([ONE], sorted((uuid, "compute3") for uuid in BOTH))
+    # Where the request may wait in RabbitMQ for the dead host, no reset ends it.
+    world = World()
+    world.nova.servers[ONE].update(task="powering-off", target=None)
+    done = world.round(request=dataclasses.replace(world.scene.request, resets=("task",)))
+    assert (reset, world.nova.asked) == ([ONE], [(TWO, "compute3")])
+    assert "SG329" in done.left[ONE]
 
 
 # --- as they should be, at the second look --------------------------------------------------------------------

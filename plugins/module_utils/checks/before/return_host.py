@@ -82,6 +82,8 @@ HELD = f"{OURS}evacuate:"
 DONE = "done"
 #: The code that is no reason against clearing, and never clear.
 DEAD_DISK = "SG517"
+#: The codes of requests that the next start here executes, or may execute, though it must not.
+WAITING = ("SG329", "SG330")
 _STOPPED = ("inactive", "failed")
 _AGAIN = (
     "Make sure that the run can read the facts that this finding lists as not read, then run the playbook return_host "
@@ -120,6 +122,8 @@ class Clearing:
     held_until_start: t.Optional[str] = None
     #: Whether nova-compute has started already, and left records behind: it must start once more.
     started: bool = False
+    #: Whether nova-compute is stopped, so that a start executes the requests that wait in RabbitMQ for this host.
+    requests: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,6 +174,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         None if waits else hold,
         hold if waits else None,
         waits and bool(_running(facts)),
+        not _running(facts),
     )
     ended = {domain.uuid for domain in leaving}
     items = [
