@@ -31,6 +31,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.action
   - stackguard.nova.openstack
+  - stackguard.nova.databases
   - stackguard.nova.ovn
   - stackguard.nova.approved_plan
   - stackguard.nova.overrides
