@@ -197,31 +197,46 @@ def _witnesses(url: str, cell: str, names: t.Iterable[str], every: bool) -> t.Se
                 if not every:
                     break
     if not heard:
-        raise BrokerError(
-            f"RabbitMQ {broker_url.location(url)} has no queue with a consumer of another nova-compute of cell {cell}, "
-            "so nothing proves that it is the RabbitMQ of this cell"
-        )
+        raise BrokerError(_unproven(url, cell))
     return heard
 
 
-def read_counts(entry: CellBroker, wanted: t.Collection[str] = ()) -> facts.BrokerFacts:
-    """Return what waits in the RabbitMQ of a cell for its names, or for those of ``wanted``. Never raises for a broker.
+def _unproven(url: str, cell: str) -> str:
+    return (
+        f"RabbitMQ {broker_url.location(url)} has no queue with a consumer of another nova-compute of cell {cell}, so "
+        "nothing proves that it is the RabbitMQ of this cell"
+    )
 
-    All names are of existing and of soft-deleted compute services of the cell.
+
+def read_brokers(options: Options) -> t.List[facts.BrokerFacts]:
+    """Return what waits in the RabbitMQ of each cell, for all names of its compute services. Never raises.
+
+    One of which nothing is known, not even its cell, stands for all.
     """
+    try:
+        found = brokers.list_brokers(options)
+    except DatabaseError as error:
+        return [facts.BrokerFacts("all", "", 0, None, None, error.message)]
+    if not found:
+        return [facts.BrokerFacts("all", "", 0, None, None, NO_ACCESS)]
+    return [read_counts(entry) for entry in found]
+
+
+def read_counts(entry: CellBroker) -> facts.BrokerFacts:
+    """Return what waits in the RabbitMQ of a cell for its compute services, soft-deleted ones included."""
     location, names = "", sorted(entry.names or ())
     try:
         if entry.names is None:
             raise BrokerError(entry.unread or "the run does not know the compute services of the cell")
         url = _url(entry)
         location = broker_url.location(url)
-        asked = [name for name in names if not wanted or name in wanted]
         with Broker(url) as broker:
-            found = list(broker.counts(queue for name in asked for queue in queues.names_of(name)))
+            found = list(broker.counts(queue for name in names for queue in queues.names_of(name)))
         read = {queue.name.partition(".")[2] for queue in found if queue.consumers}
         idle = [queue for queue in found if queue.messages and not queue.consumers]
-        witness = min(read) if read else min(_witnesses(url, entry.cell, names, every=False))
-        return facts.BrokerFacts(entry.cell, location, len(asked), idle, witness)
+        if not read:
+            raise BrokerError(_unproven(url, entry.cell))
+        return facts.BrokerFacts(entry.cell, location, len(names), idle, min(read))
     except BrokerError as error:
         return facts.BrokerFacts(entry.cell, location, len(names), None, None, error.message)
 

@@ -268,9 +268,10 @@ def _way_out(host: str, entry: Judged) -> str:
 
 def commands(host: str) -> str:
     """Return the two commands of an operator who has only the broker's own shell: look, and delete."""
-    queues = "; ".join(f"rabbitmqctl delete_queue {name}" for name in names_of(host))
+    deletions = "; ".join(f"rabbitmqctl delete_queue {name}" for name in names_of(host))
     return (
-        f"To look: {look(host)}. To delete, only where no consumer is shown: {queues} (add -p VHOST for a cell's own)"
+        f"To look: {look(host)}. To delete, only if the queue has no consumers: {deletions}. Each needs -p VHOST where "
+        "the cell has a virtual host of its own."
     )
 
 
