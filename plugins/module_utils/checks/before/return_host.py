@@ -954,8 +954,10 @@ def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
                 "No action is needed: nova-compute removes this allocation at its next start."
                 if reaped
                 else (
-                    "Run nova-manage placement audit, because no open evacuation explains this allocation. "
-                    "nova-manage placement audit lists orphaned allocations, and removes them if you add --delete."
+                    f"Look at the server first (openstack server show {consumer}): if Nova builds, unshelves or moves "
+                    "the server, the allocation may be right, so wait. Otherwise, run nova-manage placement audit, "
+                    "because no open evacuation explains this allocation. nova-manage placement audit lists orphaned "
+                    "allocations, and removes them if you add --delete."
                 )
             )
             subject = Subject("instance", consumer, host=request.host)

@@ -254,6 +254,13 @@ def test_a_list_of_servers_that_lacks_one_is_not_nobody():
     assert blockers(some.told(unread=[Unread("unlisted", "503")])) == ["SG709"]
 
 
+def test_a_server_whose_build_may_wait_for_the_dead_host_is_named_and_keeps_nobody():
+    some = scene().told(coming={"new": "Nova shows the server on no host (BUILD, task none)"})
+    assert [(item.object.id, item.severity) for item in told(some, "SG329")] == [("new", findings.WARNING)]
+    assert blockers(some) == []
+    assert told(scene(), "SG329") == []
+
+
 def test_somebody_whom_only_placement_knows_can_be_passed_by_name():
     some = scene().told(unlisted={"leaked": "no server and no migration has this uuid"})
     items = decide(some).checked.findings
