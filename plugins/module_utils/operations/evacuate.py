@@ -102,6 +102,8 @@ LAST = ("leave", "chassis", "remove", "abort", "aborting")
 
 #: Seconds between two looks at a host that is not dead yet.
 LOOK = 10.0
+#: How often a run looks again for the last client of a QEMU that has ended: Ceph drops it after 30 s.
+ENDING_LOOKS = 5
 #: The least seconds for which a measurement is good: a round that measures and may not use it would never end.
 MEASURED_LEAST = 60.0
 #: Seconds from the begin of a round in which that counts.
@@ -603,10 +605,15 @@ class Evacuation(GuardedEvacuation):
         if result.stopped:
             raise Stopped(f"{self.host} shows signs of life, so the run evacuates no more servers", result.checked)
         done = self._finished_guards(result)
-        if result.again and self.scratch.rounds < int(self.options["max_rounds"]):
+        waits = bool(result.ending) and not result.again and self.scratch.ending_looks < ENDING_LOOKS
+        self.scratch.ending_looks += int(waits)
+        if (result.again or waits) and self.scratch.rounds < int(self.options["max_rounds"]):
             homes = self._homes(done)
             return self._need(
-                [*([needs.guard(homes, self.scratch.operation_id, False)] if homes else []), *self._look_again()]
+                [
+                    *([needs.guard(homes, self.scratch.operation_id, False)] if homes else []),
+                    *self._look_again(LOOK if waits else 0.0),
+                ]
             )
         if not result.again:
             self.book.mark(EVACUATE, journals.DONE, _summary(result))

@@ -70,6 +70,8 @@ class Scratch:
     landed: t.List[str] = dataclasses.field(default_factory=list)
     #: Servers that were not as they should be when they were looked at once.
     doubted: t.List[str] = dataclasses.field(default_factory=list)
+    #: How often this run has looked again for the last client of a QEMU that has ended.
+    ending_looks: int = 0
     ended_well: bool = False
     over: bool = False
     #: Whether the journal is in the hands of this run.
