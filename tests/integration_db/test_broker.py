@@ -54,6 +54,7 @@ def test_a_queue_is_counted_and_one_that_is_not_there_is_none_and_is_not_made(ra
         assert broker.queue("compute.nobody") is None
         assert broker.queue("compute.nobody") is None
         assert broker.remove("compute.nobody", ()) is None
+        assert broker.queue(f"compute.{'x' * 300}") is None, "no host of such a name can have a queue"
 
 
 def test_a_queue_with_reported_requests_only_is_removed(rabbit, queue):

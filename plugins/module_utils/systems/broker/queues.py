@@ -37,6 +37,8 @@ MISSING = "reading RabbitMQ needs the Python library amqp on the Ansible control
 #: Seconds.
 CONNECT_TIMEOUT = 10
 ANSWER_TIMEOUT = 30
+#: Bytes: no queue can have a longer name (AMQP's short string), whatever a host is to be called.
+LONGEST = 255
 #: How often, and how many seconds apart, a queue is looked at until its counts stand still.
 LOOKS, BETWEEN_LOOKS = 10, 0.5
 #: Seconds between looks at a queue whose consumer is to go.
@@ -67,6 +69,8 @@ class Broker:
 
     def queue(self, name: str) -> t.Optional[facts.Queue]:
         """Return a queue's counts, or None where there is no such queue. Raises :class:`BrokerError`."""
+        if len(name.encode()) > LONGEST:
+            return None
         with self._channel() as channel:
             try:
                 found = channel.queue_declare(name, passive=True)
