@@ -211,8 +211,8 @@ host:
     - The facts are the kernel's host name, the static host name, the canonical host name, addresses, machine-id, DMI
       uuid, C(compute_id_files), C(nova_conf), C(libvirt), C(domains), C(memory), C(hugepages), C(units),
       C(resolutions), C(etc_hosts), C(ovs_external_ids), C(open_operations), C(nova_version), C(neutron_host),
-      C(name_spaces), C(deployment), C(guests_on_boot), and C(unread). C(rbd) and C(name_users) are V(null) if you do not set the options
-      O(rbd) and O(name_users).
+      C(name_spaces), C(deployment), C(guests_on_boot), and C(unread). C(rbd) and C(name_users) are V(null) if you do
+      not set the options O(rbd) and O(name_users).
   returned: when O(evidence_dir) is not given
   type: dict
   contains:
@@ -273,8 +273,8 @@ host:
       type: list
       elements: dict
     units:
-      description: Systemd units of nova-compute, of the network agents and of libvirt-guests, each with C(name), C(load_state),
-        C(active_state), C(sub_state), C(unit_file_state), C(fragment_path), C(main_pid) and C(blocked).
+      description: Systemd units of nova-compute, of the network agents and of libvirt-guests, each with C(name),
+        C(load_state), C(active_state), C(sub_state), C(unit_file_state), C(fragment_path), C(main_pid) and C(blocked).
       type: list
       elements: dict
     resolutions:

@@ -28,7 +28,7 @@ author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
   - stackguard.nova.attributes
-  - stackguard.nova.attributes.actiongroup_openstack
+  - stackguard.nova.attributes.actiongroups
   - stackguard.nova.attributes.action
   - stackguard.nova.openstack
   - stackguard.nova.databases

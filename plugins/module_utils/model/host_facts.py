@@ -167,8 +167,8 @@ class Domain(Fact):
     rss_mib: t.Optional[int] = None
     #: Size of the huge pages that its memory is made of, KiB; 0: huge pages of the host's default size; None: none.
     hugepage_kib: t.Optional[int] = None
-    #: This and what follows was not read by older versions: None. Whether libvirt keeps the guest's memory in a file, so
-    #: that its next start goes on from there (C(virsh managedsave), Nova's suspend, libvirt-guests at a shutdown).
+    #: This and what follows was not read by older versions: None. Whether libvirt keeps the guest's memory in a file
+    #: from which its next start goes on (C(virsh managedsave), Nova's suspend, libvirt-guests at a shutdown).
     managed_save: t.Optional[bool] = None
     #: Whether libvirt starts it whenever libvirt itself starts.
     autostart: t.Optional[bool] = None

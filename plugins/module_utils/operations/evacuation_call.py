@@ -248,7 +248,9 @@ class EvacuationCall:
             self.options, self.connection, self.host, self._note_requests, frozenset(leaving), **patience
         )
         self.scratch.queue_read = not found.unchecked and not findings.standing(found.findings, ())
-        items = [dataclasses.replace(item, severity=WARNING) if item.severity == BLOCKER else item for item in found.findings]
+        items = [
+            dataclasses.replace(item, severity=WARNING) if item.severity == BLOCKER else item for item in found.findings
+        ]
         known = [item for item in records.checked_of(self.scratch.requests).findings if item.code == REMOVED]
         self.scratch.requests = records.plain_checked(Checked((*known, *items), found.unchecked))
         self.run.say(terminal.findings_text(found))
@@ -256,9 +258,8 @@ class EvacuationCall:
     def _note_requests(self, ids: t.Mapping[str, t.Sequence[str]]) -> None:
         """Write the ids of what is about to be removed into the journal, beside those of earlier looks."""
         before = self.book.memory.get(REQUESTS) or {}
-        self.book.remember(
-            **{REQUESTS: {name: sorted({*before.get(name, ()), *ids.get(name, ())}) for name in {*before, *ids}}}
-        )
+        known = {name: sorted({*before.get(name, ()), *ids.get(name, ())}) for name in {*before, *ids}}
+        self.book.remember(requests_removed=known)
 
     def _requests_left(self) -> str:
         """Return what is to be done before nova-compute of the host starts again; empty: nothing."""

@@ -62,8 +62,8 @@ STEPS = {
 SCRATCH = "run/scratch.json"
 #: States of a result beside those of journals.
 CLEAR, PLANNED, DISKS, NOT_CLEAR = "clear", "planned", "disks-not-open", "not-clear"
-#: In a journal's memory: ids of removed requests by queue; and why RabbitMQ was not read where an override passes that.
-REMOVED, UNREAD = "requests_removed", "requests_unread"
+#: In a journal's memory: ids of removed requests, by queue. Beside it C(requests_unread): why RabbitMQ was not read.
+REMOVED = "requests_removed"
 #: What nova-compute is disabled with that is released, and not enabled.
 RETURNED = "returned"
 
@@ -464,10 +464,9 @@ class HostReturn:
         self.scratch.carried.append(plans.REQUESTS)
         judged = self._judged(evidence.load_dir(self.directory))
         unread = "; ".join(item.reason for item in found.unchecked)
-        self.book.remember(write=False, **{UNREAD: unread or None})
+        self.book.remember(write=False, requests_unread=unread or None)
         if judged.waiting:
-            left = f"{count(len(judged.waiting), 'request')} left" if not unread else unread
-            self.book.mark(plans.REQUESTS, journals.PENDING, left)
+            self.book.mark(plans.REQUESTS, journals.PENDING, unread or f"{count(len(judged.waiting), 'request')} left")
             self._show(judged)
             return self._not_clear(judged)
         removed = sum(len(ids) for ids in (self.book.memory.get(REMOVED) or {}).values())
@@ -481,9 +480,8 @@ class HostReturn:
     def _note_removed(self, ids: t.Mapping[str, t.Sequence[str]]) -> None:
         """Write the ids of what is about to be removed into the journal, beside those of earlier runs."""
         before = self.book.memory.get(REMOVED) or {}
-        self.book.remember(
-            **{REMOVED: {name: sorted({*before.get(name, ()), *ids.get(name, ())}) for name in {*before, *ids}}}
-        )
+        known = {name: sorted({*before.get(name, ()), *ids.get(name, ())}) for name in {*before, *ids}}
+        self.book.remember(requests_removed=known)
 
     def _end_domains(self, params: Json) -> ReturnCall:
         self.scratch.phase = "ended"

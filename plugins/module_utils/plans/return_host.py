@@ -29,7 +29,12 @@ def kind_of(host: str) -> str:
 
 def plan(operation_id: str, host: str, clearing: Clearing, status: str, uri: str) -> Plan:
     """Return the steps. ``status``: what a released service gets; ``uri``: libvirt's on the host."""
-    steps = [*_requests(host, clearing), *_domains(host, clearing, uri), *_blocklist(clearing), *_service(host, clearing, status)]
+    steps = [
+        *_requests(host, clearing),
+        *_domains(host, clearing, uri),
+        *_blocklist(clearing),
+        *_service(host, clearing, status),
+    ]
     return Plan(kind_of(host), operation_id, host, steps, notes(host, clearing))
 
 

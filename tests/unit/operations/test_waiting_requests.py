@@ -15,12 +15,12 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_actions
 from ansible_collections.stackguard.nova.tests.unit import evacuation_life
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 from ansible_collections.stackguard.nova.tests.unit.checks.before import test_return_host as scenes
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import ONE, TWO
 from ansible_collections.stackguard.nova.tests.unit.return_life import ReturnLife
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_actions
 
 COMMANDS = ("rabbitmqctl list_queues", "rabbitmqctl delete_queue compute.compute1")
 #: Each of them makes a second QEMU, or ends the running one, where it is executed late.

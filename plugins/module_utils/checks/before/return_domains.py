@@ -79,7 +79,7 @@ def _at_boot(facts: HostFacts) -> Items:
         evidence = {"unit": unit.name, "state": unit.unit_file_state, "ON_BOOT": facts.guests_on_boot}
         remedy = (
             "Run systemctl mask libvirt-guests on this host: at the next boot, libvirt-guests starts every guest that "
-            "ran when the host was shut down, also guests that were evacuated in the meantime. Nova does not need "
+            "ran when the host was shut down, also guests that were evacuated since. Nova does not need "
             "libvirt-guests (resume_guests_state_on_host_boot in nova.conf)."
         )
         yield finding("SG521", host_subject(facts), evidence, remedy, WARNING)
