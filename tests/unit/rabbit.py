@@ -27,6 +27,8 @@ class Rabbit:
         #: Where Nova has a server now, by its uuid; not here: deleted.
         self.where = lambda _uuid: None
         self.removed = []
+        #: How long a run would have waited for consumers to go, look by look.
+        self.patience = []
         monkeypatch.setattr(waiting_requests.brokers, "list_brokers", lambda _options: self._cells())
         monkeypatch.setattr(waiting_requests, "Broker", lambda _url: _Broker(self))
         shown = types.SimpleNamespace(raw_server=lambda _cloud, uuid: self._server(uuid), is_gone=lambda *_asked: True)
@@ -73,7 +75,8 @@ class _Broker:
     def counts(self, names):
         return [queue for queue in map(self.queue, names) if queue is not None]
 
-    def idle(self, name, _patience=0.0):
+    def idle(self, name, patience=0.0):
+        self.rabbit.patience.append(patience)
         queue = self.queue(name)
         if queue is not None and queue.consumers:
             raise BrokerError(f"queue {name} has {queue.consumers} consumers")

@@ -89,6 +89,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacu
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.evacuation import ARRIVED, SKEW, Evacuator
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import instance_actions, server_records
 
@@ -506,7 +507,7 @@ class Evacuation(GuardedEvacuation):
                 f"{self.host} is fenced and down, and no Ceph client on {self.host} keeps a server's disk open"
             )
             # Before the first reset: what waits for a server that leaves must not be executed when the host starts.
-            self._settle_requests(self.scratch.staying)
+            self._settle_requests(self.scratch.staying, patience=self._patience(bundle, staying))
             return self._to_guard()
         waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
         if waited >= float(self.options["death_timeout"]):
@@ -516,6 +517,16 @@ class Evacuation(GuardedEvacuation):
                 Checked(tuple(against_all), checked.unchecked),
             )
         return self._need(self._look_again(LOOK))
+
+    def _patience(self, bundle: Bundle, staying: t.Container[str]) -> float:
+        """Return how long to wait until RabbitMQ has noticed the host's death: not for servers that need no reset.
+
+        At the end of the run, it has noticed, or the run waits then.
+        """
+        servers = (bundle.cloud.servers if bundle.cloud else None) or []
+        tasks = {server.task_state for server in servers if server.id in staying}
+        resets = "task" in self.options["reset_states"] and tasks & set(server_state.WAITING_TASKS)
+        return waiting_requests.PATIENCE if resets else 0.0
 
     # --- guards
 
@@ -874,7 +885,7 @@ class Evacuation(GuardedEvacuation):
             self.run.say(f"warning: {said}")
         self._look_for_late()
         # Nova took requests for a server on the dead host until the moment when it was on another one.
-        self._settle_requests(patience=0.0)
+        self._settle_requests(patience=waiting_requests.PATIENCE)
         self.book.close(journals.FINISHED, "ended")
         return self._end("evacuated", self.scratch.message)
 

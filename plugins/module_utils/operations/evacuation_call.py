@@ -242,10 +242,10 @@ class EvacuationCall:
         self.scratch.queue_read = not found.unchecked
         self.run.say(terminal.findings_text(found))
 
-    def _settle_requests(self, leaving: t.Iterable[str] = (), **patience: float) -> None:
+    def _settle_requests(self, leaving: t.Iterable[str] = (), patience: float = 0.0) -> None:
         """Remove what the host must not execute. What is left keeps nova-compute stopped, and no server here."""
         found = waiting_requests.settle(
-            self.options, self.connection, self.host, self._note_requests, frozenset(leaving), **patience
+            self.options, self.connection, self.host, self._note_requests, frozenset(leaving), patience
         )
         self.scratch.queue_read = not found.unchecked and not findings.standing(found.findings, ())
         items = [

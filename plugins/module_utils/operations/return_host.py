@@ -473,9 +473,12 @@ class HostReturn:
         said = f"passed by an override, RabbitMQ was not read: {unread}" if unread else f"{removed} removed"
         self.book.mark(plans.REQUESTS, journals.DONE, said)
         # Of a step that found nothing to remove, nothing is changed.
-        others = [step for step in runner.plan_of(self.book.journal).steps if step.name != plans.REQUESTS]
-        self.scratch.changed = bool(others or removed)
+        self.scratch.changed = bool(self._others() or removed)
         return self._look()
+
+    def _others(self) -> bool:
+        """Whether the journal's plan has more than the look into RabbitMQ."""
+        return any(step.name != plans.REQUESTS for step in runner.plan_of(self.book.journal).steps)
 
     def _note_removed(self, ids: t.Mapping[str, t.Sequence[str]]) -> None:
         """Write the ids of what is about to be removed into the journal, beside those of earlier runs."""
@@ -543,6 +546,7 @@ class HostReturn:
         notes = "; ".join(judged.plan.notes)
         if self.scratch.owned:
             self._close(judged)
+        if self.scratch.owned and self._others():
             said = f"{self.host} is clear, operation {self.scratch.operation_id} is finished; {notes}"
         else:
             said = f"there is nothing to clear on {self.host}; {notes}"

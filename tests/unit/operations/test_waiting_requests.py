@@ -78,6 +78,19 @@ def test_a_waiting_request_is_removed_before_its_server_is_reset(dead, task):
     assert journal["memory"]["requests_removed"] == {"compute.compute1": [sent]}
 
 
+def test_only_a_reset_waits_until_rabbitmq_has_noticed_the_death(dead):
+    """RabbitMQ counts the consumer of a dead host for two minutes: servers that need no reset are not kept that long."""
+    assert not dead.run()["failed"]
+    assert (min(dead.rabbit.patience), max(dead.rabbit.patience)) == (0.0, waiting_requests.PATIENCE)
+    assert dead.rabbit.patience[0] == 0.0
+
+
+def test_a_reset_waits_until_rabbitmq_has_noticed_the_death(dead):
+    dead.nova.servers[ONE].update(task="powering-on", target=None)
+    assert not dead.run(reset_states=["task"])["failed"]
+    assert set(dead.rabbit.patience) == {waiting_requests.PATIENCE}
+
+
 def test_the_ids_are_in_the_journal_before_anything_is_removed(dead, monkeypatch):
     sent = dead.rabbit.send("detach_volume", ONE)
     noted = []
