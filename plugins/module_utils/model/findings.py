@@ -534,6 +534,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         WARNING,
         "A cloud service created this server and replaces the server automatically.",
     ),
+    Code("SG521", "guest-starts-without-nova", WARNING, "libvirt or libvirt-guests starts guests without Nova."),
+    Code("SG522", "domain-kept-by-snapshots", BLOCKER, "libvirt refuses to undefine a domain that has snapshots."),
     # SG6xx definition
     Code("SG601", "address-drift", WARNING, "The addresses of a guest's devices changed."),
     Code("SG602", "disk-order-drift", WARNING, "The order of a guest's disks changed."),

@@ -31,7 +31,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn_return
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn_return, return_domains
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import forecast, identity, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, blocklists
 from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import ServiceProcess
@@ -82,6 +82,8 @@ HELD = f"{OURS}evacuate:"
 DONE = "done"
 #: The code that is no reason against clearing, and never clear.
 DEAD_DISK = "SG517"
+#: The codes of requests that the next start here executes, or may execute, though it must not.
+WAITING = ("SG329", "SG330")
 _STOPPED = ("inactive", "failed")
 _AGAIN = (
     "Make sure that the run can read the facts that this finding lists as not read, then run the playbook return_host "
@@ -120,6 +122,8 @@ class Clearing:
     held_until_start: t.Optional[str] = None
     #: Whether nova-compute has started already, and left records behind: it must start once more.
     started: bool = False
+    #: Whether nova-compute is stopped, so that a start executes the requests that wait in RabbitMQ for this host.
+    requests: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,6 +174,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         None if waits else hold,
         hold if waits else None,
         waits and bool(_running(facts)),
+        not _running(facts),
     )
     ended = {domain.uuid for domain in leaving}
     items = [
@@ -182,6 +187,8 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         ),
         *_strangers(facts, found, clearing),
         *_volumes_of_deleted(facts, found, clearing),
+        *return_domains.kept(leaving, facts),
+        *return_domains.starting(index, facts, request.host, ended),
         *_lost(facts, request),
         *_too_late(facts, clearing),
         *_under_way(index, request),
@@ -947,8 +954,10 @@ def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
                 "No action is needed: nova-compute removes this allocation at its next start."
                 if reaped
                 else (
-                    "Run nova-manage placement audit, because no open evacuation explains this allocation. "
-                    "nova-manage placement audit lists orphaned allocations, and removes them if you add --delete."
+                    f"Look at the server first (openstack server show {consumer}): if Nova builds, unshelves or moves "
+                    "the server, the allocation may be right, so wait. Otherwise, run nova-manage placement audit, "
+                    "because no open evacuation explains this allocation. nova-manage placement audit lists orphaned "
+                    "allocations, and removes them if you add --delete."
                 )
             )
             subject = Subject("instance", consumer, host=request.host)

@@ -679,8 +679,7 @@ def _landed_image(
     addresses = [watcher.address for watcher in found.watchers]
     if len(addresses) > int(running):
         yield _double(Subject("image", name), {"watchers": addresses, "running": running})
-    # A config drive is opened for reading only, and has no watcher.
-    elif running and not addresses and not name.endswith("_disk.config"):
+    elif running and not addresses and not _unopened(name):
         yield finding(
             "SG109",
             subject,
@@ -688,3 +687,13 @@ def _landed_image(
             "Check the server's QEMU log on the host, because Nova shows the server as running, but no QEMU process "
             "has the server's disk open.",
         )
+
+
+def _unopened(name: str) -> bool:
+    """Whether a server that runs need not have an image of its own open.
+
+    A config drive is opened for reading only, and has no watcher. What a rescue left (disk.rescue, disk.config.rescue)
+    no start opens: an evacuated server boots from its own disk.
+    """
+    suffix = name.partition("_disk")[2]
+    return suffix.startswith(".config") or suffix.endswith(".rescue")
