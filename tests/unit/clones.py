@@ -18,7 +18,9 @@ def without_rows(cloud, number):
     cloud = cloud.drop("instances", {"host": name}).drop("host_mappings", {"host": name})
     cloud = cloud.drop("aggregate_hosts", {"host": name}).drop("api_services", {"host": name})
     cloud = cloud.drop("hypervisors", {"id": node}).drop("providers", {"uuid": node})
-    cloud = cloud.drop("servers", {"host": name}).drop("agents", {"host": name}).drop("ports", {"binding_host_id": name})
+    cloud = (
+        cloud.drop("servers", {"host": name}).drop("agents", {"host": name}).drop("ports", {"binding_host_id": name})
+    )
     cloud = cloud.change("aggregates", lambda row: name in row.hosts, hosts=[])
     cell = cloud.bundle.databases.cells[0]
     api = cloud.bundle.databases.api

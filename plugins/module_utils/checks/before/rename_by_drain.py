@@ -28,7 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items, gather, uuid_key
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items, gather, uuid_key
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
     L2_AGENTS,
     OVN_AGENTS,
@@ -168,6 +168,7 @@ def can_drain(
             finding("SG203", Subject("service", _service_id(cloud, host), host=host), {"nodes": list(others)}, remedy)
         )
     found += _hidden(bundle, host, servers)
+    found += _held_by_others(bundle, host, servers)
     differing = power_state.check(host, servers, bundle.hosts.get(request.inventory_name), placement.METHODS)
     return Checked(tuple(found)) + gather(differing)
 
@@ -208,6 +209,61 @@ def _hidden(bundle: Bundle, host: str, servers: t.Sequence[ApiServer]) -> t.Iter
                     "(openstack server restore), or delete the server for good (openstack server delete --force)."
                 )
                 yield finding("SG710", subject, evidence, remedy)
+
+
+def _held_by_others(bundle: Bundle, host: str, servers: t.Sequence[ApiServer]) -> t.Iterator[Finding]:
+    """SG709: who holds resources of the host without being its server. No move takes that away.
+
+    Nova deletes the allocations of the host's servers with its service, and swallows that placement keeps a provider
+    of which somebody else holds anything (scheduler/client/report.py, delete_resource_provider; 26 to 34).
+    """
+    cloud, nodes = bundle.cloud, _nodes_of(bundle, host)
+    if cloud is None:
+        return
+    tree = [row for row in cloud.providers or [] if nodes & {row.uuid, row.root_provider_uuid}]
+    unread = sorted(row.uuid for row in tree if row.allocations is None)
+    if unread or (nodes and not tree):
+        evidence = {"not read": f"the allocations of resource provider {', '.join(unread or sorted(nodes))}"}
+        remedy = "Make sure that placement answers, then run the same command again."
+        yield finding("SG709", Subject("host", f"{host}:allocations", host=host), evidence, remedy)
+    leaving = {uuid_key(server.id) for server in servers}
+    # Those that Nova does not list are SG710: see _hidden.
+    leaving |= {uuid_key(row.uuid) for _cell, row in Index(bundle).instances_by_host.get(host, [])}
+    held = [(consumer, row.uuid) for row in tree for consumer in row.allocations or {}]
+    for consumer, provider in sorted(held):
+        if uuid_key(consumer) not in leaving:
+            yield _left_allocation(bundle, host, consumer, provider)
+
+
+def _nodes_of(bundle: Bundle, host: str) -> t.Set[t.Optional[str]]:
+    """Uuids of the compute nodes of a host, by the databases and the API."""
+    rows = [row.uuid for _cell, row in Index(bundle).node_rows_by_host.get(host, [])]
+    shown = (bundle.cloud.hypervisors if bundle.cloud else None) or []
+    return {*rows, *(node.id for node in shown if node.service_host == host)} - {None}
+
+
+def _left_allocation(bundle: Bundle, host: str, consumer: str, provider: str) -> Finding:
+    index = Index(bundle)
+    at = sorted({str(row.host) for _cell, row in index.instance_rows_by_uuid.get(consumer, []) if not row.deleted})
+    at += sorted(
+        {str(server.host) for server in (bundle.cloud.servers if bundle.cloud else None) or [] if server.id == consumer}
+        - {*at}
+    )
+    moves = [row.status for _place, row in index.migrations if row.uuid == consumer]
+    evidence = {
+        "consumer": consumer,
+        "resource provider": provider,
+        "hosts of a server with this uuid": at,
+        "migrations with this uuid": moves,
+        "Nova's servers of the host": "not among them",
+    }
+    remedy = (
+        f"Find out whether the consumer is a server or a migration (openstack server show {consumer}; openstack server "
+        "migration list). If the server is on another host, or the migration has ended, nova-manage placement audit "
+        f"--resource_provider {provider} --verbose shows the allocation as orphaned. With --delete, the command "
+        "deletes the orphaned allocations of this resource provider, and nothing else."
+    )
+    return finding("SG709", Subject("instance", consumer, host=host), evidence, remedy)
 
 
 def _room(

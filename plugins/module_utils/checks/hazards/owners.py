@@ -197,9 +197,7 @@ class _Looking:
             yield f"the compute service of {up[0]} is up, but {why} nova-compute runs on this machine"
 
 
-def runs_compute(
-    facts: HostFacts, compute_units: t.Sequence[str] = RenameRequest.compute_units
-) -> t.Optional[bool]:
+def runs_compute(facts: HostFacts, compute_units: t.Sequence[str] = RenameRequest.compute_units) -> t.Optional[bool]:
     """Whether nova-compute runs on a host and may report its service; None: not read."""
     if facts.units is None or facts.deployment is None:
         return None
