@@ -503,6 +503,7 @@ def _name_users(case: Case) -> Items:
     cloud = case.bundle.cloud
     if cloud is not None:
         yield from name_users.masakari(cloud, case.old, case.request.rename_to)
+        yield from name_users.blazar(cloud, case.old)
     found = case.host.name_users if case.host else None
     if case.host is None or found is None:
         return  # SG114, SG709
