@@ -373,6 +373,21 @@ def test_allocations_that_were_not_read_are_not_none():
     assert blockers(a_cloud().add("providers", child)) == ["SG709"]
 
 
+def test_a_port_of_a_server_that_is_not_here_would_keep_the_old_name():
+    """No move takes it away, and the verification at the end stopped the run for ever."""
+    port = make.port(1, 9, "compute1", device_id=make.guest(3, 1))
+    assert blockers(a_cloud().add("ports", port)) == ["SG306"]
+    assert blockers(a_cloud().add("ports", dataclasses.replace(port, device_id=make.guest(1, 1)))) == []
+
+
+def test_an_agent_that_would_not_register_under_the_new_name_is_in_the_way():
+    dead = a_cloud().change("agents", {"host": "compute1"}, alive=False)
+    assert blockers(dead) == ["SG305"]
+    other = make.agent(1, "compute1", "NIC Switch agent", "neutron-sriov-nic-agent")
+    assert blockers(a_cloud().add("agents", other)) == ["SG305"], "its unit is not here: its record would stay"
+    assert blockers(a_cloud().add("agents", other).add("units", make.unit("neutron-sriov-nic-agent.service"))) == []
+
+
 # --- afterwards -----------------------------------------------------------------------------------------------
 
 EXPECTED = checks.ReplacedHost(

@@ -13,10 +13,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity import pl
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename as renamed
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn, rename
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import power_state
+from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
+from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiServer,
     Bundle,
     CloudFacts,
+    HostFacts,
     TargetHost,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
@@ -84,6 +87,7 @@ def _agents(case: rename.Case) -> Items:
             yield rename.agent_item(agent, why, remedy)
     if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
         yield from rename.agent_on_host(case, case.host)
+        yield from _new_agents(case, case.host)
     for port in (case.bundle.cloud.ports if case.bundle.cloud else None) or []:
         if port.binding_host_id != case.old:
             continue
@@ -96,6 +100,34 @@ def _agents(case: rename.Case) -> Items:
                 "guests."
             )
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
+        elif port.device_id not in {row.uuid for _cell, row in case.index.instances_by_host.get(case.old, [])}:
+            evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
+            remedy = (
+                "Find out on which host the port's server is, and set the port's binding:host_id to this host. If the "
+                "server does not exist any more, delete the port. No move of a guest takes this port to another host."
+            )
+            yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
+
+
+def _new_agents(case: rename.Case, host: HostFacts) -> Items:
+    """SG305: an L2 agent that would not register under the new name after the service is deleted."""
+    if host.units is None:
+        return  # SG709
+    units = naming.units_named(host.units, case.request.agent_units)
+    programs = {deployments.program_of(unit.name) for unit in units if unit.load_state in ("loaded", "masked")}
+    for agent in case.agents:
+        if agent.agent_type not in L2_AGENTS:
+            continue
+        if programs and agent.binary not in programs:
+            why = "the run found no systemd unit of this agent on the host, so the record would keep the old name"
+            remedy = (
+                "If the agent no longer runs on this host, delete its record (openstack network agent delete "
+                f"{agent.id}). If the agent runs, set rename_agent_units to the units of all agents of this host."
+            )
+            yield rename.agent_item(agent, why, remedy, BLOCKER)
+        elif not agent.alive:
+            why = "the agent is not alive, so it would not register under the new name either"
+            yield rename.agent_item(agent, why, "Start the agent, and wait until neutron shows it as alive.", BLOCKER)
 
 
 def _ovn(case: rename.Case) -> Items:
