@@ -88,6 +88,7 @@ def _agents(case: rename.Case) -> Items:
     if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
         yield from rename.agent_on_host(case, case.host)
         yield from _new_agents(case, case.host)
+    guests = {row.uuid for _cell, row in case.index.instances_by_host.get(case.old, [])}
     for port in (case.bundle.cloud.ports if case.bundle.cloud else None) or []:
         if port.binding_host_id != case.old:
             continue
@@ -100,7 +101,7 @@ def _agents(case: rename.Case) -> Items:
                 "guests."
             )
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
-        elif port.device_id not in {row.uuid for _cell, row in case.index.instances_by_host.get(case.old, [])}:
+        elif case.index.cells_read("instances") and port.device_id not in guests:
             evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
             remedy = (
                 "Find out on which host the port's server is, and set the port's binding:host_id to this host. If the "
