@@ -763,7 +763,7 @@ def _notes(context: PlanContext) -> t.List[str]:
     elif _l2_agents(context) and context.before.host != context.after.host:
         # neutron, services/segments/db.py: a record that was there, with the same configurations, maps nothing.
         notes.append(
-            "If the cloud has routed provider networks, look into neutron's table segmenthostmappings after the rename. "
+            "If the cloud has routed provider networks, check neutron's table segmenthostmappings after the rename. "
             f"Neutron maps the segments to {context.after.host} only if the L2 agent reports another configuration "
             "than before. If the rows are missing, new guests of such networks get no network on this host: delete the "
             "record of the agent (openstack network agent delete), then restart the agent."

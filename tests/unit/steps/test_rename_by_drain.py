@@ -491,11 +491,11 @@ def test_the_service_stays_while_somebody_holds_the_hosts_resources(monkeypatch)
     wanted.update(service_id="service", aggregates=[])
     with pytest.raises(StepError, match="stranger"):
         rename_by_drain.HostEmpty(systems).apply(wanted, {})
-    with pytest.raises(StepError, match="not deleted.*stranger"):
+    with pytest.raises(StepError, match=r"not deleted.*stranger"):
         rename_by_drain.DeleteService(systems).apply(wanted, {})
     assert deleted == []
     held["root"], held["child"] = [], ["stranger"]
-    with pytest.raises(StepError, match="not deleted.*stranger"):
+    with pytest.raises(StepError, match=r"not deleted.*stranger"):
         rename_by_drain.DeleteService(systems).apply(wanted, {})
     held["child"] = []
     rename_by_drain.HostEmpty(systems).apply(wanted, {})

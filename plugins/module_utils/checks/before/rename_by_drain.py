@@ -268,11 +268,11 @@ def _held_by_others(bundle: Bundle, host: str, servers: t.Sequence[ApiServer]) -
             yield _left_allocation(bundle, host, consumer, provider)
 
 
-def _nodes_of(bundle: Bundle, host: str) -> t.Set[t.Optional[str]]:
+def _nodes_of(bundle: Bundle, host: str) -> t.Set[str]:
     """Uuids of the compute nodes of a host, by the databases and the API."""
     rows = [row.uuid for _cell, row in Index(bundle).node_rows_by_host.get(host, [])]
     shown = (bundle.cloud.hypervisors if bundle.cloud else None) or []
-    return {*rows, *(node.id for node in shown if node.service_host == host)} - {None}
+    return {row for row in rows if row} | {node.id for node in shown if node.service_host == host}
 
 
 def _left_allocation(bundle: Bundle, host: str, consumer: str, provider: str) -> Finding:

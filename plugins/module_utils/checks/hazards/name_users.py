@@ -131,7 +131,7 @@ CONSEQUENCES = {
     "zun-compute": Consequence(
         BLOCKER,
         "Zun identifies a compute node and its containers by the host's name. After a rename, zun-compute registers "
-        "as a new compute node, and nobody manages the existing containers",
+        "as a new compute node, and no zun-compute manages the existing containers",
         "Move or delete the containers of this host before the rename, or set [DEFAULT] host of zun-compute to the old "
         "name and override this finding.",
     ),

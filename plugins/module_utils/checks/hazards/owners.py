@@ -159,7 +159,7 @@ class _Looking:
         """Hosts that were not read and may be the owner: by their name, or since no compute service has it."""
         names = {naming.short(name).casefold() for name in (*self.names, self.node.hypervisor_hostname or "") if name}
         known = _service_names(self.index)
-        unread = {name: (name,) for name in self.index.bundle.unreachable}
+        unread: t.Dict[str, t.Tuple[str, ...]] = {name: (name,) for name in self.index.bundle.unreachable}
         unread.update(
             {card.inventory_name: (card.inventory_name, card.kernel) for card in others if card.uuids is None}
         )
