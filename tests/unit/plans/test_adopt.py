@@ -411,7 +411,7 @@ def test_a_file_with_the_uuid_of_a_host_in_use_is_no_reason_to_touch_that_hosts_
 def test_a_second_node_with_allocations_below_it_is_nobodys_to_remove(direction):
     cloud, uuid, child = second_service(), builders.uid("second node"), builders.uid("second child")
     template = next(row for row in cloud.bundle.cloud.providers if row.uuid == builders.node(1))
-    for allocations, refused in ((template.allocations, {"SG205"}), ({}, set())):
+    for allocations, refused in ((template.allocations, {"SG205"}), (None, {"SG205"}), ({}, set())):
         rows = [
             dataclasses.replace(template, uuid=uuid, name="renamed1", root_provider_uuid=uuid, allocations={}),
             dataclasses.replace(

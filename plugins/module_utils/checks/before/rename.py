@@ -28,6 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards imp
     in_flight,
     name_users,
     names,
+    owners,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules, releases
@@ -423,8 +424,10 @@ def _host_itself(case: Case) -> Items:
         evidence = {"CONF.host": own, "rename_from": case.old, "differ only in case": same_name(own, case.old)}
         remedy = (
             "Set rename_from to the host name that nova-compute on this host uses, or run the rename for "
-            "the correct inventory host. If someone has already renamed this host, use rename_action=adopt (SG131)."
+            "the correct inventory host."
         )
+        if owners.copied_node(case.index, case.host) is None:
+            remedy += " If someone has already renamed this host, use rename_action=adopt (SG131)."
         yield finding("SG106", case.subject, evidence, remedy)
     for item in identity.duplicates(case.index):
         # Where another host was not read, or not wholly, it is not known whether it is this one's double.
@@ -503,6 +506,7 @@ def _name_users(case: Case) -> Items:
     cloud = case.bundle.cloud
     if cloud is not None:
         yield from name_users.masakari(cloud, case.old, case.request.rename_to)
+        yield from name_users.blazar(cloud, case.old)
     found = case.host.name_users if case.host else None
     if case.host is None or found is None:
         return  # SG114, SG709
