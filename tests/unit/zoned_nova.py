@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import types
 
+from ansible_collections.stackguard.nova.tests.unit import nova_lists
 from ansible_collections.stackguard.nova.tests.unit.builders import node, service, uid
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer
 from ansible_collections.stackguard.nova.tests.unit.zoned import WEB, ZONES
@@ -96,13 +97,15 @@ class Nova:
             return Answer(200, {"servers": [{"id": WEB, "name": "web1", "status": "DELETED"}] if gone else []})
         rows = {
             "/flavors/detail": ("flavors", lambda: list(FLAVORS.values())),
-            "/os-services": ("services", self.services),
             "/os-hypervisors/detail": ("hypervisors", self.hypervisors),
             "/os-aggregates": ("aggregates", self.aggregates),
             "/os-migrations": ("migrations", list),
-            "/servers/detail": ("servers", lambda: [self.show("2.96")] if self.server else []),
-            "/servers": ("servers", lambda: [{"id": WEB, "name": "web1"}] if self.server else []),
         }
+        if path in ("/servers", "/servers/detail"):
+            shown = [self.show("2.96") if path.endswith("detail") else {"id": WEB, "name": "web1"}]
+            return Answer(200, nova_lists.list_servers(shown if self.server else [], params, microversion))
+        if path == "/os-services":
+            return Answer(200, nova_lists.list_services(self.services(), microversion))
         if path in rows:
             key, read = rows[path]
             return Answer(200, {key: read()})

@@ -560,6 +560,8 @@ class ServerGroup:
 #: The status of a server whose cell does not answer (C(api/openstack/compute/servers.py)): Nova shows only that it
 #: exists, neither its host nor its pin.
 CELL_DOWN = "UNKNOWN"
+#: The part that is unread where Nova's list of servers lacks those of a cell that did not answer.
+SILENT_CELLS = "servers.unknown"
 
 
 @_compact
@@ -845,6 +847,8 @@ class ZoneFacts:
     #: Server uuid to the root providers that placement offers for it within its zone. One not here is unread.
     offers: t.Optional[t.Dict[str, t.List[str]]] = None
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: Hosts, and uuids of servers, whose cell did not answer: their servers are in no list.
+    silent: t.List[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients
 from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CELL_DOWN, Bundle, EvacuationFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, EvacuationFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
@@ -205,11 +205,6 @@ class EvacuationCall:
         if self.book.about.get(records.CHOSEN):
             return False
         here = server_records.servers_on(self.connection, self.host)
-        if any(server.status == CELL_DOWN and server.vm_state is None for server in here):
-            raise StackguardError(
-                f"a cell of Nova does not answer, so the run does not know whether {self.host} has servers that the "
-                "evacuation's journal does not contain"
-            )
         known = {entry.uuid for entry in records.servers_of(self.book.journal)}
         late = {server.id: server for server in here if server.id not in known}
         self.scratch.late = sorted(late)

@@ -19,6 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import evi
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     cloud_facts,
     evacuation_facts,
+    host_account,
     http,
     migration_records,
     server_records,
@@ -44,13 +45,23 @@ UNDER_WAY = (
 def candidates(connection: t.Any, given: t.Any) -> t.List[facts.ApiServer]:
     """Return the servers among which a selection chooses: those of these uuids, or all of the cloud.
 
-    Raises :class:`ApiError`.
+    Raises :class:`ApiError`: :class:`~server_records.SilentCellError` where the list lacks the servers of a cell.
     """
     words = given if isinstance(given, list) else []
     if words and all(_is_uuid(str(word)) for word in words):
         found = http.each([str(word) for word in words], lambda uuid: server_records.whole_server(connection, uuid))
         return [server for server in found.values() if server is not None]
-    return server_records.list_servers(connection, server_records.servers_microversion(connection), whole=True)
+    return whole_cloud(connection, second=not words).complete()
+
+
+def whole_cloud(connection: t.Any, second: bool = True) -> server_records.ServerList:
+    """Return all servers of the cloud. ``second``: with placement's consumers as a second source. Raises ApiError.
+
+    A cell may be silent for the list alone. Who selects among all servers would not notice the missing ones.
+    """
+    expected = host_account.consumers_of_cloud(connection) if second else ()
+    version = server_records.servers_microversion(connection)
+    return server_records.list_servers(connection, version, whole=True, expected=expected)
 
 
 def _is_uuid(word: str) -> bool:
@@ -122,8 +133,7 @@ def on_their_way(connection: t.Any) -> t.List[IncomingServer]:
     """
     rows = {
         row.instance_uuid: row
-        for status in UNDER_WAY
-        for row in migration_records.list_migrations(connection, status)
+        for row in migration_records.with_statuses(connection, UNDER_WAY)
         if row.instance_uuid and row.dest_compute
     }
     uuids = sorted(str(uuid) for uuid in rows)

@@ -181,11 +181,10 @@ class _Reader:
     def servers(self, compute_max: t.Optional[str]) -> t.List[facts.ApiServer]:
         offered = compute_max or http.max_microversion(self.connection, http.COMPUTE)
         microversion = releases.lower_microversion(server_records.PIN_SHOWN, offered)
-        found = _flat(self.names, lambda host: server_records.list_servers(self.connection, microversion, host))
-        unanswered = sum(1 for server in found if server.status == facts.CELL_DOWN and server.vm_state is None)
-        if unanswered:
-            self.unread.append(facts.Unread("servers.unknown", f"{unanswered} servers in cells that do not answer"))
-        return found
+        found = server_records.list_servers(self.connection, microversion, self.names)
+        if found.silent:
+            self.unread.append(facts.Unread(facts.SILENT_CELLS, server_records.silence(found.silent)))
+        return found.servers
 
     def providers(
         self,
@@ -207,14 +206,15 @@ class _Reader:
         return resource_providers.provider_trees(self.connection, sorted(uuids))
 
     def migrations(self) -> t.List[facts.ApiMigration]:
-        found: t.Dict[int, facts.ApiMigration] = {}
+        # Every cell counts its ids on its own.
+        found: t.Dict[t.Tuple[int, str], facts.ApiMigration] = {}
         for status in migration_records.OPEN_STATUSES:
             kind = migration_records.EVACUATION if status == "done" else None
             for item in _flat(
                 self.names,
                 lambda host, s=status, k=kind: migration_records.list_migrations(self.connection, s, k, host),  # type: ignore[misc]
             ):
-                found[item.id] = item
+                found[item.id, str(item.uuid)] = item
         return [found[key] for key in sorted(found)]
 
     def devices(self, servers: t.Optional[t.Sequence[facts.ApiServer]]) -> t.Set[str]:

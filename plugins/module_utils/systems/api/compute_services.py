@@ -32,6 +32,11 @@ def raw_services(connection: t.Any) -> t.List[t.Dict[str, t.Any]]:
     return http.items(connection, http.COMPUTE, "/os-services", "services", SERVICES, params={"binary": "nova-compute"})
 
 
+def silent_hosts(services: t.Iterable[Item]) -> t.Set[str]:
+    """Return the hosts, of what :func:`raw_services` returned, whose cell did not answer."""
+    return {str(item["host"]) for item in services if not item.get("id")}
+
+
 def service_of(item: Item) -> facts.ApiService:
     """Build a service from what C(/os-services) says of it."""
     return facts.ApiService(
@@ -57,8 +62,13 @@ def get_service(connection: t.Any, service_id: str) -> facts.ApiService:
 
 def list_services(connection: t.Any) -> t.List[facts.ApiService]:
     """Return the nova-compute services of the cells that answer."""
+    return services_of(raw_services(connection))
+
+
+def services_of(rows: t.Iterable[Item]) -> t.List[facts.ApiService]:
+    """Return the services among what :func:`raw_services` returned."""
     # One of a cell that does not answer comes without an id: nothing can be sent there.
-    return [service_of(item) for item in raw_services(connection) if item.get("id")]
+    return [service_of(item) for item in rows if item.get("id")]
 
 
 def find_service(connection: t.Any, host: str) -> t.Optional[facts.ApiService]:
