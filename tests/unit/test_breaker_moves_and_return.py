@@ -18,7 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner impor
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 from ansible_collections.stackguard.nova.tests.unit.checks.before import test_return_host as back
-from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
+from ansible_collections.stackguard.nova.tests.unit.journaled import State
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene
 from ansible_collections.stackguard.nova.tests.unit.operations import test_move_servers as moves
 from ansible_collections.stackguard.nova.tests.unit.operations import test_pin_zones as pins

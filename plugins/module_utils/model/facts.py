@@ -823,6 +823,8 @@ class EvacuationFacts:
     cells: t.Optional[t.Dict[str, t.Optional[str]]] = None
     #: Hosts whose cell does not answer, and uuids of servers of which only that is known.
     cells_down: t.Optional[t.List[str]] = None
+    #: Whether the API shows that there is more than one cell. False is no proof of one; None: unread.
+    several_cells: t.Optional[bool] = None
 
 
 @dataclasses.dataclass(frozen=True)

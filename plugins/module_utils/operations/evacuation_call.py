@@ -18,7 +18,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients
 from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, EvacuationFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import same_name
@@ -34,6 +33,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecyc
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_records
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
 
 Json = t.Dict[str, t.Any]
 Answers = t.Sequence[t.Mapping[str, t.Any]]
@@ -108,13 +108,18 @@ class EvacuationCall:
         if self._looked is None:
             planned = records.servers_of(self.book.journal) if self.opened else []
             known = evidence.load_about(self.directory) if self.opened else None
-            self._looked = rounds.collect(self.connection, self.host, self.directory, planned, parts, known)
-            bundle, about = self._looked
+            bundle, about = rounds.collect(self.connection, self.host, self.directory, planned, parts, known)
+            about = self._with_cells(about)
+            self._looked = bundle, about
             evidence.save_part(self.directory, evidence.ABOUT, about)
             self.scratch.collected_at, self.scratch.hosts = bundle.collected_at, len(bundle.hosts)
             for server in (bundle.cloud.servers if bundle.cloud else None) or []:
                 self.scratch.status[server.id] = server.status
         return self._looked
+
+    def _with_cells(self, about: EvacuationFacts) -> EvacuationFacts:
+        url = self.options.get("nova_api_db_url")
+        return nova.with_cells(about, str(url), [self.host]) if url else about
 
     def _bundle(self) -> Bundle:
         return evidence.load_dir(self.directory)

@@ -14,7 +14,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_g
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.moves import Evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, DatabaseError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     cloud_facts,
@@ -92,7 +92,7 @@ def collect(
     if wanted is None:
         about = _with_soft_deleted(connection, about, sources)
     if api_db_url:
-        about = _with_cells(api_db_url, about, sources)
+        about = nova.with_cells(about, api_db_url, sources)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
     unread: t.Tuple[str, ...] = ()
     sent: t.Tuple[IncomingServer, ...] = ()
@@ -114,16 +114,6 @@ def _with_soft_deleted(
     except ApiError as error:
         return dataclasses.replace(about, unread=[*about.unread, facts.Unread("soft_deleted", error.message)])
     return dataclasses.replace(about, soft_deleted=found)
-
-
-def _with_cells(url: str, about: facts.EvacuationFacts, sources: t.Sequence[str]) -> facts.EvacuationFacts:
-    """Add in which cell each host is."""
-    names = sorted({*sources, *(target.host for target in about.targets or [])})
-    try:
-        found = nova.cells_of_hosts(url, names)
-    except DatabaseError as error:
-        return dataclasses.replace(about, unread=[*about.unread, facts.Unread("cells", error.message)])
-    return dataclasses.replace(about, cells={host.casefold(): cell for host, cell in found.items()})
 
 
 def on_their_way(connection: t.Any) -> t.List[IncomingServer]:

@@ -94,7 +94,7 @@ def last_migration(connection: t.Any, uuid: str, migration_type: t.Optional[str]
 
 
 def list_arriving(connection: t.Any) -> t.List[facts.ApiMigration]:
-    """Return every migration of the cloud that may still bring a server to a host. Raises as of :func:`with_statuses`."""
+    """Return every migration that may still bring a server to a host. Raises as of :func:`with_statuses`."""
     return [row for row in with_statuses(connection, ARRIVING) if measured.arriving_at(row) is not None]
 
 
