@@ -34,7 +34,7 @@ STEP_MODULE = "stackguard.nova.compute_host_step"
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "action": {"type": "str", "default": "apply", "choices": ["apply", "resume", "status", "rollback"]},
-    "hosts": {"type": "list", "elements": "str", "default": []},
+    "hosts": {"type": "list", "elements": "str"},
     "codes": {"type": "list", "elements": "str", "default": list(REPAIRABLE)},
     "batch_size": {"type": "int", "default": 1000},
     "max_rows": {"type": "int", "default": 1000, "aliases": ["limit"]},
@@ -137,7 +137,10 @@ class ActionModule(ActionBase):
             bundle=self._bundle(args["evidence_dir"]),
             operation_id=uuid.uuid4().hex[:12],
         )
-        codes, hosts = (tuple(dict.fromkeys(args[name])) for name in ("codes", "hosts"))
+        for name in ("codes", "hosts"):
+            if args[name] is not None and not args[name]:
+                raise StackguardError(f"{name}: the list is empty. To select all {name}, do not set this option")
+        codes, hosts = (tuple(dict.fromkeys(args[name] or ())) for name in ("codes", "hosts"))
         request = LinkRequest(hosts, codes, args["batch_size"], args["max_rows"])
         return repair_links.carry_out(run, request, args["action"], args["operation_id"])
 

@@ -62,6 +62,9 @@ class ActionModule(ActionBase):
         """Return the verdict; fail where anything that was asked for is not ok."""
         super().run(tmp, task_vars)
         _validation, args = self.validate_argument_spec(argument_spec())
+        if not args["sources"]:
+            msg = f"sources: the list is empty. Set it to one or more of {', '.join(doctor.SOURCES)}"
+            return {"failed": True, "changed": False, "succeeded": False, "msg": msg}
         args["operations"] = args["operations"] or playbooks.operations()
         try:
             return self._report(args, self._results(args))

@@ -376,14 +376,15 @@ class Evacuation(GuardedEvacuation):
     def _same_servers(self, journal: Json) -> None:
         """An option that would be ignored is refused: which servers leave was decided when the operation began."""
         given = self.options["servers"]
-        if given in (None, "", []):
+        if given in (None, ""):
             return
         known = {entry.uuid: entry.name for entry in records.servers_of(journal)}
         here = server_records.servers_on(self.connection, self.host)
         staying = {uuid for uuid in known if any(server.id == uuid for server in here)}
         words = list(given) if isinstance(given, (list, tuple)) else None
         if words is None:
-            same = set(evacuation_options.chosen_servers(given, here) or []) == staying
+            # An expression may match nobody any more: then all have left.
+            same = set(evacuation_options.matching_servers(given, here)) == staying
         else:
             # Those that have left are named, too, where the same command is given again.
             named = {uuid for uuid, name in known.items() if {uuid, name} & set(map(str, words))}
