@@ -16,6 +16,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import one_line
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, flavors, http
 
 Json = t.Dict[str, t.Any]
@@ -124,7 +125,7 @@ def server_of(item: Item, whole: bool = False) -> facts.ApiServer:
     image = item.get("image")
     return facts.ApiServer(
         id=item["id"],
-        name=item.get("name") or "",
+        name=one_line(item.get("name") or ""),
         project_id=item.get("tenant_id"),
         status=item["status"],
         host=item.get("OS-EXT-SRV-ATTR:host"),
@@ -256,7 +257,9 @@ def soft_deleted(connection: t.Any, host: str) -> t.Dict[str, str]:
 
     Only a list of deleted servers has them (db/main/api.py, instance_get_all_by_filters_sort)."""
     items = _paged(connection, {"host": host, "deleted": "True", "status": "SOFT_DELETED"}, SERVERS)
-    return {str(item["id"]): str(item.get("name") or "") for item in items if item.get("status") == "SOFT_DELETED"}
+    return {
+        str(item["id"]): one_line(str(item.get("name") or "")) for item in items if item.get("status") == "SOFT_DELETED"
+    }
 
 
 def shares_of(connection: t.Any, servers: t.Sequence[facts.ApiServer], known: t.Mapping[str, int]) -> t.Dict[str, int]:
@@ -318,7 +321,7 @@ def _state(row: t.Mapping[str, t.Any]) -> facts.GuestState:
         raise ApiError(f"Nova does not know the state of server {row['id']}: the cell of this server does not answer")
     return facts.GuestState(
         row["id"],
-        row.get("name") or "",
+        one_line(row.get("name") or ""),
         row.get("OS-EXT-SRV-ATTR:host"),
         row["OS-EXT-STS:task_state"],
         bool(row["locked"]),
