@@ -226,6 +226,32 @@ def test_without_the_services_nobody_knows_whether_the_list_of_servers_is_comple
     assert {"services", "servers"} <= {name for name, reason in reasons(read).items() if "403" in reason}
 
 
+@pytest.mark.parametrize("part", ["ports", "agents"])
+def test_an_empty_list_that_another_source_contradicts_was_not_read(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """A gateway that answers an empty list: the audit of a cloud with six guests and their ports did not notice."""
+    monkeypatch.setattr(http, "PAGE", 2)
+
+    def whole(empty: str | None) -> facts.CloudFacts:
+        player = Player("read_all")
+        for path in ("/ports", "/agents"):
+            name = path.strip("/")
+            player.edit("network", path, lambda entry, name=name: bind(entry["answer"][name], name))
+        if empty is not None:
+            player.edit("network", f"/{empty}", lambda entry: entry["answer"].update({empty: []}))
+        return cloud_facts.read_cloud(player, [])
+
+    def bind(rows: list[t.Any], name: str) -> None:
+        for row in rows if name == "ports" else ():
+            row["binding:vif_type"] = "ovs"
+
+    read = whole(part)
+    assert getattr(read, part) is None
+    assert part in reasons(read)
+    read = whole(None)
+    assert read.ports and read.agents
+    assert not {"ports", "agents"} & set(reasons(read))
+
+
 @pytest.mark.parametrize("answer", [[], {}, {"services": {}}, {"services": [{"id": "x"}]}, {"services": None}, None])
 def test_an_answer_that_is_not_understood_is_unread(answer: t.Any) -> None:
     player = Player("read_scoped")
