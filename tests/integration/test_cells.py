@@ -187,10 +187,14 @@ def test_the_broker_of_the_other_cell_is_not_taken_for_the_hosts_own(clean, play
     """Each cell has its own: in the other one no queue of the host has a request, whatever waits for it."""
     lab = clean
     first = f"rabbit://lab:{lab.info['password']}@{lab.info['controller']}:5672/"
-    for host, own, other in ((NEAR, first, f"{first}cell2"), (FAR, f"{first}cell2", first)):
-        refused = playbooks.rename(host, NEW, variables={"rename_rabbit_url": other}, flags=["--check"]).failed()
+    second = f"{first}cell2"
+    own, other = {"cell1": first, "cell2": second}, {"cell1": second, "cell2": first}
+    one = playbooks.rename(FAR, NEW, variables={"stackguard_rabbit_urls": second}, flags=["--check"]).failed()
+    assert one.codes == {"SG316"}, "one URL is not the RabbitMQ of two cells"
+    for host in (NEAR, FAR):
+        refused = playbooks.rename(host, NEW, variables={"stackguard_rabbit_urls": other}, flags=["--check"]).failed()
         assert refused.codes == {"SG316"}, refused.told()
-        checked = playbooks.rename(host, NEW, variables={"rename_rabbit_url": own}, flags=["--check"]).ok()
+        checked = playbooks.rename(host, NEW, variables={"stackguard_rabbit_urls": own}, flags=["--check"]).ok()
         assert checked.codes == set()
 
 

@@ -28,6 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards imp
     ovn,
     renamed,
     storage,
+    waiting,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE, Checked, Unchecked
@@ -46,6 +47,7 @@ AUDITED = (
     *("SG216", "SG217", "SG221", "SG231"),
     *("SG301", "SG302", "SG303", "SG304", "SG305", "SG306", "SG309", "SG311"),
     *ovn.AUDITED,
+    "SG329",
     *("SG401", "SG402", "SG403", "SG404", "SG408"),
     *("SG502", "SG507", "SG508", "SG509", "SG515", "SG516"),
     *("SG601", "SG602", "SG603", "SG604", "SG605", "SG606", "SG607"),
@@ -95,6 +97,7 @@ def look(
         + gather(_ceph(index))
         + gather(leftovers.check(index))
         + gather(ovn.check(index))
+        + gather(waiting.check(bundle.databases.brokers if bundle.databases else None))
         + gather(_unread(index))
     )
     return Looked(once(renamed.instead(index, checked)), _all_starts(bundle, forecasts))

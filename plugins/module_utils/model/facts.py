@@ -391,6 +391,8 @@ class DatabaseFacts:
     lock: t.Optional[DatabaseLock] = None
     #: OVN's northbound and southbound database; None: no connection was given.
     ovn: t.Optional[OvnFacts] = None
+    #: The RabbitMQ of each cell; None: not asked for.
+    brokers: t.Optional[t.List[BrokerFacts]] = None
 
 
 # --- links between services, nodes, instances and migrations --------------------------------------------------
@@ -667,13 +669,34 @@ class Queue:
 
 @dataclasses.dataclass(frozen=True)
 class QueuedRequest:
-    """A request that waits in a message queue. ``id``: the message's own; ``instances``: the uuids it is about."""
+    """A request that waits in a message queue. ``id``: the message's own; ``instances``: the uuids it is about.
+
+    ``sent``: when its sender began it, in UTC as Nova writes it; None: the message does not say.
+    """
 
     queue: str
     id: str
     method: str
     request_id: t.Optional[str]
     instances: t.List[str]
+    sent: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class BrokerFacts:
+    """What waits in the RabbitMQ of one cell for names of its nova-computes, deleted ones included.
+
+    ``location``: servers and virtual host, without user and password. ``waiting``: the queues with messages and without
+    a consumer; None: not read, for ``reason``. ``witness``: a nova-compute whose queue has a consumer, which proves
+    that this is the cell's broker: without one, nothing was read.
+    """
+
+    cell: str
+    location: str
+    names: int
+    waiting: t.Optional[t.List[Queue]]
+    witness: t.Optional[str] = None
+    reason: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)

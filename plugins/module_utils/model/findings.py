@@ -368,7 +368,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG316",
         "broker-access",
         BLOCKER,
-        "The run could not read RabbitMQ, or rename_rabbit_url is not the URL of the host's RabbitMQ.",
+        "The run could not read RabbitMQ, or the URL is not that of the RabbitMQ of the host's cell.",
     ),
     Code(
         "SG317",
@@ -418,6 +418,14 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "An in-place rename with OVN has not been tested with hardware ports (SR-IOV), trunks or a second L2 agent.",
     ),
     Code("SG328", "ovn-chassis-left-behind", WARNING, "The chassis of an evacuated host is still in OVN."),
+    Code("SG329", "requests-wait", BLOCKER, "Requests wait in RabbitMQ for a name whose nova-compute does not run."),
+    Code(
+        "SG330",
+        "request-for-elsewhere",
+        BLOCKER,
+        "A request waits for this host's name, but its server is elsewhere: the next start here would execute it.",
+        absolute=True,
+    ),
     # SG4xx zones
     Code("SG401", "unpinned-server", WARNING, "The server is not pinned to an availability zone."),
     Code(

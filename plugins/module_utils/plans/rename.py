@@ -744,7 +744,8 @@ def _notes(context: PlanContext) -> t.List[str]:
     if not _looks_into_queues(context):
         notes.append(
             f"RabbitMQ keeps the queue compute.{context.before.host} after the rename. To let the run delete the "
-            "queue, set rename_rabbit_url. Without rename_rabbit_url, delete the queue yourself."
+            "queue, give the run access to RabbitMQ (stackguard_rabbit_urls). Without access, delete the queue "
+            "yourself."
         )
     notes += [
         (

@@ -143,6 +143,9 @@ LOCKS: t.Dict[str, t.Tuple[str, ...]] = {"services": ("host",), "compute_nodes":
 SPEC_COLUMNS: t.Dict[str, t.Tuple[str, ...]] = {"request_specs": ("id", "instance_uuid", "spec")}
 SPEC_UPDATES: t.Dict[str, t.Tuple[str, ...]] = {"request_specs": ("spec",)}
 
+#: Read of the API database where the RabbitMQ of each cell is looked for. A run does without: it says so then.
+BROKER_COLUMNS: t.Dict[str, t.Tuple[str, ...]] = {"cell_mappings": ("uuid", "transport_url")}
+
 #: What a rename of a host with OVN reads and writes in neutron's database.
 OVN_COLUMNS: t.Dict[str, t.Tuple[str, ...]] = {
     "ml2_port_bindings": ("port_id", "host", "vnic_type", "vif_type", "profile", "status"),
@@ -193,6 +196,11 @@ OVN_GRANTS: t.Tuple[Grantable, ...] = tuple(
     right
     for name, columns in OVN_COLUMNS.items()
     for right in (Grantable(NEUTRON, name, columns, "select"), Grantable(NEUTRON, name, ("host",), "update"))
+)
+
+#: The right to find the RabbitMQ of each cell.
+BROKER_GRANTS: t.Tuple[Grantable, ...] = tuple(
+    Grantable(API, name, columns, "select") for name, columns in BROKER_COLUMNS.items()
 )
 
 #: Every right that pinning servers in the database needs.
