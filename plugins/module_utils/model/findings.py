@@ -15,6 +15,7 @@ import json
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import one_line
 
 BLOCKER = "blocker"
 WARNING = "warning"
@@ -591,6 +592,11 @@ class Subject:
     id: str
     name: t.Optional[str] = None
     host: t.Optional[str] = None
+
+    def __post_init__(self) -> None:
+        """Names come from anybody, and from databases, which no API has looked at."""
+        if self.name is not None and not self.name.isprintable():
+            object.__setattr__(self, "name", one_line(self.name))
 
 
 @dataclasses.dataclass(frozen=True)

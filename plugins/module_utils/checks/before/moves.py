@@ -43,6 +43,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards imp
     zones,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    SILENT_CELLS,
     ApiMigration,
     ApiServer,
     Bundle,
@@ -259,6 +260,8 @@ def _unread(evidence: Evidence, request: MigrationRequest) -> t.List[str]:
         for entry in (owner.unread if owner is not None else ())
     }
     missing = [part for owner, names in parts for part in names if getattr(owner, part, None) is None]
+    if SILENT_CELLS in reasons:
+        missing.append(SILENT_CELLS)
     return sorted({*(f"{part}: {reasons.get(part, 'not read')}" for part in missing), *evidence.unread})
 
 

@@ -475,6 +475,16 @@ def cells_of_hosts(url: str, hosts: t.Sequence[str]) -> t.Dict[str, t.Optional[s
         return {row.host: row.cell_uuid for row in _host_mappings(connection, hosts)}
 
 
+def with_cells(about: facts.EvacuationFacts, url: str, sources: t.Sequence[str]) -> facts.EvacuationFacts:
+    """Add in which cell each host is: Nova moves and evacuates no server into another cell."""
+    names = sorted({*sources, *(target.host for target in about.targets or [])})
+    try:
+        found = cells_of_hosts(url, names)
+    except DatabaseError as error:
+        return dataclasses.replace(about, unread=[*about.unread, facts.Unread("cells", error.message)])
+    return dataclasses.replace(about, cells={host.casefold(): cell for host, cell in found.items()})
+
+
 def _host_mappings(connection: sa.Connection, hosts: t.Sequence[str]) -> t.List[facts.HostMappingRow]:
     mapping = schema.table(schema.API, "host_mappings")
     cell = schema.table(schema.API, "cell_mappings")
