@@ -112,9 +112,7 @@ def instance_task(row: InstanceRow, severity: str) -> Items:
         yield finding("SG701", instance_subject(row), evidence, _WAIT, severity)
 
 
-_WAIT = (
-    "Wait until the task ends (openstack server event list), or reset the server's state if the task will never end."
-)
+_WAIT = "Wait until the task ends. To see what the task does, run openstack server event list SERVER."
 
 
 def _server_task(server: ApiServer, severity: str) -> Items:
