@@ -356,7 +356,8 @@ def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], requ
         # Those that a move may have left so: the host itself says more than Nova's status.
         zone = zones.zone_of(evidence.zones, server.host)
         near = [target.host for target in evidence.about.targets or [] if target.zone == zone]
-        found = failed_move.examine(evidence.bundle, server, near, None)
+        every = [target.host for target in evidence.about.targets or []]
+        found = failed_move.examine(evidence.bundle, server, near, None, every)
         if found.runs:
             yield failed_move.told(dataclasses.replace(found, against=None))
             return

@@ -50,7 +50,7 @@ def check(
             yield finding("SG710", Subject("instance", server.id, server.name, host), evidence, remedy)
 
 
-UNREAD, NO_DOMAIN = "not read", "no domain"
+UNREAD, NO_DOMAIN, OFF = "not read", "no domain", "not running"
 _READ = (
     "Make sure that the run can read libvirt on this host, then run the same command again. Without the facts from "
     "libvirt, the run does not know whether the guest runs."
