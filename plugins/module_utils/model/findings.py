@@ -231,6 +231,15 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "Someone renamed the host. Nova, the host itself and other systems now use different names for the host.",
         from_hosts=True,
     ),
+    Code(
+        "SG132",
+        "domain-elsewhere",
+        BLOCKER,
+        "The libvirt domain of a server is not on the host that Nova shows for the server.",
+        absolute=True,
+        from_hosts=True,
+        of_server=True,
+    ),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL.", repairable=True),
     Code(

@@ -595,7 +595,7 @@ def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Fin
             "SG511",
             Subject("port", port.id, port.device_id, source),
             {"server": port.device_id, "binding:host_id": port.binding_host_id},
-            "Bind the port to the server's new host (openstack port set --host), or hard-reboot the server.",
+            "Bind the port to the server's new host, where the run has seen the guest (openstack port set --host).",
         )
         for port in left
     ]

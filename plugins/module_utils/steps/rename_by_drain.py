@@ -276,7 +276,7 @@ class Mover:
             guest.candidates.clear()
             guest.barred = (
                 f"SG710 server-not-movable: Nova shows the server as {server['status']}, but the state of the guest in "
-                f"libvirt is: {state}. Start the guest (openstack server reboot --hard), or stop the server"
+                f"libvirt is: {state}. Run the playbook audit, and find out where the server has a domain"
             )
 
     def _note_failure(self, guest: MoveInTransit, server: Json) -> None:

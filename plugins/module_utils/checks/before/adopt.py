@@ -75,14 +75,19 @@ def preflight(bundle: Bundle, request: RenameRequest) -> t.Tuple[Checked, t.Opti
 
 
 def _guests_elsewhere(bundle: Bundle, request: RenameRequest) -> Items:
-    """SG108: domains that run here though the database has them on another host: nothing may be started before."""
+    """SG108, SG132: guests that are not, or not only, where the database has them: nothing may be started before."""
     host = bundle.hosts.get(request.inventory_name)
     if host is None or host.domains is None:
         return
     index = Index(bundle)
     names = (request.rename_from, request.rename_to)
     for item in identity.domains(index, host):
-        if isinstance(item, Finding) and item.code == "SG108" and item.evidence["database"][1] not in names:
+        if not isinstance(item, Finding):
+            continue
+        if item.code == "SG108" and item.evidence["database"][1] not in names:
+            yield item
+        # Rows that still have the host's other name are what an adoption is for.
+        if item.code == "SG132" and {item.object.host, *item.evidence["domains on"]} - set(names):
             yield item
     yield from _both_directions(bundle, request)
 

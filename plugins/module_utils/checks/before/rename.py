@@ -24,6 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import (
     deployment,
+    guest_places,
     identity,
     in_flight,
     name_users,
@@ -186,7 +187,7 @@ def preflight_rename(bundle: Bundle, request: RenameRequest, in_place: bool = Tr
         items += in_flight.ha_automation(case.index, case.host)
     if in_place:
         items += _in_place(case)
-    return once(gather(items))
+    return once(guest_places.joined(gather(items)))
 
 
 def _in_place(case: Case) -> Items:
@@ -437,8 +438,18 @@ def _host_itself(case: Case) -> Items:
         # Unread parts are blockers here (SG709), and so is a host that no database knows (see _home).
         if not isinstance(item, Unchecked) and item.code != "SG119":
             yield item
+    yield from _guest_places(case)
     yield from _no_peers(case)
     yield from _duplicate_node_name(case)
+
+
+def _guest_places(case: Case) -> Items:
+    """SG709: a guest of the host may be on a host that was not read. Where its domains are is told with the host."""
+    rows = case.index.instances_by_host.get(case.old, [])
+    for item in guest_places.against_touching(case.index, (guest_places.of_row(cell, row) for cell, row in rows)):
+        # One without any domain is SG109.
+        if isinstance(item, Unchecked) or (item.code == "SG709" and item.evidence["domains"]):
+            yield item
 
 
 def _name_spaces(case: Case) -> Items:

@@ -12,7 +12,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename as renamed
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn, rename
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import power_state
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places, power_state
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
@@ -61,7 +61,8 @@ def preflight(
     if case.host is not None:
         on_host += [*rename.unit_items(case, case.host), *rename.configuration_items(case, case.host)]
     drained = can_drain(bundle, targets, others, request, options)
-    return rename.once(any_rename + gather(on_host) + _without_told(drained, any_rename))
+    every = any_rename + gather(on_host) + _without_told(drained, any_rename)
+    return rename.once(guest_places.joined(every))
 
 
 def _without_told(checked: Checked, told: Checked) -> Checked:
@@ -202,8 +203,13 @@ def can_drain(
         )
     found += _hidden(bundle, host, servers)
     found += _held_by_others(bundle, host, servers)
-    differing = power_state.check(host, servers, bundle.hosts.get(request.inventory_name), placement.METHODS)
-    return Checked(tuple(found)) + gather(differing)
+    shown = [guest_places.of_api(server) for server in servers]
+    placed = gather(guest_places.against_touching(Index(bundle), shown, [target.host for target in targets]))
+    told = {item.object.id for item in placed.findings}
+    others_of_host = [server for server in servers if server.id not in told]
+    facts = bundle.hosts.get(request.inventory_name)
+    differing = power_state.check(host, others_of_host, facts, placement.METHODS)
+    return guest_places.joined(Checked(tuple(found)) + placed + gather(differing))
 
 
 def _service_id(cloud: CloudFacts, host: str) -> str:

@@ -196,7 +196,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         *_unreached(bundle, request),
         *_twice(bundle, facts, home(facts, request), views, ended, _servers(index, request)),
         *_without_domain(index, facts, request, views),
-        *_disks(facts, home(facts, request), views, ended | _deleted(index, facts)),
+        *_disks(facts, home(facts, request), views, ended | _deleted(index, facts), _servers(index, request)),
         *_ports(bundle, request),
         *ovn_return.check(bundle, facts, request),
         *_allocations(index, bundle, request),
@@ -773,13 +773,22 @@ def _twice(
         if hosts or others:
             evidence = {"domain": [domain.name, domain.state], "runs on": hosts, "clients": others}
             severity = None if hosts or own else WARNING
-            yield finding("SG507", domain_subject(domain, facts), evidence, _one_writer(domain.uuid), severity)
+            remedy = _one_writer(domain.uuid) if domain.state in RUNNING else _runs_elsewhere(domain.uuid)
+            yield finding("SG507", domain_subject(domain, facts), evidence, remedy, severity)
 
 
 def _one_writer(uuid: str) -> str:
     return (
         f"Run virsh destroy {uuid} on the host where the guest must not run, or end the client that must not write to "
         "the disk. Then verify that at most one watcher remains (rbd status POOL/IMAGE), and run return_host again."
+    )
+
+
+def _runs_elsewhere(uuid: str) -> str:
+    return (
+        f"Lock the server (openstack server lock {uuid}), and leave each domain of the server as it is: this host has "
+        "no domain of the server that runs, so what the evidence shows may be the only copy of the guest. Then follow "
+        "the page of SG132."
     )
 
 
@@ -807,7 +816,7 @@ def _without_domain(index: Index, facts: HostFacts, request: ReturnRequest, view
         clients = {image.name: found for image in images for found in [_others_clients(facts, image)] if found}
         if hosts or clients:
             evidence = {"domain": None, "runs on": hosts, "clients": clients}
-            yield finding("SG507", Subject("instance", uuid, host=request.host), evidence, _one_writer(uuid))
+            yield finding("SG507", Subject("instance", uuid, host=request.host), evidence, _runs_elsewhere(uuid))
         for name in unread:
             source = f"{place[1]}/{name}" if place is not None else name
             yield _image_unread(
@@ -824,7 +833,13 @@ def _others_clients(facts: HostFacts, image: RbdImage) -> t.List[str]:
     return sorted(watcher.address for watcher in image.watchers or [] if not _client(facts, watcher.address))
 
 
-def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _View], ended: t.Container[str]) -> Items:
+def _disks(
+    facts: HostFacts,
+    place: t.Optional[Home],
+    views: t.Mapping[Home, _View],
+    ended: t.Container[str],
+    servers: t.Container[str],
+) -> Items:
     """SG517: a running domain's disk that no client of this host has open. It stays dead until a hard reboot.
 
     A QEMU that Ceph refused once does not open its disks again when the entry is gone.
@@ -848,6 +863,9 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
             remedy = (
                 "Hard-reboot the server as soon as nova-compute runs on this host, because the server's disk works "
                 f"again only after a hard reboot: openstack server reboot --hard {domain.uuid}"
+                if domain.uuid in servers and not any(dead.values())
+                else f"Leave the server {domain.uuid} as it is, and resolve the other findings of this domain first. This "
+                "domain cannot write to its disk, and another host or client may have the guest."
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
 
@@ -923,8 +941,8 @@ def _ports(bundle: Bundle, request: ReturnRequest) -> Items:
         if port.binding_host_id == request.host and owner.startswith("compute:") and port.device_id not in here:
             evidence = {"server": port.device_id, "status": port.status}
             remedy = (
-                "Bind the port to the host that Nova shows for the server (openstack port set --host), or run a hard "
-                "reboot of the server."
+                "Find out on which host the guest runs (virsh domstate), then bind the port to this host (openstack port "
+                "set --host)."
             )
             yield finding("SG511", Subject("port", port.id, host=request.host), evidence, remedy, WARNING)
 

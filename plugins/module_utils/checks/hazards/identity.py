@@ -13,7 +13,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import owners
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places, owners
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.recovery import (
     HALF_DELETED,
     LEFT,
@@ -47,7 +47,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     file_uuid,
     gather,
     host_subject,
-    instance_subject,
     open_evacuation,
     same_name,
     same_uuid,
@@ -63,8 +62,8 @@ COMPUTE_ID = "compute_id"
 IDENTITY_PARTS = ("compute_id_files", "nova_conf", "libvirt", "domains")
 #: In the evidence of SG112: providers that have the node's name and another uuid.
 OTHER_PROVIDERS = "other providers with the node's name"
-#: vm_states in which an instance has no domain on its host, or perhaps none yet (nova/compute/vm_states.py).
-_NO_DOMAIN = ("building", "shelved_offloaded", "deleted")
+#: Instances by uuid, each with its cell.
+Asked = t.Dict[str, t.Tuple[CellFacts, InstanceRow]]
 _LEAVE_STOPPED = (
     "Keep nova-compute stopped (systemctl mask nova-compute) until you know which value in the evidence is correct."
 )
@@ -83,16 +82,22 @@ def check(
     """
     index = index or Index(bundle)
     items: t.List[Item] = [*_unreachable(bundle), *duplicates(index)]
+    asked: Asked = _gone(index) if bundle.hosts else {}
     for key in sorted(bundle.hosts):
         facts = bundle.hosts[key]
-        items += [*unread_parts(facts, elsewhere(facts)), *host_items(index, facts)]
+        items += [*unread_parts(facts, elsewhere(facts)), *_host_items(index, facts, asked)]
         also(key, facts)
-    items += [*_services_without_node(index), *_unmapped(index)]
+    items += [*_placed(index, asked), *_services_without_node(index), *_unmapped(index)]
     return gather(items)
 
 
 def host_items(index: Index, facts: HostFacts) -> Items:
-    """Everything that is decided of one host from its own facts."""
+    """Everything that is decided of one host, and of its instances wherever they are."""
+    yield from _host_items(index, facts, None)
+
+
+def _host_items(index: Index, facts: HostFacts, asked: t.Optional[Asked]) -> Items:
+    """``asked``: takes the instances of which all hosts are to be asked, once for all; None: they are asked now."""
     driver = list(unsupported_driver(index, facts))
     yield from driver
     if driver:
@@ -102,7 +107,7 @@ def host_items(index: Index, facts: HostFacts) -> Items:
     yield from hypervisor_hostname(index, facts)
     yield from service_host(index, facts)
     yield from provider(index, facts)
-    yield from domains(index, facts)
+    yield from domains(index, facts) if asked is None else _of_domains(index, facts, asked)
     yield from forecast(index, facts)
 
 
@@ -539,56 +544,71 @@ def _mapped_hosts(index: Index, mappings: t.Sequence[t.Any]) -> t.Set[str]:
 
 
 def domains(index: Index, facts: HostFacts) -> Items:
-    """SG108, SG109, SG110: what libvirt has here must be what the databases place here."""
-    host = conf_host(facts)
+    """SG108, SG109, SG110, SG132: what libvirt has here must be what the databases place here, once in the cloud."""
+    asked: Asked = {}
+    yield from _of_domains(index, facts, asked)
+    host = guest_places.name_of(index, facts)
+    if facts.domains is not None and _instances_known(index):
+        asked.update({row.uuid: (cell, row) for cell, row in index.instances_by_host.get(host, [])})
+    yield from _placed(index, asked)
+
+
+def _placed(index: Index, asked: Asked) -> Items:
+    return guest_places.items(index, (guest_places.of_row(cell, row) for cell, row in asked.values()))
+
+
+def _of_domains(index: Index, facts: HostFacts, asked: Asked) -> Items:
+    """SG110, and what is undecided of a host. ``asked``: takes the instances that are not as they should be here."""
+    host = guest_places.name_of(index, facts)
     if facts.domains is None or host is None or not _instances_known(index):
         unread = (
             "the run did not read one or more of these facts: the host's libvirt domains, the host name in nova.conf, "
             "the instances in the cell databases"
         )
-        for code in ("SG108", "SG109", "SG110"):
+        for code in ("SG108", "SG109", "SG110", "SG132"):
             yield Unchecked(code, facts.inventory_name, unread)
         return
-    # A host whose name changed is still at home where its node is (SG106): its guests are not strangers.
-    node = owners.own_node(index, facts)
-    if node is not None and node.host is not None and not index.nodes_by_host.get(host):
-        host = node.host
     for domain in facts.domains:
-        yield from _domain(index, facts, host, domain)
+        yield from _domain(index, facts, host, domain, asked)
+    for uuid in facts.qemu_processes or {}:
+        asked.update(_elsewhere(index, uuid, host))
     here = {domain.uuid for domain in facts.domains}
     for cell, row in index.instances_by_host.get(host, []):
         if row.uuid not in here:
-            yield from _missing_domain(index, cell, row, host)
+            asked[row.uuid] = (cell, row)
     if not index.cells_read("instances"):
         yield Unchecked("SG109", facts.inventory_name, "the instances of at least one cell were not read")
+
+
+def _elsewhere(index: Index, uuid: str, host: str) -> Asked:
+    """Return the existing instance of a uuid, unless the databases show it on this host.
+
+    A name that differs only in case is half a rename (SG301), not another host.
+    """
+    live = [(cell, row) for cell, row in index.instance_rows_by_uuid.get(uuid, []) if not row.deleted]
+    return {row.uuid: (cell, row) for cell, row in live[:1] if not same_name(row.host, host)}
+
+
+def _gone(index: Index) -> Asked:
+    """Return the instances whose last migration went elsewhere: a host that was not read may have them."""
+    found: Asked = {}
+    for uuid, (_place, record) in index.last_migrations.items():
+        for cell, row in index.instance_rows_by_uuid.get(uuid, []):
+            if not row.deleted and guest_places.took_away(record, row.host):
+                found[row.uuid] = (cell, row)
+    return found
 
 
 def _instances_known(index: Index) -> bool:
     return any(cell.instances is not None for cell in index.cells or [])
 
 
-def _domain(index: Index, facts: HostFacts, host: str, domain: Domain) -> Items:
+def _domain(index: Index, facts: HostFacts, host: str, domain: Domain, asked: Asked) -> Items:
     rows = index.instance_rows_by_uuid.get(domain.uuid, [])
-    live = [(cell, row) for cell, row in rows if not row.deleted]
-    if not live:
+    if all(row.deleted for _cell, row in rows):
         yield from _unknown_domain(index, host, domain_subject(domain, facts), domain, bool(rows))
         return
-    cell, row = live[0]
-    # A name that differs only in case is half a rename (SG301), not another host.
-    if same_name(row.host, host) or index.moving(domain.uuid, host):
-        return
-    yield finding(
-        "SG108",
-        domain_subject(domain, facts),
-        {
-            "libvirt": [facts.inventory_name, domain.state, domain.pid],
-            "database": [f"cell {cell.name}", row.host, row.vm_state],
-            "this host": host,
-            "evacuations": [entry.status for entry in index.migrations_by_instance.get(domain.uuid, [])],
-        },
-        "Check the watchers of the disks (rbd status) before anything else, because two hosts may write to the disks "
-        "of this instance. Then stop the domain on every host except the host that Nova shows for the instance.",
-    )
+    asked.update(_elsewhere(index, domain.uuid, host))
 
 
 def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, deleted: bool) -> Items:
@@ -624,22 +644,6 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
             "Find out who owns the domain, then move the domain to another machine or undefine it. Nova does not "
             "manage this domain, and does not count the domain's resources."
         ),
-    )
-
-
-def _missing_domain(index: Index, cell: CellFacts, row: InstanceRow, host: str) -> Items:
-    if row.vm_state in _NO_DOMAIN or row.task_state is not None or index.moving(row.uuid, host):
-        return  # not spawned yet, offloaded (SG217), or in flight (SG701, SG702, SG703)
-    yield finding(
-        "SG109",
-        instance_subject(row),
-        {"read from": f"cell {cell.name}", "vm_state": row.vm_state, "host": row.host, "node": row.node},
-        (
-            "Look for the instance's domain on the other hosts before you hard-reboot the server, because a hard "
-            "reboot creates a new domain on this host."
-        ),
-        # A build that failed leaves an instance in error and no domain.
-        WARNING if row.vm_state == "error" else None,
     )
 
 

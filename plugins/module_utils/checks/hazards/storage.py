@@ -342,12 +342,19 @@ def _shared_volumes(bundle: Bundle, known: KnownAddresses) -> t.Dict[str, t.Set[
 
 
 def _leftover_domains(bundle: Bundle, uuids: t.Container[str], source: str) -> Items:
-    """A failed evacuation may have left the guest running on its destination (facts of nova, 4.2, E8)."""
+    """A failed evacuation may have left the guest running on its destination (facts of nova, 4.2, E8).
+
+    Or the guest went there, and Nova lost its last write (SG132): it may be the only copy.
+    """
     for name, facts in sorted(by_nova_name(bundle).items()):
         for domain in facts.domains or []:
             if name != source and domain.uuid in uuids and domain.state in RUNNING:
                 evidence = {"domain": domain.name, "state": domain.state, "host": name, "Nova says": source}
-                yield _double(domain_subject(domain, facts), evidence)
+                remedy = (
+                    f"Leave the server out of the evacuation (evacuate_partial=true), and leave its domain on {name} as "
+                    f"it is. The guest runs on {name}: an evacuation would start a second QEMU on the same disks."
+                )
+                yield finding("SG507", domain_subject(domain, facts), evidence, remedy)
 
 
 def _double(subject: Subject, evidence: t.Mapping[str, t.Any]) -> Finding:
