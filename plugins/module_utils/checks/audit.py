@@ -149,6 +149,7 @@ def _ceph(index: Index) -> Items:
             yield Unchecked(code, "all", "Ceph was not read on any host")
         return
     yield from storage.watched_twice(index)
+    yield from storage.locked_by_dead(index)
     yield from storage.leaks(index.bundle, leftovers.guarding(index), _gone(index))
 
 

@@ -140,11 +140,12 @@ class Evacuation(GuardedEvacuation):
             servers = []
         planned = [] if journal is None else records.servers_of(journal)
         self.scratch.uuids = sorted({server.id for server in servers} | {entry.uuid for entry in planned})
-        self.scratch.volumes = sorted({volume for server in servers for volume in server.volumes or []})
+        volumes = {volume for server in servers for volume in server.volumes}
+        self.scratch.volumes = sorted(volumes | {volume for entry in planned for volume in entry.volumes or []})
         if journal is not None:
             self.scratch.kind, self.scratch.operation_id = str(journal["kind"]), str(journal["operation_id"])
             self.scratch.plan_sha256 = journal["about"].get(SHA256)
-        return self._need([needs.read_hosts(self.scratch.uuids)])
+        return self._need([needs.read_hosts(self.scratch.uuids, volumes=self.scratch.volumes)])
 
     def advance(self, scratch: Scratch, answers: Answers) -> CallResult:
         """Take the answers and go on. Raises StackguardError only where the report can not be made either."""
@@ -311,6 +312,7 @@ class Evacuation(GuardedEvacuation):
                 images.get(guest.uuid, {}),
                 (about.numa or {}).get(guest.uuid),
                 self._power(servers.get(guest.uuid), earlier.get(guest.uuid)),
+                list(servers[guest.uuid].volumes) if guest.uuid in servers else None,
             )
             for guest in decision.guests
         ]

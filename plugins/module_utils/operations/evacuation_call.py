@@ -18,7 +18,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, waiting
 from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, EvacuationFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, WARNING, Checked
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import same_name

@@ -141,6 +141,7 @@ def preflight(
         *memory.overcommitted(bundle, about, request, assignments),
         *_fence(bundle, about, leaving, request, kind, refused, known),
         *fencing.rights(bundle, known.disks.clusters, kind),
+        *_lock_breaking(bundle, request, known, kind),
     ]
     checked = gather(items)
     return EvacuationDecision(
@@ -416,6 +417,22 @@ def _fence(
         yield finding("SG506", Subject("host", request.host), {storage.ALIVE: domains}, remedy)
     elif of_addresses(kind):
         yield from storage.bare(leaving, planned.uncovered)
+
+
+def _lock_breaking(bundle: Bundle, request: EvacuationRequest, known: KnownAddresses, kind: t.Optional[str]) -> Items:
+    """SG518 for every fence. Of volumes Cinder's own user may be the one that writes, so that it is a warning there."""
+    disks = known.disks
+    with_images = _lockable(disks.images)
+    with_volumes = _lockable(disks.places) - with_images
+    same = of_addresses(kind)
+    yield from fencing.lock_breaking(bundle, with_images, request.host, same=same)
+    yield from fencing.lock_breaking(bundle, with_volumes, request.host, WARNING, same)
+
+
+def _lockable(images: t.Mapping[str, t.Sequence[clients.SeenImage]]) -> t.Set[str]:
+    """Return the clusters with images that a client must lock to write, as far as is known."""
+    entries = (entry for places in images.values() for entry in places)
+    return {entry.fsid for entry in entries if entry.fsid is not None and entry.image.exclusive_lock is not False}
 
 
 def _looked(bundle: Bundle, leaving: t.Sequence[Guest]) -> Items:
