@@ -22,7 +22,9 @@ QUEUE = f"compute.{SOURCE}"
 
 def of_code(result, code):
     """Object and severity of a report's findings of this code."""
-    return sorted((item["object"]["id"], item["severity"]) for item in result.report["findings"] if item["code"] == code)
+    return sorted(
+        (item["object"]["id"], item["severity"]) for item in result.report["findings"] if item["code"] == code
+    )
 
 
 def undecided(result):

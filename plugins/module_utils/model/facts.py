@@ -562,6 +562,8 @@ class ServerGroup:
 #: The status of a server whose cell does not answer (C(api/openstack/compute/servers.py)): Nova shows only that it
 #: exists, neither its host nor its pin.
 CELL_DOWN = "UNKNOWN"
+#: The part that is unread where Nova's list of servers lacks those of a cell that did not answer.
+SILENT_CELLS = "servers.unknown"
 
 
 @_compact
@@ -846,6 +848,8 @@ class EvacuationFacts:
     cells: t.Optional[t.Dict[str, t.Optional[str]]] = None
     #: Hosts whose cell does not answer, and uuids of servers of which only that is known.
     cells_down: t.Optional[t.List[str]] = None
+    #: Whether the API shows that there is more than one cell. False is no proof of one; None: unread.
+    several_cells: t.Optional[bool] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -870,6 +874,8 @@ class ZoneFacts:
     #: Server uuid to the root providers that placement offers for it within its zone. One not here is unread.
     offers: t.Optional[t.Dict[str, t.List[str]]] = None
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: Hosts, and uuids of servers, whose cell did not answer: their servers are in no list.
+    silent: t.List[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)

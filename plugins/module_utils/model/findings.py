@@ -15,6 +15,7 @@ import json
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import one_line
 
 BLOCKER = "blocker"
 WARNING = "warning"
@@ -229,6 +230,15 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         BLOCKER,
         "Someone renamed the host. Nova, the host itself and other systems now use different names for the host.",
         from_hosts=True,
+    ),
+    Code(
+        "SG132",
+        "domain-elsewhere",
+        BLOCKER,
+        "The libvirt domain of a server is not on the host that Nova shows for the server.",
+        absolute=True,
+        from_hosts=True,
+        of_server=True,
     ),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL.", repairable=True),
@@ -591,6 +601,11 @@ class Subject:
     id: str
     name: t.Optional[str] = None
     host: t.Optional[str] = None
+
+    def __post_init__(self) -> None:
+        """Names come from anybody, and from databases, which no API has looked at."""
+        if self.name is not None and not self.name.isprintable():
+            object.__setattr__(self, "name", one_line(self.name))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -393,6 +393,8 @@ class RbdImage(Fact):
     watchers: t.Optional[t.List[RbdWatcher]] = None
     locks: t.Optional[t.List[RbdLock]] = None
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: Whether the image has the feature exclusive-lock; False: no client locks it.
+    exclusive_lock: t.Optional[bool] = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -429,7 +431,10 @@ class RbdVolume(Fact):
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class RbdFacts(Fact):
-    """What a compute host sees in the pool that its own nova.conf names, with its own Ceph configuration."""
+    """What a compute host sees in the pool that its own nova.conf names, with its own Ceph configuration.
+
+    Of a host with local disks: ``pool`` is one of Cinder's, and ``images`` is empty, since it has no images in Ceph.
+    """
 
     #: ``library`` (python3-rbd) or ``command`` (rbd and ceph).
     via: str
@@ -452,8 +457,10 @@ class RbdFacts(Fact):
     infrastructure: t.Optional[t.List[str]] = None
     #: What this release calls its list: ``blocklist``, before Pacific ``blacklist``; None: not asked for, or unread.
     blocklist_word: t.Optional[str] = None
-    #: None: not asked for.
+    #: Of the user by which all of this was read; None: not asked for.
     rights: t.Optional[CephRights] = None
+    #: Of the user in nova.conf, as which QEMU opens images; None: it is the same user, or not asked for.
+    nova_rights: t.Optional[CephRights] = None
     #: Volumes that were asked for and found; None: not asked for, or no pool could be read. Each pool that could not
     #: be read is in ``unread`` as ``volumes POOL``.
     volumes: t.Optional[t.List[RbdVolume]] = None

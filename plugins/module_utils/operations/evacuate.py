@@ -46,6 +46,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import (
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    SILENT_CELLS,
     ApiServer,
     Bundle,
     EvacuationFacts,
@@ -132,14 +133,19 @@ class Evacuation(GuardedEvacuation):
             if action == lifecycle.RESUME:
                 raise lifecycle.nothing_to_resume(self.run, self._what)
             return self._end("none", lifecycle.nothing_open(self._what, action), over=True)
-        servers = server_records.servers_on(self.connection, self.host)
+        try:
+            servers = server_records.servers_on(self.connection, self.host)
+        except server_records.SilentCellError:
+            # A finding of the preflight.
+            servers = []
         planned = [] if journal is None else records.servers_of(journal)
         self.scratch.uuids = sorted({server.id for server in servers} | {entry.uuid for entry in planned})
-        self.scratch.volumes = sorted({volume for server in servers for volume in server.volumes or []})
+        volumes = {volume for server in servers for volume in server.volumes}
+        self.scratch.volumes = sorted(volumes | {volume for entry in planned for volume in entry.volumes or []})
         if journal is not None:
             self.scratch.kind, self.scratch.operation_id = str(journal["kind"]), str(journal["operation_id"])
             self.scratch.plan_sha256 = journal["about"].get(SHA256)
-        return self._need([needs.read_hosts(self.scratch.uuids)])
+        return self._need([needs.read_hosts(self.scratch.uuids, volumes=self.scratch.volumes)])
 
     def advance(self, scratch: Scratch, answers: Answers) -> CallResult:
         """Take the answers and go on. Raises StackguardError only where the report can not be made either."""
@@ -306,6 +312,7 @@ class Evacuation(GuardedEvacuation):
                 images.get(guest.uuid, {}),
                 (about.numa or {}).get(guest.uuid),
                 self._power(servers.get(guest.uuid), earlier.get(guest.uuid)),
+                list(servers[guest.uuid].volumes) if guest.uuid in servers else None,
             )
             for guest in decision.guests
         ]
@@ -375,14 +382,15 @@ class Evacuation(GuardedEvacuation):
     def _same_servers(self, journal: Json) -> None:
         """An option that would be ignored is refused: which servers leave was decided when the operation began."""
         given = self.options["servers"]
-        if given in (None, "", []):
+        if given in (None, ""):
             return
         known = {entry.uuid: entry.name for entry in records.servers_of(journal)}
         here = server_records.servers_on(self.connection, self.host)
         staying = {uuid for uuid in known if any(server.id == uuid for server in here)}
         words = list(given) if isinstance(given, (list, tuple)) else None
         if words is None:
-            same = set(evacuation_options.chosen_servers(given, here) or []) == staying
+            # An expression may match nobody any more: then all have left.
+            same = set(evacuation_options.matching_servers(given, here)) == staying
         else:
             # Those that have left are named, too, where the same command is given again.
             named = {uuid for uuid, name in known.items() if {uuid, name} & set(map(str, words))}
@@ -930,7 +938,7 @@ class Evacuation(GuardedEvacuation):
         """Return the names of servers at which Nova is. Raises Stopped where that was not read of all."""
         cloud = bundle.cloud
         unread = {entry.part for entry in cloud.unread} if cloud is not None else set()
-        if cloud is None or cloud.servers is None or cloud.migrations is None or "servers.unknown" in unread:
+        if cloud is None or cloud.servers is None or cloud.migrations is None or SILENT_CELLS in unread:
             raise Stopped(
                 "the run could not read which servers Nova is still evacuating, so the run removes no guard snapshot"
             )

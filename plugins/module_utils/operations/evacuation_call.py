@@ -18,8 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, waiting
 from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CELL_DOWN, Bundle, EvacuationFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, EvacuationFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, WARNING, Checked
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
@@ -37,6 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import jou
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_records
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
 
 Json = t.Dict[str, t.Any]
 Answers = t.Sequence[t.Mapping[str, t.Any]]
@@ -114,13 +114,18 @@ class EvacuationCall:
         if self._looked is None:
             planned = records.servers_of(self.book.journal) if self.opened else []
             known = evidence.load_about(self.directory) if self.opened else None
-            self._looked = rounds.collect(self.connection, self.host, self.directory, planned, parts, known)
-            bundle, about = self._looked
+            bundle, about = rounds.collect(self.connection, self.host, self.directory, planned, parts, known)
+            about = self._with_cells(about)
+            self._looked = bundle, about
             evidence.save_part(self.directory, evidence.ABOUT, about)
             self.scratch.collected_at, self.scratch.hosts = bundle.collected_at, len(bundle.hosts)
             for server in (bundle.cloud.servers if bundle.cloud else None) or []:
                 self.scratch.status[server.id] = server.status
         return self._looked
+
+    def _with_cells(self, about: EvacuationFacts) -> EvacuationFacts:
+        url = self.options.get("nova_api_db_url")
+        return nova.with_cells(about, str(url), [self.host]) if url else about
 
     def _bundle(self) -> Bundle:
         return evidence.load_dir(self.directory)
@@ -211,11 +216,6 @@ class EvacuationCall:
         if self.book.about.get(records.CHOSEN):
             return False
         here = server_records.servers_on(self.connection, self.host)
-        if any(server.status == CELL_DOWN and server.vm_state is None for server in here):
-            raise StackguardError(
-                f"a cell of Nova does not answer, so the run does not know whether {self.host} has servers that the "
-                "evacuation's journal does not contain"
-            )
         known = {entry.uuid for entry in records.servers_of(self.book.journal)}
         late = {server.id: server for server in here if server.id not in known}
         self.scratch.late = sorted(late)

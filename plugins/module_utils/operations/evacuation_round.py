@@ -37,7 +37,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Finding,
     Override,
     Subject,
+    Unchecked,
     finding,
+    overridden,
     standing,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import EVACUATION, gather, same_name
@@ -498,18 +500,25 @@ def _stop(given: Passes, away: Away) -> t.Tuple[str, ...]:
 def _arrived(given: Passes, bundle: Bundle, away: Away) -> t.Tuple[t.List[Arrived], Checked]:
     arrived: t.List[Arrived] = []
     problems: t.List[Finding] = []
+    unchecked: t.List[Unchecked] = []
     for entry, server in away:
         if server is None or server.status in ("DELETED", "SOFT_DELETED"):
             arrived.append(Arrived(entry.uuid, entry.name, None, None, GONE))
             problems += _left_images(bundle, entry)
             continue
         host, status = server.host, server.status
-        found = list(_verified(bundle, entry, str(host), status, given))
-        problems += found
-        wrong = any(item.severity == BLOCKER for item in found)
+        found = _verified(bundle, entry, server, given)
+        problems += found.findings
+        unchecked += found.unchecked
+        wrong = any(item.severity == BLOCKER and not _passed(item, given.overrides) for item in found.findings)
         arrived.append(Arrived(entry.uuid, entry.name, host, status, WRONG if wrong else VERIFIED))
     problems += _ports(given.connection, given.request.host, [entry.uuid for entry, _server in away])
-    return arrived, Checked(tuple(problems))
+    return arrived, Checked(tuple(problems), tuple(unchecked))
+
+
+def _passed(item: Finding, overrides: t.Sequence[Override]) -> bool:
+    """Whether the operator passes it: only that volumes were not read, which may not be in Ceph at all."""
+    return storage.VOLUMES in item.evidence and overridden(item, overrides)
 
 
 def _left_images(bundle: Bundle, entry: PlannedServer) -> t.Iterator[Finding]:
@@ -531,7 +540,36 @@ def expected_status(entry: PlannedServer, target_state: str) -> t.Optional[str]:
     return "SHUTOFF" if target_state == "stopped" else _STATUS.get(entry.power or "")
 
 
-def _verified(bundle: Bundle, entry: PlannedServer, host: str, status: str, given: Passes) -> t.Iterator[Finding]:
+def _verified(bundle: Bundle, entry: PlannedServer, server: ApiServer, given: Passes) -> Checked:
+    before = storage.DisksBefore(
+        entry.uuid, entry.ids, name=entry.name, volumes=_volumes(entry, server), shared=_shared(entry, given.planned)
+    )
+    since = given.request.fence.at if isinstance(given.request.fence, FenceProof) else None
+    items = gather(storage.landed(bundle, before, str(server.host), server.status == "ACTIVE", since))
+    found = (
+        _refused(item, given.request) if _is_refused(item, entry, given.request) else item for item in items.findings
+    )
+    return Checked((*_status(entry, server, given), *found), items.unchecked)
+
+
+def _volumes(entry: PlannedServer, server: ApiServer) -> t.Tuple[str, ...]:
+    """Return the volumes that the server had when it was sent and has now: its owner may attach and detach others."""
+    if entry.volumes is None:
+        return tuple(server.volumes)
+    return tuple(volume for volume in entry.volumes if volume in server.volumes)
+
+
+def _shared(entry: PlannedServer, planned: t.Sequence[PlannedServer]) -> t.Dict[str, t.FrozenSet[str]]:
+    return {
+        volume: frozenset(
+            other.uuid for other in planned if other.uuid != entry.uuid and volume in (other.volumes or ())
+        )
+        for volume in entry.volumes or ()
+    }
+
+
+def _status(entry: PlannedServer, server: ApiServer, given: Passes) -> t.Iterator[Finding]:
+    host, status = server.host, server.status
     expected = expected_status(entry, given.request.target_state)
     if status not in ((expected,) if expected else ("ACTIVE", "SHUTOFF")):
         seen = {"status": status, "before": entry.power or entry.status, "expected": expected}
@@ -547,11 +585,6 @@ def _verified(bundle: Bundle, entry: PlannedServer, host: str, status: str, give
         seen = {"status": status, "before": "not known"}
         remedy = f"Check whether the server ran before its host died: openstack server event list {entry.uuid}"
         yield finding("SG710", Subject("instance", entry.uuid, entry.name, host), seen, remedy, WARNING)
-    before = storage.DisksBefore(entry.uuid, entry.ids)
-    items = gather(storage.landed(bundle, before, host, running=status == "ACTIVE"))
-    yield from (
-        _refused(item, given.request) if _is_refused(item, entry, given.request) else item for item in items.findings
-    )
 
 
 def _is_refused(item: Finding, entry: PlannedServer, request: EvacuationRequest) -> bool:
@@ -595,7 +628,7 @@ def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Fin
             "SG511",
             Subject("port", port.id, port.device_id, source),
             {"server": port.device_id, "binding:host_id": port.binding_host_id},
-            "Bind the port to the server's new host (openstack port set --host), or hard-reboot the server.",
+            "Bind the port to the server's new host, where the run has seen the guest (openstack port set --host).",
         )
         for port in left
     ]

@@ -458,6 +458,11 @@ class Rename(planned.Planned):
         told = self._with_noted(blank, journal)
         return {"report": told} if told["findings"] or told["unchecked"] else {}
 
+    def of_open(self, journal: Result) -> Result:
+        """Return the report of what the open operation has found until now."""
+        told = self._with_noted(self._begun_with(journal), journal)
+        return {"report": told} if told["findings"] or told["unchecked"] else {}
+
     def _begun_with(self, journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
         """Return the report of the run that began an operation, as its journal keeps it."""
         blank = findings.report(findings.Checked(), self.run.clock.now(), 1, _guests_of(journal))

@@ -58,6 +58,8 @@ STEPS = {
     "unblock": "_lift",
     "release": "_release",
 }
+#: Where volumes are looked for that no domain shows: the pool's usual name.
+VOLUME_POOL = "volumes"
 #: In the evidence directory: what a run remembers between two calls.
 SCRATCH = "run/scratch.json"
 #: States of a result beside those of journals.
@@ -273,14 +275,20 @@ class HostReturn:
         self.scratch.phase = "judge"
         volumes = result.get("volumes") or {}
         # Of servers without a domain here, too: another host's QEMU may have their disks open.
-        instances = sorted({*domains, *self._servers()})
+        servers, theirs = self._servers()
+        pools = set(volumes.get("pools") or ())
+        if theirs - set(volumes.get("uuids") or ()):
+            pools.add(VOLUME_POOL)
+        volumes = {"uuids": sorted({*(volumes.get("uuids") or ()), *theirs}), "pools": sorted(pools)}
+        instances = sorted({*domains, *servers})
         return self._need([needs.read_ceph(self.scratch.readers, instances, volumes), needs.read_cloud(domains)])
 
-    def _servers(self) -> t.Set[str]:
-        """Return the servers that Nova has on the host, the soft-deleted ones too."""
+    def _servers(self) -> t.Tuple[t.Set[str], t.Set[str]]:
+        """Return the servers that Nova has on the host, the soft-deleted ones too, and the volumes of the others."""
         connection = self.connect()
-        listed = {server.id for server in server_records.servers_on(connection, self.host)}
-        return listed | set(server_records.soft_deleted(connection, self.host))
+        listed = server_records.servers_on(connection, self.host)
+        volumes = {volume for server in listed for volume in server.volumes}
+        return {server.id for server in listed} | set(server_records.soft_deleted(connection, self.host)), volumes
 
     @property
     def _inventory_name(self) -> str:

@@ -17,7 +17,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import OF_MACHINE
 from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count, visible
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, page_parts
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import in_words, natural
@@ -26,7 +26,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope impo
 
 Json = t.Mapping[str, t.Any]
 
-visible = audit.visible
 
 #: Steps that a sentence names, and events that the page lists.
 NAMED, EVENTS = 5, 200

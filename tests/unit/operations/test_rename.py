@@ -321,3 +321,15 @@ def test_a_resume_that_fails_lets_go_of_the_operation(resuming, monkeypatch):
     with pytest.raises(runner.StepError, match="no proof"):
         resuming.resume()
     assert journals.read(resuming._args["state_dir"], "rename")["run"]["ended"]
+
+
+@pytest.mark.parametrize(("memory", "told"), [({"guests": noted(GUEST)}, ["SG120"]), ({}, None)])
+def test_the_status_of_an_open_rename_has_the_report_of_what_was_found(memory, told):
+    open_ = {
+        **journal(**memory),
+        "plan": {"kind": "rename", "operation_id": "op1", "subject": "x", "steps": []},
+        "subject": "x",
+    }
+    open_["about"] = {**open_["about"], "preflight": {"findings": [], "unchecked": []}}
+    found = action().of_open(open_)
+    assert (codes(found["report"])[0] if found else None) == told

@@ -466,11 +466,13 @@ def test_ceph_is_asked_for_every_server_that_nova_has_on_the_host(tmp_path, monk
     """Not for those with a domain here alone: another host's QEMU may have the disk of one without it open."""
     life = ReturnLife(tmp_path, monkeypatch)
     life.soft_deleted = {"soft": "web9"}
-    here = [types.SimpleNamespace(id="listed", host="compute1")]
+    here = [types.SimpleNamespace(id="listed", host="compute1", volumes=["v1"])]
     monkeypatch.setattr(life, "_here", lambda: here)
     life.run(check=True)
     (need,) = [need for need in life.needs if need["kind"] == "read_ceph"]
     assert need["instances"] == sorted([*life.domains, "listed", "soft"])
+    # A volume that no domain here shows is looked for where Cinder keeps volumes.
+    assert ("v1" in need["volumes"], "volumes" in need["pools"]) == (True, True)
 
 
 def test_servers_that_were_not_listed_end_the_run(tmp_path, monkeypatch):

@@ -79,7 +79,7 @@ def test_a_waiting_request_is_removed_before_its_server_is_reset(dead, task):
 
 
 def test_only_a_reset_waits_until_rabbitmq_has_noticed_the_death(dead):
-    """RabbitMQ counts the consumer of a dead host for two minutes: servers that need no reset are not kept that long."""
+    """RabbitMQ counts the consumer of a dead host for two minutes: servers without a reset are not kept that long."""
     assert not dead.run()["failed"]
     assert (min(dead.rabbit.patience), max(dead.rabbit.patience)) == (0.0, waiting_requests.PATIENCE)
     assert dead.rabbit.patience[0] == 0.0

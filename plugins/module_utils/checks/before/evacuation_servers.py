@@ -48,6 +48,7 @@ WANTED = {
     "accelerator_ports": "SG710",
     "soft_deleted": "SG519",
     "cells_down": "SG709",
+    "cells": "SG512",
 }
 #: Words by which automation says that it is at work on a host, in its service's reason.
 AUTOMATION = ("masakari", "instanceha", "kdump")
@@ -127,6 +128,14 @@ def undecided(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     for entry in about.unread:
         if entry.part in WANTED and getattr(about, entry.part) is None:
             yield Unchecked(WANTED[entry.part], request.host, f"{entry.part}: {entry.reason}")
+    if about.cells is None and about.several_cells and all(entry.part != "cells" for entry in about.unread):
+        why = (
+            "cells: the cloud has more than one cell, and the run does not know the cell of each host. Nova evacuates "
+            "a server only within the server's cell. Set nova_api_db_url"
+        )
+        yield Unchecked("SG512", request.host, why)
+    if about.cells is not None and about.cells.get(request.host.casefold()) is None:
+        yield Unchecked("SG512", request.host, "cells: the API database maps the host to no cell")
     others = sorted(word for word in about.cells_down or () if word != request.host)
     if others:
         yield Unchecked("SG709", request.host, f"a cell does not answer: {', '.join(others[:10])}")

@@ -15,6 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     allocation_candidates,
+    compute_services,
     flavors,
     host_account,
     host_aggregates,
@@ -111,6 +112,7 @@ def _about_the_dead(
         coming=None if account is None else account.coming,
         soft_deleted=None if account is None else account.soft_deleted,
         cells_down=None if account is None else account.cells_down,
+        several_cells=part("several_cells", lambda: compute_services.several_cells(connection)),
     )
 
 

@@ -46,21 +46,33 @@ class Account:
 def account_of(connection: t.Any, host: str, cloud: t.Optional[facts.CloudFacts] = None) -> Account:
     """Return who is on a host by Nova's lists, by placement, and by what Nova says of cells that do not answer.
 
-    Nova leaves the servers of such a cell out of every list that is filtered or paged, and lists no soft-deleted ones.
-    ``cloud``: narrowed to the host, read just before; None: read now. Raises :class:`ApiError`.
+    Nova lists no soft-deleted servers, either. ``cloud``: narrowed to the host, read just before; None: read now.
+    Raises :class:`ApiError`.
     """
     servers = None if cloud is None else placement.guests_of(cloud, host)
-    listed = [server.id for server in (server_records.servers_on(connection, host) if servers is None else servers)]
-    down = [str(item["host"]) for item in compute_services.raw_services(connection) if not item.get("id")]
+    down: t.Set[str] = set()
+    if servers is None:
+        found = server_records.list_servers(connection, server_records.SERVERS, [host])
+        servers, down = found.servers, set(found.silent)
+    listed = [server.id for server in servers]
+    down |= compute_services.silent_hosts(compute_services.raw_services(connection))
+    # Without paging and filters Nova names the servers of such a cell, unless [api] max_limit servers answer already.
     records = http.items(
         connection, http.COMPUTE, "/servers", "servers", compute_services.SERVICES, {"all_tenants": "1"}
     )
-    down += [str(item["id"]) for item in records if item.get("status") == facts.CELL_DOWN]
+    down |= {str(item["id"]) for item in records if item.get("status") == facts.CELL_DOWN}
     deleted = server_records.soft_deleted(connection, host)
     strange = sorted(_consumers(connection, host, cloud) - set(listed) - set(deleted))
     said = http.each(strange, lambda uuid: _explained(connection, uuid, host))
     unlisted, coming = ({uuid: why for uuid, (kind, why) in said.items() if kind == each} for each in (STRANGE, COMING))
     return Account(sorted(listed), unlisted, coming, deleted, sorted(down))
+
+
+def consumers_of_cloud(connection: t.Any) -> t.Set[str]:
+    """Return who holds anything of any resource provider: servers and migrations. One request for each provider."""
+    uuids = sorted(provider.uuid for provider in resource_providers.list_providers(connection))
+    held = http.each(uuids, lambda uuid: resource_providers.provider_consumers(connection, uuid))
+    return {consumer for consumers in held.values() for consumer in consumers or ()}
 
 
 def _consumers(connection: t.Any, host: str, cloud: t.Optional[facts.CloudFacts]) -> t.Set[str]:

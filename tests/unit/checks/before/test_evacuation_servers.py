@@ -273,6 +273,27 @@ def test_another_cell_that_does_not_answer_is_undecided_and_keeps_nobody():
     assert ("SG709", "compute1") in unchecked(some)
 
 
+def test_an_evacuation_plans_within_the_cell_of_the_host():
+    hosts = [target.host for target in scene().about.targets]
+    own = dict.fromkeys(hosts, "cell1")
+    assert decide(scene().told(cells=own)).assignments.assigned
+    decided = decide(scene().told(cells={**dict.fromkeys(hosts, "cell2"), "compute1": "cell1"}))
+    assert decided.assignments.assigned == []
+    assert {"SG512"} <= {item.code for item in decided.checked.findings}
+
+
+def test_whose_cells_are_not_known_is_undecided_where_there_are_several():
+    hosts = [target.host for target in scene().about.targets]
+    asked = ("SG512", "compute1")
+    assert asked in unchecked(scene().told(several_cells=True))
+    assert asked in unchecked(scene().told(unread=[Unread("cells", "503")]))
+    assert asked in unchecked(scene().told(cells={**dict.fromkeys(hosts, "cell1"), "compute1": None}))
+    for some in (scene(), scene().told(several_cells=False), scene().told(cells=dict.fromkeys(hosts, "cell1"))):
+        assert asked not in unchecked(some)
+        assert blockers(some) == []
+    assert blockers(scene().told(several_cells=True)) == []
+
+
 def test_soft_deleted_servers_are_named_and_not_lost():
     (item,) = told(scene().told(soft_deleted={"gone": "web"}), "SG519")
     assert (item.object.id, item.severity) == ("gone", findings.WARNING)

@@ -759,7 +759,7 @@ def test_a_server_that_runs_elsewhere_is_refused_also_where_its_domain_here_does
     (item,) = [item for item in judged(spawned).checked.findings if item.code == "SG507"]
     assert (item.object.id, item.severity, item.absolute) == (ONE, "blocker", True)
     assert str(item.evidence["clients"]).count(f"{address(3)}:0/77") == 1
-    assert item.remedy.startswith(f"Run virsh destroy {ONE}")
+    assert "virsh destroy" not in item.remedy, "it may be the only copy"
     # Only libvirt there shows it.
     domain = at_home().bundle.hosts["compute1"].domains[0]
     seen = here(at_home(watchers=(), blocklist=refused)).host("compute2", domains=[domain])
