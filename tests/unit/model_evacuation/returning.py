@@ -187,7 +187,7 @@ def install(monkeypatch, current):
         world.stop_domain(world.local, world.servers[uuid], clean=False)
         world.local.defined.discard(uuid)
 
-    # Nobody sends requests here, and RabbitMQ is read. What waits in it: see tests/unit/operations/test_waiting_requests.
+    # RabbitMQ is read, and nothing waits in it: see tests/unit/operations/test_waiting_requests.py.
     monkeypatch.setattr(waiting_requests, "count", lambda *_asked: findings.Checked())
     monkeypatch.setattr(waiting_requests, "settle", lambda *_asked: findings.Checked())
     monkeypatch.setattr(host_steps.libvirt, "read_domains", domains)
