@@ -318,7 +318,7 @@ def duplicates(index: Index) -> Items:
         copies = _copies(index, having) if kind == COMPUTE_ID and len(having) > 1 else []
         for facts in having if len(having) > 1 else []:
             others = [other.inventory_name for other in having if other is not facts]
-            evidence = {"identity": kind, "value": value, "also on": others}
+            evidence: t.Dict[str, t.Any] = {"identity": kind, "value": value, "also on": others}
             remedy = (
                 f"Choose one host that keeps this {kind}. Give each of the other hosts a new {kind} before "
                 "nova-compute starts on that host."
