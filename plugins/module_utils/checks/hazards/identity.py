@@ -31,6 +31,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
     INFO,
+    KEEPS,
     WARNING,
     Checked,
     Subject,
@@ -319,26 +320,30 @@ def duplicates(index: Index) -> Items:
         why = index.bundle.unreachable[name]
         yield Unchecked("SG107", name, f"this host was not read, and not compared with the other hosts: {why}")
     for (kind, value), having in sorted(keys.items(), key=lambda item: item[0]):
+        copies = _copies(index, having) if kind == COMPUTE_ID and len(having) > 1 else []
         for facts in having if len(having) > 1 else []:
             others = [other.inventory_name for other in having if other is not facts]
-            yield finding(
-                "SG107",
-                host_subject(facts),
-                {"identity": kind, "value": value, "also on": others},
-                (kind == COMPUTE_ID and _remove_copies(index, having))
-                or (
-                    f"Choose one host that keeps this {kind}. Give each of the other hosts a new {kind} before "
-                    "nova-compute starts on that host."
-                ),
+            evidence: t.Dict[str, t.Any] = {"identity": kind, "value": value, "also on": others}
+            remedy = (
+                f"Choose one host that keeps this {kind}. Give each of the other hosts a new {kind} before "
+                "nova-compute starts on that host."
             )
+            if copies:
+                remedy = _remove_copies(index, having, copies)
+                evidence.update({} if facts in copies else {KEEPS: True})
+            yield finding("SG107", host_subject(facts), evidence, remedy)
 
 
-def _remove_copies(index: Index, having: t.Sequence[HostFacts]) -> t.Optional[str]:
-    """Which of several hosts with one compute_id keeps it, and what to do on the others; None: it is not known."""
+def _copies(index: Index, having: t.Sequence[HostFacts]) -> t.List[HostFacts]:
+    """Which of several hosts with one compute_id have a copy; none: it is not known which one keeps it."""
     copies = [facts for facts in having if owners.copied_node(index, facts) is not None]
     keeps = [facts for facts in having if facts not in copies]
-    if len(keeps) != 1 or index.node_of(keeps[0]) is None:
-        return None
+    return copies if len(keeps) == 1 and index.node_of(keeps[0]) is not None else []
+
+
+def _remove_copies(index: Index, having: t.Sequence[HostFacts], copies: t.Sequence[HostFacts]) -> str:
+    """What to do on the hosts with a copy, and not on the one that keeps its compute_id."""
+    keeps = [facts for facts in having if facts not in copies]
     names = ", ".join(facts.inventory_name for facts in copies)
     head = (
         f"Leave {keeps[0].inventory_name} as it is, because the compute node with this compute_id has its names. "
