@@ -29,7 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports import ope
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import connect, openstack_spec
-from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, shown, without_effect
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, screen, without_effect
 
 Result = t.Dict[str, t.Any]
 
@@ -61,7 +61,7 @@ class ActionModule(ActionBase):
     _supports_async = False
     _connection_to_cloud: t.Any = None
 
-    @shown.result
+    @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Take the answers, go on, and return what is needed; or how it ended."""
         super().run(tmp, task_vars)
@@ -217,7 +217,7 @@ def _problem(args: Result) -> t.Optional[str]:
 
 def _say(message: str) -> None:
     if message:
-        shown.say(message)
+        screen.say(message)
 
 
 def _now() -> str:
