@@ -28,7 +28,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import jou
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import connect, openstack_spec
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
+    DATABASE_SPEC,
+    connect,
+    openstack_spec,
+)
 from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, screen, without_effect
 
 Result = t.Dict[str, t.Any]
@@ -66,7 +70,7 @@ class ActionModule(ActionBase):
         """Take the answers, go on, and return what is needed; or how it ended."""
         super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
-        _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
+        _validation, args = self.validate_argument_spec(openstack_spec(**DATABASE_SPEC, **ARGUMENTS))
         without_effect.warn(self._task)
         args["evidence_dir"] = self._loader.path_dwim(str(args["evidence_dir"]))
         return with_success(self._called(args))

@@ -40,6 +40,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports import ope
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
+    DATABASE_SPEC,
     OVN_SPEC,
     connect,
     openstack_spec,
@@ -65,7 +66,7 @@ class ActionModule(ActionBase):
         """Take the answers, go on, and return what is needed; or how it ended."""
         super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
-        _validation, args = self.validate_argument_spec(openstack_spec(**OVN_SPEC, **ARGUMENTS))
+        _validation, args = self.validate_argument_spec(openstack_spec(**OVN_SPEC, **DATABASE_SPEC, **ARGUMENTS))
         without_effect.warn(self._task)
         args["evidence_dir"] = self._loader.path_dwim(str(args["evidence_dir"]))
         result = self._called(args)
@@ -156,6 +157,8 @@ class ActionModule(ActionBase):
             and all(entry["state"] != "wrong" for entry in scratch.arrived)
         )
         result["msg"] = _message(args, scratch, result["failed"])
+        if scratch.requests_left:
+            result["msg"] = f"{result['msg'].rstrip('.')}. {scratch.requests_left}"
         report = findings.refused(outcome.report) if result["failed"] else outcome.report
         self._publish(args, result, report, scratch.placements, scratch.plan)
         self._leave_page(args, {**result, "plan": scratch.plan}, report)

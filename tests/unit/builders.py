@@ -379,6 +379,7 @@ def _host(number, names, guests, release, l2_agents):
         name_users=facts.NameUsers([], [], {}, []),
         name_spaces=[facts.NameSpace(service, "process 4711", False) for service in ("nova-compute", "libvirt")],
         deployment=packages(),
+        guests_on_boot="start",
     )
 
 

@@ -18,6 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards imp
     definition,
     deployment,
     forecast,
+    guest_places,
     host_zones,
     identity,
     in_flight,
@@ -42,7 +43,7 @@ _FROM_HOSTS = tuple(code for code, entry in CATALOGUE.items() if entry.from_host
 #: Codes that an audit decides; the others are of an operation. What it neither finds nor leaves undecided has passed.
 AUDITED = (
     *("SG101", "SG102", "SG103", "SG104", "SG105", "SG106", "SG107", "SG108", "SG109", "SG110", "SG111", "SG112"),
-    *("SG113", "SG114", "SG115", "SG116", "SG117", "SG119", "SG131", *deployment.CODES),
+    *("SG113", "SG114", "SG115", "SG116", "SG117", "SG119", "SG131", "SG132", *deployment.CODES),
     *("SG201", "SG202", "SG203", "SG204", "SG205", "SG206", "SG207", "SG211", "SG212", "SG213", "SG214", "SG215"),
     *("SG216", "SG217", "SG221", "SG231"),
     *("SG301", "SG302", "SG303", "SG304", "SG305", "SG306", "SG309", "SG311"),
@@ -100,6 +101,7 @@ def look(
         + gather(waiting.check(bundle.databases.brokers if bundle.databases else None))
         + gather(_unread(index))
     )
+    checked = guest_places.joined(once(checked))
     return Looked(once(renamed.instead(index, checked)), _all_starts(bundle, forecasts))
 
 
@@ -147,6 +149,7 @@ def _ceph(index: Index) -> Items:
             yield Unchecked(code, "all", "Ceph was not read on any host")
         return
     yield from storage.watched_twice(index)
+    yield from storage.locked_by_dead(index)
     yield from storage.leaks(index.bundle, leftovers.guarding(index), _gone(index))
 
 

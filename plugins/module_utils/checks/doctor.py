@@ -30,7 +30,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor impor
     Result,
     RightsProbe,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import Directory, HostState
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import CephCaps, Directory, HostState
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, OVN_AGENTS
 
 #: Packages of the bindings, by the host's package tool.
@@ -45,6 +45,8 @@ _RESERVED = {"mysql": {"key": "`key`", "binary": "`binary`"}, "postgresql": {"bi
 _REFUSED = (401, 403)
 #: Operations that fence by Ceph's blocklist and lift such a fence, and what each does to the list.
 _BLOCKLISTING = {"evacuate_host": ("add", "remove"), "return_host": ("remove",)}
+#: The operation that protects images by snapshots.
+GUARDING = "evacuate_host"
 _PLAIN = re.compile(r"\w+\Z")
 #: How a host reached Ceph: by the bindings, not by commands.
 _BY_BINDINGS = "library"
@@ -433,20 +435,38 @@ def _caps(result: t.Callable[..., Result], asked: Asked, state: HostState) -> Re
             f"ceph auth get {user}"
         )
         return result("ceph_caps", NOT_CHECKED, why, fix)
-    may = ceph_caps.blocklisting(state.caps.mon)._asdict()
-    seen = f"{state.caps.entity} with the caps mon '{state.caps.mon}'"
-    if any(may[action] is False for action in wanted):
-        lacking = " and ".join(action for action in wanted if may[action] is False)
-        return result(
-            "ceph_caps", FAILED, f"{seen} is not allowed to {lacking} OSD blocklist entries", _caps_fix(state)
-        )
-    if any(may[action] is None for action in wanted):
+    may = _may(asked, state.caps, state.images_pool, wanted)
+    seen = f"{state.caps.entity} with the caps mon '{state.caps.mon}' osd '{state.caps.osd}'"
+    lacking = [what for what, allowed in may.items() if allowed is False]
+    if lacking:
+        return result("ceph_caps", FAILED, f"{seen} is not allowed to {' and '.join(lacking)}", _caps_fix(state))
+    if any(allowed is None for allowed in may.values()):
         return result(
             "ceph_caps",
             NOT_CHECKED,
             f"{seen}: the doctor cannot parse these caps, so the user's permissions are not known",
         )
-    return result("ceph_caps", OK, f"{seen} is allowed to {' and '.join(wanted)} OSD blocklist entries")
+    return result("ceph_caps", OK, f"{seen} is allowed to {' and '.join(may)}{_daemons(asked, state.caps.mon)}")
+
+
+def _may(asked: Asked, caps: CephCaps, pool: t.Optional[str], wanted: t.Sequence[str]) -> t.Dict[str, t.Optional[bool]]:
+    """Return what the operations do to Ceph, to whether the user may: a guard snapshot needs the pool of the images."""
+    blocklisting = ceph_caps.blocklisting(caps.mon)._asdict()
+    found = {f"{action} OSD blocklist entries": blocklisting[action] for action in wanted}
+    if GUARDING in asked.operations:
+        found[f"make snapshots in the pool {pool or 'of the images'}"] = ceph_caps.writes_images(caps.osd, pool)
+    return found
+
+
+def _daemons(asked: Asked, mon: str) -> str:
+    """Name what a fence by the blocklist may need, and mostly does not: it is no failure."""
+    lacking = [question for question in ("mgr dump", "fs dump") if ceph_caps.reads(mon, question) is not True]
+    if GUARDING not in asked.operations or not lacking:
+        return ""
+    return (
+        f", but not allowed to run {' and '.join(lacking)}. evacuate_fence=blocklist reports SG709 if only locks "
+        "show the dead host's address"
+    )
 
 
 def _caps_fix(state: HostState) -> str:
@@ -454,11 +474,15 @@ def _caps_fix(state: HostState) -> str:
     caps = state.caps
     if caps is None:
         return ""
+    may = ceph_caps.blocklisting(caps.mon)
     own = [caps.mon] if caps.mon else []
-    if "profile rbd" not in caps.mon:
+    if "profile rbd" not in caps.mon and not may.add:
         own.append("profile rbd")
-    mon = ", ".join([*own, 'allow command "osd blocklist" with blocklistop=rm'])
-    kept = (("osd", caps.osd), ("mgr", caps.mgr), *sorted(caps.others.items()))
+    mon = ", ".join([*own, *([] if may.remove else ['allow command "osd blocklist" with blocklistop=rm'])])
+    osd = caps.osd
+    if ceph_caps.writes_images(osd, state.images_pool) is False:
+        osd = ", ".join([*([osd] if osd else []), f"profile rbd pool={state.images_pool or 'POOL'}"])
+    kept = (("osd", osd), ("mgr", caps.mgr), *sorted(caps.others.items()))
     more = "".join(f" {name} '{value}'" for name, value in kept if value)
     return f"on a Ceph node: ceph auth caps {caps.entity} mon '{mon}'{more}"
 

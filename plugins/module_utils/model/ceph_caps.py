@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the caps of a Ceph user for the monitors allow it to do to the OSD blocklist. Pure.
+"""What the caps of a Ceph user allow it to do: to the OSD blocklist, to images, to read where daemons are. Pure.
 
 Only what is certain is said: a capability that is not understood neither allows nor forbids. Rules of Ceph 16 to 19
 (C(mon/MonCap.cc), C(mon/MonCommands.h)): the command C(osd blocklist) asks for the service C(osd) with r and w, or for
@@ -82,3 +82,55 @@ def _command(name: str, arguments: t.Optional[str]) -> t.Tuple[t.FrozenSet[str],
         return _BOTH, set(), True
     only = _ARGUMENT.match(arguments)
     return (frozenset({only[1]}), set(), True) if only else (_NONE, set(), False)
+
+
+# --- images and daemons ---------------------------------------------------------------------------------------
+
+_OSD = re.compile(
+    r"""(?:allow\s+)?(?:profile\s*=?\s*["']?(?P<profile>[\w-]+)["']?|allow\s+(?P<rights>all|\*|[rwx]+|class-read|class-write))"""
+    r"""(?:\s+pool\s*=?\s*["']?(?P<pool>[\w.-]+)["']?)?(?P<prefix>\s+object_prefix\s+\S+)?\Z"""
+)
+
+
+def writes_images(osd: str, pool: t.Optional[str]) -> t.Optional[bool]:
+    """Return whether a user with these caps for C(osd) may change images of a pool, such as making a snapshot.
+
+    None: the caps were not understood that far, or the pool (None) is not known. librbd calls classes, so that C(rw)
+    without C(x) is not enough.
+    """
+    clear = True
+    letters: t.Set[str] = set()
+    for grant in _grants(osd):
+        found = _OSD.match(grant)
+        if found is None:
+            clear = False
+            continue
+        if found["prefix"]:
+            continue
+        rights = (
+            {"rbd": "rwx", "rbd-read-only": "rx"}.get(found["profile"], "") if found["profile"] else found["rights"]
+        )
+        rights = "rwx" if rights in ("*", "all") else rights
+        if found["profile"] not in (None, "rbd", "rbd-read-only"):
+            clear = False
+        if found["pool"] is not None and pool is None:
+            clear = False
+        elif found["pool"] in (None, pool):
+            letters |= set(rights) if not rights.startswith("class") else set()
+    if letters >= set("rwx"):
+        return True
+    return False if clear else None
+
+
+def reads(mon: str, question: str) -> t.Optional[bool]:
+    """Return whether a user with these caps for C(mon) may ask C(mgr dump) or C(fs dump); None: not understood."""
+    service = {"mgr": "mgr", "fs": "mds"}[question.partition(" ")[0]]
+    clear = True
+    for grant in _grants(mon):
+        rights, command, profile = _RIGHTS.match(grant), _COMMAND.match(grant), _PROFILE.match(grant)
+        if command and command[2] == question and command[3] is None:
+            return True
+        if rights and rights[1] in (None, service) and (rights[2] in ("*", "all") or "r" in rights[2]):
+            return True
+        clear = clear and bool(rights or command or (profile and profile[1] in _PROFILES))
+    return False if clear else None

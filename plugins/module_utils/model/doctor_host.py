@@ -78,6 +78,8 @@ class HostState:
     #: The cluster of nova-compute's disks, where it answered.
     ceph: t.Optional[CephAccess] = None
     ceph_user: t.Optional[str] = None
+    #: Where Nova keeps the images.
+    images_pool: t.Optional[str] = None
     caps: t.Optional[CephCaps] = None
     journals: t.Optional[Directory] = None
     unread: t.List[Unread] = dataclasses.field(default_factory=list)

@@ -840,6 +840,8 @@ class EvacuationFacts:
     encrypted: t.Optional[t.Dict[str, t.List[str]]] = None
     #: Consumers of the host's resource providers that no list of servers explains, each with what Nova says of it.
     unlisted: t.Optional[t.Dict[str, str]] = None
+    #: Consumers of these providers that Nova is about to put on the host, each with what Nova says of it.
+    coming: t.Optional[t.Dict[str, str]] = None
     #: Servers of the host that are soft-deleted: uuid to name.
     soft_deleted: t.Optional[t.Dict[str, str]] = None
     #: Host, in lower case, to the uuid of its cell, by the API database. No API says it; None: not asked for, unread.

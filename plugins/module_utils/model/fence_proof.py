@@ -140,7 +140,12 @@ def kept(plain: t.Mapping[str, t.Any]) -> FenceProof:
 
 def age(proof: FenceProof, now: str) -> t.Optional[float]:
     """Return how old a proof is, in seconds; None where a time cannot be understood."""
-    read, current = moment(proof.at), moment(now)
+    return seconds_between(proof.at, now)
+
+
+def seconds_between(then: t.Optional[str], now: str) -> t.Optional[float]:
+    """Return the seconds from one time to another; None where a time is not known or cannot be understood."""
+    read, current = moment(then or ""), moment(now)
     return None if read is None or current is None else (current - read).total_seconds()
 
 

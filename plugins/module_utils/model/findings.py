@@ -231,6 +231,15 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "Someone renamed the host. Nova, the host itself and other systems now use different names for the host.",
         from_hosts=True,
     ),
+    Code(
+        "SG132",
+        "domain-elsewhere",
+        BLOCKER,
+        "The libvirt domain of a server is not on the host that Nova shows for the server.",
+        absolute=True,
+        from_hosts=True,
+        of_server=True,
+    ),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL.", repairable=True),
     Code(
@@ -535,6 +544,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         WARNING,
         "A cloud service created this server and replaces the server automatically.",
     ),
+    Code("SG521", "guest-starts-without-nova", WARNING, "libvirt or libvirt-guests starts guests without Nova."),
+    Code("SG522", "domain-kept-by-snapshots", BLOCKER, "libvirt refuses to undefine a domain that has snapshots."),
     # SG6xx definition
     Code("SG601", "address-drift", WARNING, "The addresses of a guest's devices changed."),
     Code("SG602", "disk-order-drift", WARNING, "The order of a guest's disks changed."),

@@ -167,6 +167,13 @@ class Domain(Fact):
     rss_mib: t.Optional[int] = None
     #: Size of the huge pages that its memory is made of, KiB; 0: huge pages of the host's default size; None: none.
     hugepage_kib: t.Optional[int] = None
+    #: This and what follows was not read by older versions: None. Whether libvirt keeps the guest's memory in a file
+    #: from which its next start goes on (C(virsh managedsave), Nova's suspend, libvirt-guests at a shutdown).
+    managed_save: t.Optional[bool] = None
+    #: Whether libvirt starts it whenever libvirt itself starts.
+    autostart: t.Optional[bool] = None
+    #: Snapshots and checkpoints of which libvirt keeps metadata: with any, it refuses to undefine the domain.
+    snapshots: t.Optional[int] = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -386,6 +393,8 @@ class RbdImage(Fact):
     watchers: t.Optional[t.List[RbdWatcher]] = None
     locks: t.Optional[t.List[RbdLock]] = None
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: Whether the image has the feature exclusive-lock; False: no client locks it.
+    exclusive_lock: t.Optional[bool] = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -422,7 +431,10 @@ class RbdVolume(Fact):
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class RbdFacts(Fact):
-    """What a compute host sees in the pool that its own nova.conf names, with its own Ceph configuration."""
+    """What a compute host sees in the pool that its own nova.conf names, with its own Ceph configuration.
+
+    Of a host with local disks: ``pool`` is one of Cinder's, and ``images`` is empty, since it has no images in Ceph.
+    """
 
     #: ``library`` (python3-rbd) or ``command`` (rbd and ceph).
     via: str
@@ -445,8 +457,10 @@ class RbdFacts(Fact):
     infrastructure: t.Optional[t.List[str]] = None
     #: What this release calls its list: ``blocklist``, before Pacific ``blacklist``; None: not asked for, or unread.
     blocklist_word: t.Optional[str] = None
-    #: None: not asked for.
+    #: Of the user by which all of this was read; None: not asked for.
     rights: t.Optional[CephRights] = None
+    #: Of the user in nova.conf, as which QEMU opens images; None: it is the same user, or not asked for.
+    nova_rights: t.Optional[CephRights] = None
     #: Volumes that were asked for and found; None: not asked for, or no pool could be read. Each pool that could not
     #: be read is in ``unread`` as ``volumes POOL``.
     volumes: t.Optional[t.List[RbdVolume]] = None
@@ -508,7 +522,7 @@ class HostFacts(Fact):
     domains: t.Optional[t.List[Domain]]
     memory: t.Optional[Memory]
     hugepages: t.Optional[t.List[HugePages]]
-    #: Units looked for that exist here: nova-compute and L2 agents.
+    #: Units looked for that exist here: nova-compute, L2 agents and libvirt-guests.
     units: t.Optional[t.List[Unit]]
     resolutions: t.Optional[t.List[Resolution]]
     etc_hosts: t.Optional[t.List[HostsLine]]
@@ -539,6 +553,8 @@ class HostFacts(Fact):
     rehearsal: t.Optional[Rehearsal] = None
     #: None: unread, or evidence of an earlier version.
     deployment: t.Optional[Deployment] = None
+    #: What libvirt-guests does at boot with the guests that ran at the last shutdown: its ON_BOOT; None as above.
+    guests_on_boot: t.Optional[str] = None
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

@@ -90,6 +90,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacu
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.evacuation import ARRIVED, SKEW, Evacuator
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import instance_actions, server_records
 
@@ -103,6 +104,8 @@ LAST = ("leave", "chassis", "remove", "abort", "aborting")
 
 #: Seconds between two looks at a host that is not dead yet.
 LOOK = 10.0
+#: How often a run looks again for the last client of a QEMU that has ended: Ceph drops it after 30 s.
+ENDING_LOOKS = 5
 #: The least seconds for which a measurement is good: a round that measures and may not use it would never end.
 MEASURED_LEAST = 60.0
 #: Seconds from the begin of a round in which that counts.
@@ -137,11 +140,12 @@ class Evacuation(GuardedEvacuation):
             servers = []
         planned = [] if journal is None else records.servers_of(journal)
         self.scratch.uuids = sorted({server.id for server in servers} | {entry.uuid for entry in planned})
-        self.scratch.volumes = sorted({volume for server in servers for volume in server.volumes or []})
+        volumes = {volume for server in servers for volume in server.volumes}
+        self.scratch.volumes = sorted(volumes | {volume for entry in planned for volume in entry.volumes or []})
         if journal is not None:
             self.scratch.kind, self.scratch.operation_id = str(journal["kind"]), str(journal["operation_id"])
             self.scratch.plan_sha256 = journal["about"].get(SHA256)
-        return self._need([needs.read_hosts(self.scratch.uuids)])
+        return self._need([needs.read_hosts(self.scratch.uuids, volumes=self.scratch.volumes)])
 
     def advance(self, scratch: Scratch, answers: Answers) -> CallResult:
         """Take the answers and go on. Raises StackguardError only where the report can not be made either."""
@@ -215,6 +219,7 @@ class Evacuation(GuardedEvacuation):
         other = self._another_reader()
         if other is not None:
             return other
+        self._count_requests()
         journal = self._open_journal()
         if journal is not None:
             return self._resume(journal)
@@ -307,6 +312,7 @@ class Evacuation(GuardedEvacuation):
                 images.get(guest.uuid, {}),
                 (about.numa or {}).get(guest.uuid),
                 self._power(servers.get(guest.uuid), earlier.get(guest.uuid)),
+                list(servers[guest.uuid].volumes) if guest.uuid in servers else None,
             )
             for guest in decision.guests
         ]
@@ -508,6 +514,8 @@ class Evacuation(GuardedEvacuation):
             self.run.say(
                 f"{self.host} is fenced and down, and no Ceph client on {self.host} keeps a server's disk open"
             )
+            # Before the first reset: what waits for a server that leaves must not be executed when the host starts.
+            self._settle_requests(self.scratch.staying, patience=self._patience(bundle, staying))
             return self._to_guard()
         waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
         if waited >= float(self.options["death_timeout"]):
@@ -517,6 +525,16 @@ class Evacuation(GuardedEvacuation):
                 Checked(tuple(against_all), checked.unchecked),
             )
         return self._need(self._look_again(LOOK))
+
+    def _patience(self, bundle: Bundle, staying: t.Container[str]) -> float:
+        """Return how long to wait until RabbitMQ has noticed the host's death: not for servers that need no reset.
+
+        At the end of the run, it has noticed, or the run waits then.
+        """
+        servers = (bundle.cloud.servers if bundle.cloud else None) or []
+        tasks = {server.task_state for server in servers if server.id in staying}
+        resets = "task" in self.options["reset_states"] and tasks & set(server_state.WAITING_TASKS)
+        return waiting_requests.PATIENCE if resets else 0.0
 
     # --- guards
 
@@ -606,10 +624,15 @@ class Evacuation(GuardedEvacuation):
         if result.stopped:
             raise Stopped(f"{self.host} shows signs of life, so the run evacuates no more servers", result.checked)
         done = self._finished_guards(result)
-        if result.again and self.scratch.rounds < int(self.options["max_rounds"]):
+        waits = bool(result.ending) and not result.again and self.scratch.ending_looks < ENDING_LOOKS
+        self.scratch.ending_looks += int(waits)
+        if (result.again or waits) and self.scratch.rounds < int(self.options["max_rounds"]):
             homes = self._homes(done)
             return self._need(
-                [*([needs.guard(homes, self.scratch.operation_id, False)] if homes else []), *self._look_again()]
+                [
+                    *([needs.guard(homes, self.scratch.operation_id, False)] if homes else []),
+                    *self._look_again(LOOK if waits else 0.0),
+                ]
             )
         if not result.again:
             self.book.mark(EVACUATE, journals.DONE, _summary(result))
@@ -869,6 +892,8 @@ class Evacuation(GuardedEvacuation):
             self.book.mark(REMOVE, journals.PENDING, said)
             self.run.say(f"warning: {said}")
         self._look_for_late()
+        # Nova took requests for a server on the dead host until the moment when it was on another one.
+        self._settle_requests(patience=waiting_requests.PATIENCE)
         self.book.close(journals.FINISHED, "ended")
         return self._end("evacuated", self.scratch.message)
 

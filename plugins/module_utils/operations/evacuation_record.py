@@ -60,6 +60,8 @@ class PlannedServer:
     numa: t.Optional[t.List[NumaCell]] = None
     #: C(running) or C(stopped) before the host died; None: not known.
     power: t.Optional[str] = None
+    #: Uuids of its volumes; None: a journal of an earlier version.
+    volumes: t.Optional[t.List[str]] = None
 
     @property
     def ids(self) -> t.Dict[str, str]:

@@ -17,12 +17,18 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import SMALL_PAGE, of_flavor
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING as ALIVE
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer, by_nova_name
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignment, Tried
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle, EvacuationFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    ApiServer,
+    Bundle,
+    EvacuationFacts,
+    HostFacts,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import FenceProof
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
@@ -31,7 +37,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Finding,
     Override,
     Subject,
+    Unchecked,
     finding,
+    overridden,
     standing,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import EVACUATION, gather, same_name
@@ -113,6 +121,8 @@ class Round:
     put_out: t.Tuple[str, ...] = ()
     #: Servers that are not as they should be at the first look: the next one decides.
     doubted: t.Tuple[str, ...] = ()
+    #: Servers that only a client of an ended QEMU keeps here: Ceph drops it by itself.
+    ending: t.Tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,9 +209,13 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     assigned: t.List[Assignment] = []
     stopped = False
     resets: t.Container[str] = ()
+    ending: t.Tuple[str, ...] = ()
     sent = sent_by(moving, here, {entry.uuid: entry for entry in given.planned})
     if staying and sent is not None:
         assigned, stay, judged, stopped, resets = _judged(bundle, about, given, staying, [*sent, *given.others], known)
+        ending = tuple(sorted(_ending(bundle, stay, judged, known)))
+        judged = Checked(tuple(item for item in judged.findings if not _is_of(item, ending)), judged.unchecked)
+        stay = _with_failures(stay, known, ending)
         left.update(stay)
         found = found + judged
     if assigned and given.claim(assigned, resets):
@@ -215,7 +229,7 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     again = bool(wave.outcomes or moving or wave.in_transit or put_out or unsent or doubted)
     noted = _noted(known, wave.outcomes)
     ended = stopped and not again
-    return Round(wave.outcomes, arrived, left, found, noted, again, wave.in_transit, ended, put_out, doubted)
+    return Round(wave.outcomes, arrived, left, found, noted, again, wave.in_transit, ended, put_out, doubted, ending)
 
 
 def _unsent(assigned: t.Sequence[Assignment], wave: Wave) -> t.Dict[str, str]:
@@ -223,6 +237,49 @@ def _unsent(assigned: t.Sequence[Assignment], wave: Wave) -> t.Dict[str, str]:
     known = {entry.uuid for entry in wave.outcomes} | {entry.uuid for entry in wave.in_transit}
     why = "the fence proof or the memory measurement of the destination expired before the run requested the evacuation"
     return {assignment.uuid: why for assignment in assigned if assignment.uuid not in known}
+
+
+# --- what keeps one whose spawn failed -------------------------------------------------------------------------
+
+
+def _ending(bundle: Bundle, stay: t.Mapping[str, str], checked: Checked, tried: Tried) -> t.Set[str]:
+    """Return the servers whose SG507 is the last trace of a QEMU whose start has failed.
+
+    Its host was tried, it is the only client, and the host shows neither domain nor process. Ceph drops such a client
+    30 s after its end.
+    """
+    views = by_nova_name(bundle)
+    found: t.Dict[str, t.List[bool]] = {}
+    for item in checked.findings:
+        uuid = checks.server_of(item, stay) if item.code == "SG507" else None
+        if uuid is not None:
+            hosts = [str(host) for host in item.evidence.get("hosts") or ()]
+            failed = bool(hosts) and set(hosts) <= set(tried.get(uuid) or ()) - {STUCK}
+            ended = failed and all(_has_ended(views.get(host), uuid) for host in hosts)
+            found.setdefault(uuid, []).append(ended and item.object.kind == "image")
+    return {uuid for uuid, traces in found.items() if all(traces)}
+
+
+def _has_ended(facts: t.Optional[HostFacts], uuid: str) -> bool:
+    if facts is None or facts.domains is None or facts.qemu_processes is None:
+        return False
+    return uuid not in facts.qemu_processes and not any(
+        domain.uuid == uuid and domain.state in ALIVE for domain in facts.domains
+    )
+
+
+def _is_of(item: Finding, ending: t.Container[t.Optional[str]]) -> bool:
+    return item.code == "SG507" and checks.server_of(item, ending) is not None
+
+
+def _with_failures(stay: t.Mapping[str, str], tried: Tried, ending: t.Container[str]) -> t.Dict[str, str]:
+    """Return what keeps each server, after why it failed where it was sent: what came of that must not hide it."""
+    found = {}
+    for uuid, why in stay.items():
+        failed = [f"{host}: {reason}" for host, reason in (tried.get(uuid) or {}).items() if host != STUCK]
+        now = "Ceph still shows the client of the QEMU process that has ended" if uuid in ending else why
+        found[uuid] = "; ".join([*(one for one in failed if one not in now), now])
+    return found
 
 
 # --- who is where ---------------------------------------------------------------------------------------------
@@ -443,18 +500,25 @@ def _stop(given: Passes, away: Away) -> t.Tuple[str, ...]:
 def _arrived(given: Passes, bundle: Bundle, away: Away) -> t.Tuple[t.List[Arrived], Checked]:
     arrived: t.List[Arrived] = []
     problems: t.List[Finding] = []
+    unchecked: t.List[Unchecked] = []
     for entry, server in away:
         if server is None or server.status in ("DELETED", "SOFT_DELETED"):
             arrived.append(Arrived(entry.uuid, entry.name, None, None, GONE))
             problems += _left_images(bundle, entry)
             continue
         host, status = server.host, server.status
-        found = list(_verified(bundle, entry, str(host), status, given))
-        problems += found
-        wrong = any(item.severity == BLOCKER for item in found)
+        found = _verified(bundle, entry, server, given)
+        problems += found.findings
+        unchecked += found.unchecked
+        wrong = any(item.severity == BLOCKER and not _passed(item, given.overrides) for item in found.findings)
         arrived.append(Arrived(entry.uuid, entry.name, host, status, WRONG if wrong else VERIFIED))
     problems += _ports(given.connection, given.request.host, [entry.uuid for entry, _server in away])
-    return arrived, Checked(tuple(problems))
+    return arrived, Checked(tuple(problems), tuple(unchecked))
+
+
+def _passed(item: Finding, overrides: t.Sequence[Override]) -> bool:
+    """Whether the operator passes it: only that volumes were not read, which may not be in Ceph at all."""
+    return storage.VOLUMES in item.evidence and overridden(item, overrides)
 
 
 def _left_images(bundle: Bundle, entry: PlannedServer) -> t.Iterator[Finding]:
@@ -476,7 +540,36 @@ def expected_status(entry: PlannedServer, target_state: str) -> t.Optional[str]:
     return "SHUTOFF" if target_state == "stopped" else _STATUS.get(entry.power or "")
 
 
-def _verified(bundle: Bundle, entry: PlannedServer, host: str, status: str, given: Passes) -> t.Iterator[Finding]:
+def _verified(bundle: Bundle, entry: PlannedServer, server: ApiServer, given: Passes) -> Checked:
+    before = storage.DisksBefore(
+        entry.uuid, entry.ids, name=entry.name, volumes=_volumes(entry, server), shared=_shared(entry, given.planned)
+    )
+    since = given.request.fence.at if isinstance(given.request.fence, FenceProof) else None
+    items = gather(storage.landed(bundle, before, str(server.host), server.status == "ACTIVE", since))
+    found = (
+        _refused(item, given.request) if _is_refused(item, entry, given.request) else item for item in items.findings
+    )
+    return Checked((*_status(entry, server, given), *found), items.unchecked)
+
+
+def _volumes(entry: PlannedServer, server: ApiServer) -> t.Tuple[str, ...]:
+    """Return the volumes that the server had when it was sent and has now: its owner may attach and detach others."""
+    if entry.volumes is None:
+        return tuple(server.volumes)
+    return tuple(volume for volume in entry.volumes if volume in server.volumes)
+
+
+def _shared(entry: PlannedServer, planned: t.Sequence[PlannedServer]) -> t.Dict[str, t.FrozenSet[str]]:
+    return {
+        volume: frozenset(
+            other.uuid for other in planned if other.uuid != entry.uuid and volume in (other.volumes or ())
+        )
+        for volume in entry.volumes or ()
+    }
+
+
+def _status(entry: PlannedServer, server: ApiServer, given: Passes) -> t.Iterator[Finding]:
+    host, status = server.host, server.status
     expected = expected_status(entry, given.request.target_state)
     if status not in ((expected,) if expected else ("ACTIVE", "SHUTOFF")):
         seen = {"status": status, "before": entry.power or entry.status, "expected": expected}
@@ -492,11 +585,6 @@ def _verified(bundle: Bundle, entry: PlannedServer, host: str, status: str, give
         seen = {"status": status, "before": "not known"}
         remedy = f"Check whether the server ran before its host died: openstack server event list {entry.uuid}"
         yield finding("SG710", Subject("instance", entry.uuid, entry.name, host), seen, remedy, WARNING)
-    before = storage.DisksBefore(entry.uuid, entry.ids)
-    items = gather(storage.landed(bundle, before, host, running=status == "ACTIVE"))
-    yield from (
-        _refused(item, given.request) if _is_refused(item, entry, given.request) else item for item in items.findings
-    )
 
 
 def _is_refused(item: Finding, entry: PlannedServer, request: EvacuationRequest) -> bool:
@@ -540,7 +628,7 @@ def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Fin
             "SG511",
             Subject("port", port.id, port.device_id, source),
             {"server": port.device_id, "binding:host_id": port.binding_host_id},
-            "Bind the port to the server's new host (openstack port set --host), or hard-reboot the server.",
+            "Bind the port to the server's new host, where the run has seen the guest (openstack port set --host).",
         )
         for port in left
     ]

@@ -13,8 +13,10 @@ import uuid as uuids
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import SMALL_PAGE
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.moves import Evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     cloud_facts,
@@ -94,15 +96,41 @@ def collect(
     if api_db_url:
         about = nova.with_cells(about, api_db_url, sources)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
-    unread: t.Tuple[str, ...] = ()
+    bundle, unread = _with_last_migrations(connection, bundle, about, servers)
     sent: t.Tuple[IncomingServer, ...] = ()
     try:
         sent = tuple(on_their_way(connection))
     except ApiError as error:
-        unread = (f"migrations in progress: {error.message}",)
+        unread = (*unread, f"migrations in progress: {error.message}")
     return Evidence(
         bundle, about, zone_facts.read_zones(connection, servers, api_db_url, whole=False), (), sent, unread
     )
+
+
+def _with_last_migrations(
+    connection: t.Any, bundle: facts.Bundle, about: facts.EvacuationFacts, servers: t.Sequence[facts.ApiServer]
+) -> t.Tuple[facts.Bundle, t.Tuple[str, ...]]:
+    """Add the newest migration of each server that is not seen where Nova shows it: it may tell where the guest went.
+
+    Where a compute host was not read, that is asked of every server. Returns what could not be read, too.
+    """
+    hosts = [target.host for target in about.targets or []]
+    shown = [guest_places.of_api(server) for server in servers if server.host is not None]
+    asked = [
+        place.server.uuid
+        for place in guest_places.look(Index(bundle), shown, hosts)
+        if place.there or not place.here or place.unread
+    ]
+    cloud = bundle.cloud
+    if not asked or cloud is None or cloud.migrations is None:
+        return bundle, ()
+    try:
+        found = http.each(asked, lambda uuid: migration_records.newest(connection, uuid))
+    except ApiError as error:
+        return bundle, (f"the last migrations of the servers: {error.message}",)
+    known = {row.id for row in cloud.migrations}
+    rows = [*cloud.migrations, *(row for row in found.values() if row is not None and row.id not in known)]
+    return dataclasses.replace(bundle, cloud=dataclasses.replace(cloud, migrations=rows)), ()
 
 
 def _with_soft_deleted(

@@ -92,6 +92,14 @@ STATES: t.Mapping[str, Ended] = {
             "or the run could not check whether the domains can use their disks: see the findings below."
         ),
     ),
+    "not-clear": Ended(
+        "not clear",
+        BLOCK,
+        (
+            "Requests wait in RabbitMQ that nova-compute must not execute on this host, or the run could not read "
+            "RabbitMQ. Keep nova-compute stopped: see the findings below."
+        ),
+    ),
     "incomplete": Ended("incomplete", BLOCK, "The operation has ended, and some servers did not move."),
     "none": Ended("nothing to do", None, "Nothing was changed."),
     "clear": Ended("nothing to do", None, "Nothing was changed, because no server is on the host."),
@@ -408,6 +416,10 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "hold_down": ("service held down", "This operation has forced down and disabled the compute service."),
     "guard": ("guard snapshots", "The run verified that each image has the expected id and a guard snapshot."),
     "unguard": ("guards removed", "No image has a guard snapshot of this operation."),
+    "settle_requests": (
+        "waiting requests",
+        "The run read the requests that wait in RabbitMQ for the host, and removed those for servers of other hosts.",
+    ),
     "end_domains": ("domains ended", "These domains no longer exist in libvirt or in the process table of the host."),
     "unblock": (
         "blocklist",

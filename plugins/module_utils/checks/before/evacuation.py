@@ -141,6 +141,7 @@ def preflight(
         *memory.overcommitted(bundle, about, request, assignments),
         *_fence(bundle, about, leaving, request, kind, refused, known),
         *fencing.rights(bundle, known.disks.clusters, kind),
+        *_lock_breaking(bundle, request, known, kind),
     ]
     checked = gather(items)
     return EvacuationDecision(
@@ -370,12 +371,13 @@ def _way_out(row: MigrationRow) -> str:
     return (
         f"Wait until the migration ends. The migration never ends if nova-compute on {row.dest_compute} died or "
         f"restarted after the migration began. If the migration never ends and {row.dest_compute} does not answer, "
-        f"fence {row.dest_compute}. If the migration never ends and {row.dest_compute} answers, destroy the server's "
-        f"domain on {row.dest_compute} (virsh list --all, virsh destroy). When no domain of the server can run on "
-        f"{row.dest_compute} any more, remove the server's allocation on {row.dest_compute} (openstack resource "
-        f"provider allocation unset --provider PROVIDER_UUID {row.instance_uuid}). After you have removed the "
-        f"allocation, reset the server's state (openstack server set --state active {row.instance_uuid}). Finally, "
-        "override this finding, and run the same command again."
+        f"fence {row.dest_compute}. If the migration never ends and {row.dest_compute} answers, look for the server's "
+        f"domain on {row.dest_compute} (virsh domstate {row.instance_uuid}). If the domain runs there, leave the "
+        "server out (evacuate_partial=true): it is the guest's only copy, see the page of SG132. Only if no domain of "
+        f"the server can run on {row.dest_compute}, remove the server's allocation on {row.dest_compute} (openstack "
+        f"resource provider allocation unset --provider PROVIDER_UUID {row.instance_uuid}), reset the server's state "
+        f"(openstack server set --state active {row.instance_uuid}), override this finding, and run the same command "
+        "again."
     )
 
 
@@ -415,6 +417,22 @@ def _fence(
         yield finding("SG506", Subject("host", request.host), {storage.ALIVE: domains}, remedy)
     elif of_addresses(kind):
         yield from storage.bare(leaving, planned.uncovered)
+
+
+def _lock_breaking(bundle: Bundle, request: EvacuationRequest, known: KnownAddresses, kind: t.Optional[str]) -> Items:
+    """SG518 for every fence. Of volumes Cinder's own user may be the one that writes, so that it is a warning there."""
+    disks = known.disks
+    with_images = _lockable(disks.images)
+    with_volumes = _lockable(disks.places) - with_images
+    same = of_addresses(kind)
+    yield from fencing.lock_breaking(bundle, with_images, request.host, same=same)
+    yield from fencing.lock_breaking(bundle, with_volumes, request.host, WARNING, same)
+
+
+def _lockable(images: t.Mapping[str, t.Sequence[clients.SeenImage]]) -> t.Set[str]:
+    """Return the clusters with images that a client must lock to write, as far as is known."""
+    entries = (entry for places in images.values() for entry in places)
+    return {entry.fsid for entry in entries if entry.fsid is not None and entry.image.exclusive_lock is not False}
 
 
 def _looked(bundle: Bundle, leaving: t.Sequence[Guest]) -> Items:

@@ -31,8 +31,8 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn_return
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import forecast, identity, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn_return, return_domains
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, forecast, identity, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, blocklists
 from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import ServiceProcess
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
@@ -82,7 +82,11 @@ HELD = f"{OURS}evacuate:"
 DONE = "done"
 #: The code that is no reason against clearing, and never clear.
 DEAD_DISK = "SG517"
+#: The codes of requests that the next start here executes, or may execute, though it must not.
+WAITING = ("SG329", "SG330")
 _STOPPED = ("inactive", "failed")
+#: The first device of each bus.
+ROOT_DEVICES = ("vda", "sda", "hda", "xvda")
 _AGAIN = (
     "Make sure that the run can read the facts that this finding lists as not read, then run the playbook return_host "
     "again."
@@ -120,6 +124,8 @@ class Clearing:
     held_until_start: t.Optional[str] = None
     #: Whether nova-compute has started already, and left records behind: it must start once more.
     started: bool = False
+    #: Whether nova-compute is stopped, so that a start executes the requests that wait in RabbitMQ for this host.
+    requests: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,6 +176,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         None if waits else hold,
         hold if waits else None,
         waits and bool(_running(facts)),
+        not _running(facts),
     )
     ended = {domain.uuid for domain in leaving}
     items = [
@@ -182,6 +189,8 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         ),
         *_strangers(facts, found, clearing),
         *_volumes_of_deleted(facts, found, clearing),
+        *return_domains.kept(leaving, facts),
+        *return_domains.starting(index, facts, request.host, ended),
         *_lost(facts, request),
         *_too_late(facts, clearing),
         *_under_way(index, request),
@@ -189,7 +198,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         *_unreached(bundle, request),
         *_twice(bundle, facts, home(facts, request), views, ended, _servers(index, request)),
         *_without_domain(index, facts, request, views),
-        *_disks(facts, home(facts, request), views, ended | _deleted(index, facts)),
+        *_disks(facts, home(facts, request), views, ended | _deleted(index, facts), _servers(index, request)),
         *_ports(bundle, request),
         *ovn_return.check(bundle, facts, request),
         *_allocations(index, bundle, request),
@@ -753,26 +762,77 @@ def _twice(
     One that does not run counts where Nova has its server here (``servers``): its owner or nova-compute starts it.
     A spawn that failed can leave its QEMU on the destination, while Nova has the server here. As long as Ceph refuses
     this host, that one writes alone. Seen on the lab: a QEMU that was cut off for the whole time opens its disk again.
-    Of a volume it is a warning: others may have it attached as well, and which do is not read here.
+    Of a volume other than the root it is a warning: others may have it attached as well, and which do is not read here.
+    SG709 for one that does not run and whose disk nobody looked at; of one that runs, :func:`_disks` says it.
     """
     for domain in facts.domains or []:
         if domain.uuid in ended or (domain.state not in RUNNING and domain.uuid not in servers):
             continue
         hosts = sorted(name for name, other in bundle.hosts.items() if other is not facts and _runs(other, domain.uuid))
-        images = {source: _look(source, domain, place, views)[0] for source in _sources(domain)}
-        others = {source: _others_clients(facts, image) for source, image in images.items() if image is not None}
+        looks = {source: _look(source, domain, place, views) for source in _sources(domain)}
+        others = {source: _others_clients(facts, image) for source, (image, _why) in looks.items() if image is not None}
         others = {source: found for source, found in others.items() if found}
-        own = [source for source in others if source.partition("/")[2].startswith(f"{domain.uuid}_")]
+        own = [source for source in others if _is_own(source, domain)]
         if hosts or others:
             evidence = {"domain": [domain.name, domain.state], "runs on": hosts, "clients": others}
             severity = None if hosts or own else WARNING
-            yield finding("SG507", domain_subject(domain, facts), evidence, _one_writer(domain.uuid), severity)
+            alone = _one_writer(domain.uuid) if domain.state in RUNNING else _runs_elsewhere(domain.uuid)
+            remedy = _second_client(alone, hosts, list(others), own)
+            yield finding("SG507", domain_subject(domain, facts), evidence, remedy, severity)
+        if domain.state not in RUNNING:
+            for source, (image, why) in looks.items():
+                unread = _unread_clients(image, why)
+                if unread:
+                    yield _disk_unread(source, domain, unread)
+
+
+def _is_own(source: str, domain: Domain) -> bool:
+    """Whether a disk is the server's alone: an image of its own, or its root volume.
+
+    A server without a root disk of its own boots from a volume: that on its first device.
+    """
+    own = f"{domain.uuid}_"
+    if source.partition("/")[2].startswith(own):
+        return True
+    if any((disk.source or "").endswith((f"{own}disk", f"/{domain.uuid}/disk")) for disk in domain.disks):
+        return False
+    volumes = [disk for disk in domain.disks if clients.is_volume((disk.source or "").partition("/")[2]) or disk.serial]
+    root = next((disk for disk in volumes if disk.target in ROOT_DEVICES), volumes[0] if volumes else None)
+    return root is not None and root.source == source
+
+
+def _unread_clients(image: t.Optional[RbdImage], why: t.Optional[str]) -> t.List[str]:
+    """Say why it is not known who has a disk open; empty: it was read, or the disk is not there."""
+    if why is not None:
+        return [why]
+    if image is not None and image.watchers is None:
+        return sorted({one.reason for one in image.unread}) or ["not read"]
+    return []
+
+
+def _second_client(alone: str, hosts: t.Sequence[str], sources: t.Sequence[str], own: t.Sequence[str]) -> str:
+    """Say what to do. A volume may be another server's as well: then nothing is ended before that is known.
+
+    ``alone``: what to do if the disk is this server's alone.
+    """
+    first = next(iter([*own, *sources]), "").partition("/")[2]
+    if hosts or not clients.is_volume(first):
+        return alone
+    return clients.who_has_volume(first, "run return_host again")
 
 
 def _one_writer(uuid: str) -> str:
     return (
         f"Run virsh destroy {uuid} on the host where the guest must not run, or end the client that must not write to "
         "the disk. Then verify that at most one watcher remains (rbd status POOL/IMAGE), and run return_host again."
+    )
+
+
+def _runs_elsewhere(uuid: str) -> str:
+    return (
+        f"Lock the server (openstack server lock {uuid}), and leave each domain of the server as it is: this host has "
+        "no domain of the server that runs, so what the evidence shows may be the only copy of the guest. Then follow "
+        "the page of SG132."
     )
 
 
@@ -785,9 +845,10 @@ def _servers(index: Index, request: ReturnRequest) -> t.Set[str]:
 
 
 def _without_domain(index: Index, facts: HostFacts, request: ReturnRequest, views: t.Mapping[Home, _View]) -> Items:
-    """SG507: a server that Nova has here and that libvirt has not: its QEMU runs elsewhere, or a client has its image.
+    """SG507: a server that Nova has here and that libvirt has not: its QEMU runs elsewhere, or a client has its disk.
 
-    A start of the server on this host makes a second writer. SG709 where its images were not looked at.
+    A start of the server on this host makes a second writer. SG709 where its disks were not looked at. Which volume is
+    its root is not known here: if it boots from a volume, each may be.
     """
     place = home(facts, request)
     view = views.get(place) if place is not None else None
@@ -797,15 +858,41 @@ def _without_domain(index: Index, facts: HostFacts, request: ReturnRequest, view
         unread = [image.name for image in images if image.watchers is None]
         if view is not None and view.rbd.instances and uuid not in view.rbd.instances:
             unread.append(f"{uuid}_disk")
-        clients = {image.name: found for image in images for found in [_others_clients(facts, image)] if found}
-        if hosts or clients:
-            evidence = {"domain": None, "runs on": hosts, "clients": clients}
-            yield finding("SG507", Subject("instance", uuid, host=request.host), evidence, _one_writer(uuid))
+        others = {image.name: found for image in images for found in [_others_clients(facts, image)] if found}
+        volumes = _volumes_of(index, uuid)
+        found = {volume: _volume(f"{clients.VOLUME}{volume}", None, views) for volume in volumes}
+        shared = {
+            f"{clients.VOLUME}{volume}": watching
+            for volume, (image, _why) in found.items()
+            for watching in [_others_clients(facts, image) if image is not None else []]
+            if watching
+        }
+        if hosts or others or shared:
+            evidence = {"domain": None, "runs on": hosts, "clients": {**others, **shared}}
+            alone = bool(hosts or others) or _may_boot_from_volume(index, uuid)
+            remedy = _second_client(_runs_elsewhere(uuid), hosts, [f"/{name}" for name in {**others, **shared}], ())
+            subject = Subject("instance", uuid, host=request.host)
+            yield finding("SG507", subject, evidence, remedy, None if alone else WARNING)
         for name in unread:
             source = f"{place[1]}/{name}" if place is not None else name
-            yield _image_unread(
-                source, {"unread": ["the run did not read which clients have the image open"], "server": uuid}
-            )
+            why = "the run did not read which clients have the image open"
+            yield _image_unread(source, uuid, {"unread": [why], "server": uuid})
+        for volume, (image, doubt) in found.items():
+            reasons = _unread_clients(image, doubt)
+            if reasons:
+                source = f"{clients.VOLUME}{volume}"
+                yield _image_unread(source, uuid, {"unread": reasons, "server": uuid})
+
+
+def _volumes_of(index: Index, uuid: str) -> t.List[str]:
+    listed = (index.bundle.cloud.servers if index.bundle.cloud else None) or []
+    return sorted({volume for server in listed if server.id == uuid for volume in server.volumes})
+
+
+def _may_boot_from_volume(index: Index, uuid: str) -> bool:
+    """Whether a server boots from a volume, or this was not read."""
+    listed = (index.bundle.cloud.servers if index.bundle.cloud else None) or []
+    return any(server.id == uuid and not server.image for server in listed)
 
 
 def _runs(other: HostFacts, uuid: str) -> bool:
@@ -817,7 +904,13 @@ def _others_clients(facts: HostFacts, image: RbdImage) -> t.List[str]:
     return sorted(watcher.address for watcher in image.watchers or [] if not _client(facts, watcher.address))
 
 
-def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _View], ended: t.Container[str]) -> Items:
+def _disks(
+    facts: HostFacts,
+    place: t.Optional[Home],
+    views: t.Mapping[Home, _View],
+    ended: t.Container[str],
+    servers: t.Container[str],
+) -> Items:
     """SG517: a running domain's disk that no client of this host has open. It stays dead until a hard reboot.
 
     A QEMU that Ceph refused once does not open its disks again when the entry is gone.
@@ -833,7 +926,7 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
             elif image is None:
                 dead[source] = ["the pool does not have the image"]
             elif image.watchers is None:
-                yield _disk_unread(source, domain, sorted({one.reason for one in image.unread}) or ["not read"])
+                yield _disk_unread(source, domain, _unread_clients(image, None))
             elif not any(_client(facts, watcher.address) for watcher in image.watchers):
                 dead[source] = sorted(watcher.address for watcher in image.watchers)
         if dead:
@@ -841,6 +934,9 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
             remedy = (
                 "Hard-reboot the server as soon as nova-compute runs on this host, because the server's disk works "
                 f"again only after a hard reboot: openstack server reboot --hard {domain.uuid}"
+                if domain.uuid in servers and not any(dead.values())
+                else f"Leave the server {domain.uuid} as it is, and resolve the other findings of this domain first. "
+                "This domain cannot write to its disk, and another host or client may have the guest."
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
 
@@ -852,16 +948,17 @@ def _deleted(index: Index, facts: HostFacts) -> t.Set[str]:
 
 
 def _disk_unread(source: str, domain: Domain, why: t.Sequence[str]) -> Finding:
-    return _image_unread(source, {"unread": list(why), "domain": [domain.name, domain.uuid, domain.state]})
+    evidence = {"unread": list(why), "domain": [domain.name, domain.uuid, domain.state]}
+    return _image_unread(source, domain.uuid, evidence)
 
 
-def _image_unread(source: str, evidence: t.Mapping[str, t.Any]) -> Finding:
+def _image_unread(source: str, server: str, evidence: t.Mapping[str, t.Any]) -> Finding:
     remedy = (
         "Give the Ceph user in return_ceph_user the Ceph profile rbd for the pool of the image, so that the run can "
-        "read the image. Then run return_host again. As an alternative, verify that the guest can write to its disk, "
-        "then override this finding for the image."
+        "read the image. Then run return_host again. As an alternative, verify that no other client has the disk open "
+        "and that a running guest can write to its disk, then override this finding for the image."
     )
-    return finding("SG709", Subject("image", source), evidence, remedy)
+    return finding("SG709", Subject("image", source, server), evidence, remedy)
 
 
 def about_disks(item: Finding) -> bool:
@@ -888,17 +985,27 @@ def _look(
         if view.rbd.instances and domain.uuid not in view.rbd.instances:
             return None, "the run did not read the images of this domain"
         return next((image for image in view.rbd.images or [] if image.name == name), None), None
+    return _volume(name, pool, views)
+
+
+def _volume(
+    name: str, pool: t.Optional[str], views: t.Mapping[Home, _View]
+) -> t.Tuple[t.Optional[RbdImage], t.Optional[str]]:
+    """Return the image of a volume as it was seen, in whichever pool (None), or why nothing can be said of it."""
     seen: t.Dict[t.Optional[str], t.List[RbdImage]] = {}
     for other in views.values():
         for volume in other.rbd.volumes or []:
-            if (volume.pool, volume.image.name) == (pool, name):
+            if volume.image.name == name and pool in (None, volume.pool):
                 # Readers of several pools of Nova's look at one pool of volumes: it is one image.
                 seen.setdefault(other.rbd.fsid, []).append(volume.image)
     if len(seen) > 1:
         return None, f"the image is in several Ceph clusters: {', '.join(sorted(map(str, seen)))}"
     for images in seen.values():
         return next((image for image in images if image.watchers is not None), images[0]), None
-    return None, "the run does not know whether the image exists, because no host reported the image"
+    entries = (entry for other in views.values() for entry in other.rbd.unread)
+    why = sorted({f"{entry.part}: {entry.reason}" for entry in entries if entry.part.partition(" ")[0] == "volumes"})
+    unknown = "the run does not know whether the image exists, because no host reported the image"
+    return None, "; ".join([unknown, *why])
 
 
 def _client(facts: HostFacts, ceph: str) -> bool:
@@ -916,8 +1023,8 @@ def _ports(bundle: Bundle, request: ReturnRequest) -> Items:
         if port.binding_host_id == request.host and owner.startswith("compute:") and port.device_id not in here:
             evidence = {"server": port.device_id, "status": port.status}
             remedy = (
-                "Bind the port to the host that Nova shows for the server (openstack port set --host), or run a hard "
-                "reboot of the server."
+                "Find out on which host the guest runs (virsh domstate), then bind the port to this host "
+                "(openstack port set --host)."
             )
             yield finding("SG511", Subject("port", port.id, host=request.host), evidence, remedy, WARNING)
 
@@ -947,8 +1054,10 @@ def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
                 "No action is needed: nova-compute removes this allocation at its next start."
                 if reaped
                 else (
-                    "Run nova-manage placement audit, because no open evacuation explains this allocation. "
-                    "nova-manage placement audit lists orphaned allocations, and removes them if you add --delete."
+                    f"Look at the server first (openstack server show {consumer}): if Nova builds, unshelves or moves "
+                    "the server, the allocation may be right, so wait. Otherwise, run nova-manage placement audit, "
+                    "because no open evacuation explains this allocation. nova-manage placement audit lists orphaned "
+                    "allocations, and removes them if you add --delete."
                 )
             )
             subject = Subject("instance", consumer, host=request.host)

@@ -31,6 +31,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.names import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 
 WATCHER, LOCK = "watcher", "lock"
+#: How Cinder's driver for Ceph begins the name of an image, before the volume's uuid.
+VOLUME = "volume-"
+#: Devices of a host that may be an image in Ceph: mapped by the kernel ([workarounds] rbd_volume_local_attach).
+_MAYBE_CEPH = ("/dev/rbd", "/dev/mapper/crypt-")
 _BY_WORD = "named by the operator"
 #: How the evidence of an address begins that nothing but locks shows. Journals keep it, so what earlier versions said
 #: stays known.
@@ -119,8 +123,8 @@ def volumes_seen(bundle: Bundle, volumes: t.Container[str]) -> t.Dict[str, t.Lis
         if rbd is None or rbd.volumes is None:
             continue
         for entry in rbd.volumes:
-            uuid = entry.image.name.removeprefix("volume-")
-            if entry.image.name.startswith("volume-") and uuid in volumes:
+            uuid = entry.image.name.removeprefix(VOLUME)
+            if is_volume(entry.image.name) and uuid in volumes:
                 _add(found, uuid, _key(rbd, entry.pool, name), entry.image, name)
     return _merged(found)
 
@@ -171,13 +175,26 @@ def _merge(one: RbdImage, other: RbdImage) -> RbdImage:
 class Disks:
     """The disks of some servers, as all hosts see them: gathered once, since there may be many of both.
 
-    ``images`` by name; ``volumes``: by server; ``places``: of the volumes, by the volume's uuid.
+    ``images`` by name; ``volumes``: by server; ``places``: of the volumes, by the volume's uuid. ``elsewhere``: volumes
+    that are known not to be in Ceph. ``unread``: why volumes may not have been found.
     """
 
     images: t.Mapping[str, t.List[SeenImage]]
     volumes: t.Mapping[str, t.List[str]]
     places: t.Mapping[str, t.List[SeenImage]]
     clients: t.Tuple[Client, ...]
+    elsewhere: t.FrozenSet[str] = frozenset()
+    unread: t.Tuple[str, ...] = ()
+
+    def volume_unread(self, volume: str) -> t.Optional[str]:
+        """Say why it is not known who has a volume open; None: it was read, or the volume is not in Ceph."""
+        places = self.places.get(volume, [])
+        if any(entry.image.watchers is None for entry in places):
+            reasons = {item.reason for entry in places for item in entry.image.unread}
+            return "; ".join(sorted(reasons)) or "the run did not read the watchers"
+        if places or volume in self.elsewhere:
+            return None
+        return "; ".join(self.unread) or f"the run found no image {VOLUME}{volume} in the pools that it read"
 
     @property
     def clusters(self) -> t.List[str]:
@@ -190,7 +207,8 @@ def disks(bundle: Bundle, guests: t.Sequence[Guest]) -> Disks:
     """Return the disks of these servers, and every client of them that was seen."""
     images = seen(bundle, {guest.uuid for guest in guests})
     volumes = volumes_of(bundle, guests)
-    places = volumes_seen(bundle, {volume for names in volumes.values() for volume in names})
+    wanted = {volume for names in volumes.values() for volume in names}
+    places = volumes_seen(bundle, wanted)
     found = [
         client
         for name, entries in sorted(images.items())
@@ -199,7 +217,55 @@ def disks(bundle: Bundle, guests: t.Sequence[Guest]) -> Disks:
     ]
     for uuid, names in sorted(volumes.items()):
         found += [client for name in names for entry in places.get(name, []) for client in of_image(entry, uuid)]
-    return Disks(images, volumes, places, tuple(found))
+    elsewhere = not_in_ceph(bundle, {guest.uuid for guest in guests})
+    return Disks(images, volumes, places, tuple(found), frozenset(elsewhere & wanted), unread_pools(bundle))
+
+
+def is_volume(image: str) -> bool:
+    """Whether an image is a volume of Cinder's, by its name."""
+    return image.startswith(VOLUME)
+
+
+def who_has_volume(image: str, done: str = "the run evacuates this server") -> str:
+    """Say what to do about a second client of a volume: it may be that of another server, and right."""
+    return (
+        f"Run openstack volume show {image[len(VOLUME) :]} -c multiattach -c attachments to find out to which servers "
+        "the volume is attached. A client can belong to another server that has the volume attached (multiattach): end "
+        "no client and no guest before you know to which server the client belongs. As soon as no other client has the "
+        f"volume open, {done}."
+    )
+
+
+def not_in_ceph(bundle: Bundle, servers: t.Container[str]) -> t.Set[str]:
+    """Return the volumes that libvirt shows as a disk of one of these servers, and not as one in Ceph."""
+    domains = (domain for facts in bundle.hosts.values() for domain in facts.domains or [])
+    shown = (disk for domain in domains if domain.uuid in servers for disk in domain.disks)
+    return {
+        disk.serial
+        for disk in shown
+        if disk.serial and disk.source and disk.protocol != "rbd" and not disk.source.startswith(_MAYBE_CEPH)
+    }
+
+
+def unread_pools(bundle: Bundle) -> t.Tuple[str, ...]:
+    """Say which pools no host of their cluster could search for volumes, and why; or that no host searched at all."""
+    failed: t.Dict[t.Optional[str], t.List[t.Dict[str, str]]] = {}
+    for name, facts in sorted(by_nova_name(bundle).items()):
+        rbd = facts.rbd
+        if rbd is None:
+            continue
+        parts = [entry for entry in rbd.unread if entry.part.partition(" ")[0] == "volumes"]
+        if rbd.volumes is not None or parts:
+            said = {entry.part: f"{entry.part} (through {name}): {entry.reason}" for entry in parts}
+            failed.setdefault(rbd.fsid, []).append(said)
+    if not failed:
+        why = {entry.reason for facts in bundle.hosts.values() for entry in facts.unread if entry.part == "rbd"}
+        return ("no host searched Ceph for volumes", *sorted(why))
+    return tuple(
+        views[0][part]
+        for _fsid, views in sorted(failed.items(), key=lambda item: str(item[0]))
+        for part in sorted(set.intersection(*map(set, views)))
+    )
 
 
 def volumes_of(bundle: Bundle, guests: t.Iterable[Guest]) -> t.Dict[str, t.List[str]]:

@@ -28,6 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.cli
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     Bundle,
+    CephRights,
     EvacuationFacts,
     HostFacts,
     RbdFacts,
@@ -42,6 +43,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     WARNING,
     Finding,
     Subject,
+    Unchecked,
     finding,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items
@@ -287,6 +289,8 @@ def uncovered(
             found[guest.uuid] = "the list of the server's disks was not read"
         for name, entries in sorted(places.items()):
             reason = _not_covered(guest, entries, known, own)
+            if not entries and name.startswith("volume ") and known.disks.unread:
+                reason = f"{reason}, and did not read: {'; '.join(known.disks.unread)}"
             if reason is not None:
                 found.setdefault(guest.uuid, f"{name}: {reason}")
     return found
@@ -400,6 +404,8 @@ def _evidence(client: Client, whose: t.Optional[str]) -> t.Dict[str, t.Any]:
 
 def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
     remedy = f"Run rbd status {client.pool}/{client.image} to identify the client, then stop the client's process."
+    if clients.is_volume(client.image):
+        remedy = clients.who_has_volume(client.image)
     if whose is None:
         remedy += (
             " If the client is the dead host itself, add the client's address to evacuate_blocklist_addresses=[...]."
@@ -436,6 +442,56 @@ def rights(bundle: Bundle, fsids: t.Iterable[str], fence_kind: t.Optional[str]) 
                 f"needs another Ceph user. {_caps(facts, rbd)}"
             )
             yield finding("SG518", _reader(facts), evidence, remedy, WARNING)
+
+
+def lock_breaking(
+    bundle: Bundle, fsids: t.Iterable[str], source: t.Optional[str], severity: str = BLOCKER, same: bool = False
+) -> Items:
+    """SG518: the user as which QEMU opens the images must be able to break a dead client's lock, whatever the fence.
+
+    A QEMU writes only with the lock of its image. librbd puts the client that holds it on the OSD blocklist before it
+    breaks the lock. Without that right the guest starts, and all its writes wait or fail. Users are asked, not hosts:
+    caps are a user's. ``source``: the dead host, which is no destination. ``same``: the user that reads is judged
+    already, for the fence.
+    """
+    for fsid in sorted(set(fsids)):
+        users: t.Dict[str, t.List[t.Tuple[HostFacts, RbdFacts]]] = {}
+        for facts, rbd in _views(bundle, fsid):
+            if source is None or conf_host(facts) != source:
+                users.setdefault(_user(facts), []).append((facts, rbd))
+        for user, views in sorted(users.items()):
+            known = ((facts, rbd.nova_rights or rbd.rights) for facts, rbd in views)
+            asked = [(facts, own) for facts, own in known if own is not None]
+            if same and all(rbd.nova_rights is None for _facts, rbd in views):
+                continue
+            if any(own.add for _facts, own in asked):
+                continue
+            refused = [(facts, own) for facts, own in asked if own.add is False]
+            if refused:
+                yield _no_breaking(fsid, user, *refused[0], severity)
+            else:
+                why = "; ".join(sorted({own.reason or "no reason given" for _facts, own in asked})) or "not asked"
+                text = f"whether client.{user} of cluster {fsid} is allowed to break a dead client's lock: {why}"
+                yield Unchecked("SG518", _reader(views[0][0]).id, text)
+
+
+def _user(facts: HostFacts) -> str:
+    return (facts.nova_conf.rbd_user if facts.nova_conf else None) or "USER"
+
+
+def _no_breaking(fsid: str, user: str, facts: HostFacts, own: CephRights, severity: str) -> Finding:
+    evidence = {
+        "cluster": fsid,
+        "user": f"client.{user}",
+        "may break the lock of a dead client": False,
+        "reason": own.reason or "no reason given",
+    }
+    remedy = (
+        f"Run ceph auth caps client.{user} mon 'profile rbd' osd 'EXISTING OSD CAPS', so that a guest can write to its "
+        "disk after its host has died. The command replaces all caps of the user, so add to the command every existing "
+        f"cap that the command lacks (ceph auth get client.{user} shows the existing caps)."
+    )
+    return finding("SG518", _reader(facts), evidence, remedy, severity)
 
 
 def _views(bundle: Bundle, fsid: str) -> t.List[t.Tuple[HostFacts, RbdFacts]]:
@@ -480,7 +536,7 @@ def _reader(facts: HostFacts) -> Subject:
 
 
 def _caps(facts: HostFacts, rbd: RbdFacts) -> str:
-    user = (facts.nova_conf.rbd_user if facts.nova_conf else None) or "USER"
+    user = _user(facts)
     word = rbd.blocklist_word or "blocklist"
     mon = f'profile rbd, allow command "osd {word}" with {word}op=rm'
     return (

@@ -132,6 +132,7 @@ def fenced(
     else:
         yield from _off(bundle, guests, request, known, refused)
     yield from unread_watchers(known)
+    yield from unread_volumes(bundle, guests, known)
 
 
 def _off(
@@ -153,7 +154,7 @@ def _off(
         requested = request.fence_kind in PROVABLE
         without = {
             "fence": request.fence.kind if request.fence else None,
-            "watchers": 0,
+            "watchers": 0 if _all_read(guests, known) else None,
             "reachable": source_facts(bundle, request) is not None,
             NO_PROOF if requested else "reason": refused,
         }
@@ -282,6 +283,49 @@ def unread_watchers(known: KnownAddresses) -> Items:
                 yield finding("SG709", Subject("image", f"{entry.pool}/{name}"), evidence, remedy)
 
 
+def _all_read(guests: t.Sequence[Guest], known: KnownAddresses) -> bool:
+    """Whether the watchers of every disk of these servers were read: else "none" is not known."""
+    images = known.disks.images
+    wanted = {name for guest in guests for name in guest.images or ()}
+    volumes = [volume for guest in guests for volume in known.disks.volumes.get(guest.uuid, [])]
+    return (
+        all(guest.images is not None for guest in guests)
+        and wanted <= set(images)
+        and all(entry.image.watchers is not None for places in images.values() for entry in places)
+        and all(known.disks.volume_unread(volume) is None for volume in volumes)
+    )
+
+
+#: The key of evidence of what was not read of volumes: uuid to reason.
+VOLUMES = "volumes"
+
+
+def unread_volumes(bundle: Bundle, guests: t.Sequence[Guest], known: KnownAddresses) -> Items:
+    """SG709: a server with a volume of which nobody knows who has it open. Unread is not "no watcher"."""
+    servers = {server.id: server for server in (bundle.cloud.servers if bundle.cloud else None) or []}
+    for guest in guests:
+        volumes = known.disks.volumes.get(guest.uuid, [])
+        unread = {volume: reason for volume in volumes for reason in [known.disks.volume_unread(volume)] if reason}
+        server = servers.get(guest.uuid)
+        if not volumes and server is not None and server.image == "":
+            why = "the server boots from a volume, but Nova shows no volume of the server"
+            yield Unchecked("SG709", guest.uuid, why)
+        if unread:
+            yield volumes_unread(Subject("instance", guest.uuid, guest.name), unread)
+
+
+def volumes_unread(subject: Subject, unread: t.Mapping[str, str], options: str = "evacuate") -> Finding:
+    """SG709 for a server. ``unread``: volumes, each with the reason. ``options``: how the playbook's options begin."""
+    pools = " or set evacuate_volume_pools to the pools that Cinder uses" if options == "evacuate" else ""
+    remedy = (
+        f"Give the Ceph user of the run ({options}_ceph_user, by default rbd_user of nova.conf) read access to the "
+        f"pool of the volumes (osd 'profile rbd-read-only pool=POOL'){pools}. Then run the same command again. "
+        "If a volume is not in Ceph (openstack volume show VOLUME -c os-vol-host-attr:host shows its back end), verify "
+        "on the back end that no other host uses the volume, then override this finding for the server."
+    )
+    return finding("SG709", subject, {VOLUMES: dict(sorted(unread.items()))}, remedy)
+
+
 #: Evidence that no override passes, though the code may be overridden otherwise.
 _ABSOLUTE = {"SG506": (ALIVE, NO_PROOF, fencing.NOTHING), "SG709": (SILENT,)}
 
@@ -313,6 +357,7 @@ def writers(
     """SG507: before a guest is sent, nobody else may have its disk: not another host, never two, and no stranger."""
     known = known or clients.identify(bundle, about, guests, request, None, elsewhere)
     shared = _shared_volumes(bundle, known)
+    servers = _servers_of_volumes(bundle)
     by_image: t.Dict[t.Tuple[str, str, str, str], t.List[Client]] = {}
     for client in known.disks.clients:
         if client.kind == clients.WATCHER:
@@ -322,10 +367,11 @@ def writers(
         own = {client.address for client in watching if known.is_own(client)}
         at = {client.address: known.hosts.get(client.ip or "") for client in watching}
         others = {address: host for address, host in at.items() if host and host not in shared.get(name, ())}
-        if others or len(own) > 1:
+        if others or len(own) > max(1, len(servers.get(name, ()))):
             hosts = sorted({*others.values(), *([request.host] if own else [])})
             subject = Subject("image", f"{pool}/{name}", uuid)
-            yield _double(subject, {"watchers": sorted({*own, *others}), "hosts": hosts})
+            evidence = {"watchers": sorted({*own, *others}), "hosts": hosts}
+            yield _two_clients(bundle, subject, evidence)
     yield from fencing.strangers(bundle, about, guests, request, elsewhere, known)
     yield from _leftover_domains(bundle, {guest.uuid for guest in guests}, request.host)
 
@@ -341,13 +387,29 @@ def _shared_volumes(bundle: Bundle, known: KnownAddresses) -> t.Dict[str, t.Set[
     return found
 
 
+def _servers_of_volumes(bundle: Bundle) -> t.Dict[str, t.Set[str]]:
+    """Return images of volumes, to the servers to which Nova shows them attached."""
+    found: t.Dict[str, t.Set[str]] = {}
+    for server in (bundle.cloud.servers if bundle.cloud else None) or []:
+        for volume in server.volumes:
+            found.setdefault(f"{clients.VOLUME}{volume}", set()).add(server.id)
+    return found
+
+
 def _leftover_domains(bundle: Bundle, uuids: t.Container[str], source: str) -> Items:
-    """A failed evacuation may have left the guest running on its destination (facts of nova, 4.2, E8)."""
+    """A failed evacuation may have left the guest running on its destination (facts of nova, 4.2, E8).
+
+    Or the guest went there, and Nova lost its last write (SG132): it may be the only copy.
+    """
     for name, facts in sorted(by_nova_name(bundle).items()):
         for domain in facts.domains or []:
             if name != source and domain.uuid in uuids and domain.state in RUNNING:
                 evidence = {"domain": domain.name, "state": domain.state, "host": name, "Nova says": source}
-                yield _double(domain_subject(domain, facts), evidence)
+                remedy = (
+                    f"Leave the server out of the evacuation (evacuate_partial=true), and leave its domain on {name} "
+                    f"as it is. The guest runs on {name}: an evacuation would start a second QEMU on the same disks."
+                )
+                yield finding("SG507", domain_subject(domain, facts), evidence, remedy)
 
 
 def _double(subject: Subject, evidence: t.Mapping[str, t.Any]) -> Finding:
@@ -356,6 +418,25 @@ def _double(subject: Subject, evidence: t.Mapping[str, t.Any]) -> Finding:
         "one watcher."
     )
     return finding("SG507", subject, evidence, remedy)
+
+
+def _two_clients(bundle: Bundle, subject: Subject, evidence: t.Mapping[str, t.Any]) -> Finding:
+    """SG507 of a disk by its name, C(pool/image): a volume may be another server's as well, and both be right."""
+    if not clients.is_volume(subject.id.partition("/")[2]):
+        return _double(subject, evidence)
+    also = _domains_with(bundle, subject.id, subject.name)
+    remedy = clients.who_has_volume(subject.id.partition("/")[2])
+    return finding("SG507", subject, {**evidence, **({"domains with the volume": also} if also else {})}, remedy)
+
+
+def _domains_with(bundle: Bundle, source: str, server: t.Optional[str]) -> t.List[t.List[str]]:
+    """Return host and domain of the other servers that have a disk in Ceph, as libvirt shows it."""
+    return sorted(
+        [name, domain.uuid]
+        for name, facts in by_nova_name(bundle).items()
+        for domain in facts.domains or []
+        if domain.uuid != server and any(disk.protocol == "rbd" and disk.source == source for disk in domain.disks)
+    )
 
 
 def watched_twice(index: Index) -> Items:
@@ -379,6 +460,31 @@ def watched_twice(index: Index) -> Items:
                 continue
             hosts = [owner(index.bundle, watcher.address) or watcher.address for watcher in entry.image.watchers]
             yield _double(subject, {"watchers": addresses, "hosts": sorted(hosts), "seen by": list(entry.by)})
+
+
+def locked_by_dead(index: Index) -> Items:
+    """SG518: a guest has its image open and another client the lock (undecided); a user that may not break locks.
+
+    That is a warning: nothing happens before a host dies.
+    """
+    clusters: t.Dict[str, t.Set[t.Optional[bool]]] = {}
+    for name, places in sorted(seen(index.bundle).items()):
+        for entry in places:
+            image = entry.image
+            if entry.fsid is not None:
+                clusters.setdefault(entry.fsid, set()).add(image.exclusive_lock)
+            if image.exclusive_lock is False or not image.watchers:
+                continue
+            if image.locks is None:
+                yield Unchecked("SG518", f"{entry.pool}/{name}", "the locks of the image were not read")
+                continue
+            watching = {address_of(watcher.address) for watcher in image.watchers}
+            dead = sorted({str(lock.address) for lock in image.locks if address_of(lock.address) not in watching})
+            if dead:
+                reason = f"nothing written yet: an earlier client ({', '.join(dead)}) still holds the lock of the image"
+                yield Unchecked("SG518", f"{entry.pool}/{name}", reason)
+    lockable = [fsid for fsid, features in clusters.items() if features != {False}]
+    yield from fencing.lock_breaking(index.bundle, lockable, None, WARNING)
 
 
 # --- where the disks are --------------------------------------------------------------------------------------
@@ -410,7 +516,7 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
     views = {
         name: (facts.rbd.fsid, facts.rbd.pool)
         for name, facts in by_nova_name(bundle).items()
-        if facts.rbd is not None and (name in hosts or name == request.host)
+        if facts.rbd is not None and _keeps_images(facts) and (name in hosts or name == request.host)
     }
     others = any(view in found for name, view in views.items() if name != request.host)
     for name, view in sorted(views.items()):
@@ -421,6 +527,11 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
                 "with the disks. The run uses this host as a destination only if the host has access to the pool."
             )
             yield finding("SG505", Subject("host", name), known, remedy, WARNING if others else BLOCKER)
+
+
+def _keeps_images(facts: HostFacts) -> bool:
+    """Whether a host has its images in Ceph, as far as is known; one with local disks is looked at for volumes only."""
+    return facts.nova_conf is None or facts.nova_conf.images_type == "rbd"
 
 
 def homes(bundle: Bundle, guests: t.Sequence[Guest]) -> t.Dict[str, Home]:
@@ -529,12 +640,16 @@ def leaks(
 class DisksBefore:
     """What must be the same after an evacuation: Ceph's ids of the images, by name.
 
-    ``homes``: the cluster and pool of each image, where they are known.
+    ``homes``: the cluster and pool of each image, where they are known. ``volumes``: those of Cinder's, by uuid.
     """
 
     uuid: str
     ids: t.Mapping[str, str]
     homes: t.Mapping[str, Home] = dataclasses.field(default_factory=dict)
+    name: t.Optional[str] = None
+    volumes: t.Tuple[str, ...] = ()
+    #: Other servers of the evacuation that Nova shows with one of these volumes, by the volume.
+    shared: t.Mapping[str, t.FrozenSet[str]] = dataclasses.field(default_factory=dict)
 
 
 def unchanged(
@@ -574,15 +689,16 @@ def unchanged(
 # --- after a guest has landed ---------------------------------------------------------------------------------
 
 
-def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool) -> Items:
+def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool, dead_since: t.Optional[str] = None) -> Items:
     """SG504, SG507: the same images, exactly one watcher where it runs and none where not, the domain in one place.
 
     The destination may have listed names only: what any host read in the destination's cluster and pool counts.
+    SG518, undecided: a dead client still has a disk's lock. ``dead_since``: when its host was known to be fenced.
     """
     views = by_nova_name(bundle)
     facts = views.get(host)
-    now = _images_at(bundle, facts, before.uuid)
-    subject = Subject("instance", before.uuid, host=host)
+    now = _images_at(bundle, facts, before.uuid) if before.ids else {}
+    subject = Subject("instance", before.uuid, before.name, host=host)
     if now is None or facts is None or facts.domains is None:
         yield finding(
             "SG709",
@@ -595,6 +711,9 @@ def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool) -> Ite
         yield from _landed_image(subject, name, identity, now.get(name), running)
         if running and name in now:
             yield from _elsewhere(bundle, name, now[name], host, facts)
+            if now[name].watchers is not None and now[name].id == identity:
+                yield from _lock_of_dead(name, now[name], facts, dead_since)
+    yield from _landed_volumes(bundle, before, facts, subject, running, dead_since)
     for name, other in sorted(views.items()):
         states = [domain.state for domain in other.domains or [] if domain.uuid == before.uuid]
         alive = any(state in RUNNING for state in states)
@@ -607,6 +726,85 @@ def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool) -> Ite
                 {"domain": states or None},
                 "Check the server's log, because the server does not run on its destination.",
             )
+
+
+def _landed_volumes(
+    bundle: Bundle,
+    before: DisksBefore,
+    facts: HostFacts,
+    subject: Subject,
+    running: bool,
+    dead_since: t.Optional[str],
+) -> Items:
+    """SG507, SG109: of a server that runs, its host has each volume in Ceph open, and nobody else; SG709: not read."""
+    places = clients.volumes_seen(bundle, set(before.volumes))
+    elsewhere = frozenset(clients.not_in_ceph(bundle, {before.uuid}))
+    disks = clients.Disks({}, {}, places, (), elsewhere, clients.unread_pools(bundle))
+    reasons = {volume: disks.volume_unread(volume) for volume in before.volumes}
+    unread = {volume: reason for volume, reason in reasons.items() if reason is not None}
+    if unread:
+        yield volumes_unread(subject, unread)
+    for volume in sorted(set(before.volumes) - set(unread)):
+        for entry in places.get(volume, []):
+            sharers = before.shared.get(volume, frozenset())
+            yield from _landed_volume(bundle, before, entry, facts, subject, running, sharers)
+            if running:
+                yield from _lock_of_dead(f"{entry.pool}/{entry.image.name}", entry.image, facts, dead_since)
+
+
+def _landed_volume(
+    bundle: Bundle,
+    before: DisksBefore,
+    entry: SeenImage,
+    facts: HostFacts,
+    subject: Subject,
+    running: bool,
+    sharers: t.FrozenSet[str],
+) -> t.Iterator[Finding]:
+    source = f"{entry.pool}/{entry.image.name}"
+    image = Subject("image", source, before.uuid, subject.host)
+    addresses = [watcher.address for watcher in entry.image.watchers or []]
+    here = [address for address in addresses if address_of(address) in _own_addresses(facts)]
+    others = [address for address in addresses if address not in here or not running]
+    # Another server of this evacuation has it as well: on the host on which libvirt shows that server with the volume.
+    hosts = {host for host, uuid in _domains_with(bundle, source, before.uuid) if uuid in sharers}
+    strange = [address for address in others if owner(bundle, address) not in hosts]
+    if strange and facts.addresses is None and running:
+        evidence = {"not read": f"addresses of {subject.host}", "image": source, "watchers": addresses}
+        remedy = "Make sure that the run can read the destination host, then run the same command again."
+        yield finding("SG709", image, evidence, remedy)
+    elif strange or len(here) > 1 + len(sharers):
+        evidence = {"watchers": addresses, "hosts": sorted({owner(bundle, one) or "not known" for one in addresses})}
+        yield _two_clients(bundle, image, {**evidence, "belongs on": subject.host, "running": running})
+    elif running and not here:
+        yield _no_watcher(subject, source)
+
+
+def _own_addresses(facts: HostFacts) -> t.Set[str]:
+    """Return the addresses of a host; that by which it reaches Ceph is enough."""
+    known = [*(facts.addresses or []), facts.rbd.client_address if facts.rbd else None]
+    return {address for address in map(plain, known) if address is not None}
+
+
+def _lock_of_dead(name: str, found: RbdImage, facts: HostFacts, dead_since: t.Optional[str]) -> Items:
+    """SG518, undecided: QEMU has the image open, and a client that is gone has the lock. QEMU breaks it to write.
+
+    librbd takes the lock with the first write: no lock, and its own lock, are good. Without the feature there is none.
+    """
+    if found.exclusive_lock is False:
+        return
+    if found.locks is None:
+        yield Unchecked("SG518", name, "the run did not read the locks of the image")
+        return
+    dead = sorted({str(lock.address) for lock in found.locks if address_of(lock.address) not in _own_addresses(facts)})
+    if dead:
+        age = fence_proof.seconds_between(dead_since, facts.read_at)
+        since = "" if age is None else f", {age:.0f} s after the host was fenced"
+        reason = (
+            f"nothing written yet: an earlier client ({', '.join(dead)}) still holds the lock{since}. The guest cannot "
+            "write if the Ceph user of its host is not allowed to break the lock"
+        )
+        yield Unchecked("SG518", name, reason)
 
 
 def _images_at(bundle: Bundle, facts: t.Optional[HostFacts], uuid: str) -> t.Optional[t.Dict[str, RbdImage]]:
@@ -637,10 +835,8 @@ def _elsewhere(bundle: Bundle, name: str, found: RbdImage, host: str, facts: Hos
     watchers = [watcher.address for watcher in found.watchers or []]
     if len(watchers) != 1:
         return
-    own = {plain(address) for address in facts.addresses or []}
-    own |= {plain(facts.rbd.client_address) if facts.rbd else None}
     address = address_of(watchers[0])
-    if address is not None and address in own:
+    if address is not None and address in _own_addresses(facts):
         return
     at = owner(bundle, watchers[0])
     if at is None and facts.addresses is None:
@@ -679,12 +875,23 @@ def _landed_image(
     addresses = [watcher.address for watcher in found.watchers]
     if len(addresses) > int(running):
         yield _double(Subject("image", name), {"watchers": addresses, "running": running})
-    # A config drive is opened for reading only, and has no watcher.
-    elif running and not addresses and not name.endswith("_disk.config"):
-        yield finding(
-            "SG109",
-            subject,
-            {"image": name, "watchers": 0},
-            "Check the server's QEMU log on the host, because Nova shows the server as running, but no QEMU process "
-            "has the server's disk open.",
-        )
+    elif running and not addresses and not _unopened(name):
+        yield _no_watcher(subject, name)
+
+
+def _unopened(name: str) -> bool:
+    """Whether a server that runs need not have an image of its own open.
+
+    A config drive is opened for reading only, and has no watcher. What a rescue left (disk.rescue, disk.config.rescue)
+    no start opens: an evacuated server boots from its own disk.
+    """
+    suffix = name.partition("_disk")[2]
+    return suffix.startswith(".config") or suffix.endswith(".rescue")
+
+
+def _no_watcher(subject: Subject, image: str) -> Finding:
+    remedy = (
+        "Check the server's QEMU log on the host, because Nova shows the server as running, but no QEMU process has "
+        "the server's disk open."
+    )
+    return finding("SG109", subject, {"image": image, "watchers": 0}, remedy)

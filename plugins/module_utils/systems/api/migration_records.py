@@ -59,20 +59,21 @@ def list_migrations(
     if host:
         params["host"] = host
     items = http.pages(connection, http.COMPUTE, "/os-migrations", "migrations", MIGRATIONS, params, marker="uuid")
-    return [
-        facts.ApiMigration(
-            id=item["id"],
-            uuid=item.get("uuid"),
-            migration_type=item.get("migration_type"),
-            status=item["status"],
-            instance_uuid=item.get("instance_uuid"),
-            source_compute=item.get("source_compute"),
-            source_node=item.get("source_node"),
-            dest_compute=item.get("dest_compute"),
-            dest_node=item.get("dest_node"),
-        )
-        for item in items
-    ]
+    return [_record(item) for item in items]
+
+
+def _record(item: Json) -> facts.ApiMigration:
+    return facts.ApiMigration(
+        id=item["id"],
+        uuid=item.get("uuid"),
+        migration_type=item.get("migration_type"),
+        status=item["status"],
+        instance_uuid=item.get("instance_uuid"),
+        source_compute=item.get("source_compute"),
+        source_node=item.get("source_node"),
+        dest_compute=item.get("dest_compute"),
+        dest_node=item.get("dest_node"),
+    )
 
 
 def progress(connection: t.Any, uuid: str) -> t.Optional[str]:
@@ -91,6 +92,12 @@ def last_migration(connection: t.Any, uuid: str, migration_type: t.Optional[str]
     params: Json = {"instance_uuid": uuid, **({"migration_type": migration_type} if migration_type else {}), "limit": 1}
     found = http.items(connection, http.COMPUTE, "/os-migrations", "migrations", MIGRATIONS, params)
     return found[0] if found else None
+
+
+def newest(connection: t.Any, uuid: str) -> t.Optional[facts.ApiMigration]:
+    """Return a server's newest migration; None: it has none."""
+    found = last_migration(connection, uuid)
+    return None if found is None else _record(found)
 
 
 def list_arriving(connection: t.Any) -> t.List[facts.ApiMigration]:

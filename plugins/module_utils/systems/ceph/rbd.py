@@ -79,7 +79,11 @@ BLOCKLIST_WORDS = ("blocklist", "blacklist")
 _UNKNOWN = re.compile(r"command not known|no valid command|invalid command", re.IGNORECASE)
 #: Answers to :meth:`Ceph.rights`: the question passed the check of rights, and changed nothing.
 _PASSED = re.compile(r"unable to parse address|too many bits in range|isn't bl[ao]cklisted", re.IGNORECASE)
+#: The refusal of an access, as the bindings and the commands tell it.
+_REFUSED = re.compile(r"\[errno (?:1|13)\]|permission|not permitted|EACCES|EPERM|exit status (?:1|13)\b", re.IGNORECASE)
 _USER_SNAPSHOTS = 0
+#: The bit of the feature exclusive-lock (C(rbd.RBD_FEATURE_EXCLUSIVE_LOCK)).
+_EXCLUSIVE_LOCK = 4
 
 _T = t.TypeVar("_T")
 Json = t.Any
@@ -178,13 +182,15 @@ class ReadOptions:
     """What is read besides the images.
 
     ``opened``: false for names only. ``details``: the addresses of the cluster's daemons, what its list is called, what
-    the user may do to it, and the list. ``volumes``: uuids, looked for in ``volume_pools``.
+    the user may do to it, and the list. ``volumes``: uuids, looked for in ``volume_pools``. ``images``: false for a
+    host that has none in Ceph.
     """
 
     opened: bool = True
     details: bool = False
     volumes: t.Tuple[str, ...] = ()
     volume_pools: t.Tuple[str, ...] = ()
+    images: bool = True
 
 
 _ONLY_IMAGES = ReadOptions()
@@ -216,7 +222,7 @@ def facts_of(
         fsid=parts.read("fsid", ceph.fsid),
         pool=pool,
         instances=sorted(instances),
-        images=parts.read("images", lambda: _images(ceph, instances, more.opened)),
+        images=parts.read("images", lambda: _images(ceph, instances, more.opened)) if more.images else [],
         blocklist=parts.read("blocklist", ceph.blocklist) if blocklist or more.details else None,
         unread=parts.unread,
         client_address=parts.read("client_address", lambda: client_address(ceph.monitors())),
@@ -228,13 +234,30 @@ def facts_of(
     )
 
 
+def rights_of(options: RbdOptions) -> CephRights:
+    """Return what a user may do to the blocklist. Where that cannot be read, neither is known: never raises."""
+    try:
+        with connect(options) as ceph:
+            return ceph.rights()
+    except CephError as error:
+        return CephRights(reason=str(error))
+
+
 def _volumes(ceph: Ceph, more: ReadOptions, parts: Parts) -> t.Optional[t.List[RbdVolume]]:
     wanted = {f"volume-{uuid}" for uuid in more.volumes}
+
+    def listed(there: Ceph) -> t.List[str]:
+        try:
+            return there.names()
+        except CephError as error:
+            if _REFUSED.search(str(error)):
+                raise CephError(f"no access to the pool: {error}") from error
+            raise
 
     def read(pool: str) -> t.List[RbdVolume]:
         with ceph.in_pool(pool) as there:
             # Names first: where they may not be listed, nothing is known, and an image is neither there nor absent.
-            names = sorted(wanted & set(there.names()))
+            names = sorted(wanted & set(listed(there)))
             images = there.images(names) if more.opened else [_unopened(name) for name in names]
         return [RbdVolume(pool, image) for image in images]
 
@@ -571,6 +594,7 @@ class _Library(_Monitors):
             watchers=part("watchers", lambda: [_library_watcher(entry) for entry in image.watchers_list()]),
             locks=part("locks", lambda: _library_locks(image.list_lockers())),
             unread=unread,
+            exclusive_lock=_library_feature(image),
         )
 
     @staticmethod
@@ -645,6 +669,14 @@ class _Library(_Monitors):
         return _json(out.decode("utf-8", "replace"), str(command["prefix"])) if answers else None
 
 
+def _library_feature(image: t.Any) -> t.Optional[bool]:
+    # Where this is not known, its locks decide: no gap of its own.
+    try:
+        return bool(int(image.features()) & _EXCLUSIVE_LOCK)
+    except Exception:  # noqa: BLE001 - a part that fails must never fail the whole
+        return None
+
+
 def _library_watcher(entry: t.Mapping[str, t.Any]) -> RbdWatcher:
     return RbdWatcher(str(entry["addr"]), f"client.{entry['id']}", str(entry["cookie"]))
 
@@ -711,6 +743,7 @@ class _Commands(_Monitors):
             watchers=part("watchers", lambda: parse_watchers(self._rbd("status", image))),
             locks=part("locks", lambda: parse_locks(self._rbd("lock", "ls", image))),
             unread=unread,
+            exclusive_lock=None if about.get("features") is None else "exclusive-lock" in about["features"],
         )
 
     def create_snapshot(self, image: str, snapshot: str) -> bool:

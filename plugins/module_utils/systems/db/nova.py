@@ -462,7 +462,11 @@ def _migrations(has_compute_id: bool) -> t.Callable[[sa.Connection, t.Sequence[s
     def read(connection: sa.Connection, hosts: t.Sequence[str]) -> t.List[facts.MigrationRow]:
         c = schema.table(schema.CELL, "migrations").c
         columns = _columns("migrations", *(() if has_compute_id else ("dest_compute_id",)))
-        wanted = sa.or_(schema.unfinished(connection, hosts), schema.abortable(connection, hosts))
+        wanted = sa.or_(
+            schema.unfinished(connection, hosts),
+            schema.abortable(connection, hosts),
+            schema.took_away(connection, hosts),
+        )
         statement = sa.select(*columns).where(wanted).order_by(c.id)
         return [facts.MigrationRow(*(*row[:-1], _deleted(row[-1]))) for row in _fetch(connection, statement)]
 

@@ -159,6 +159,9 @@ FINAL_STATUSES = ("confirmed", "reverted", "error", "failed", "completed", "canc
 #: (C(compute/manager.py), C(_destroy_evacuated_instances)), even when its row is soft-deleted.
 UNREAPED_STATUSES = ("accepted", "pre-migrating", "done")
 
+#: Statuses after which the instance of a migration is on its destination.
+ARRIVED_STATUSES = ("completed", "confirmed", "done")
+
 #: Of a live migration that a start of nova-compute aborts (C(compute/manager.py), C(_reset_live_migration)).
 RUNNING = "running"
 
@@ -288,6 +291,21 @@ def abortable(connection: sa.Connection, names: t.Sequence[str]) -> sa.ColumnEle
     read_deleted "yes": 26 to 34 alike).
     """
     return sa.and_(_touching(connection, names), table(CELL, "migrations").c.status == RUNNING)
+
+
+def took_away(connection: sa.Connection, names: t.Sequence[str]) -> sa.ColumnElement[bool]:
+    """Return the condition for migrations that ended elsewhere than where their instance is, by its row.
+
+    The newest of each instance: Nova lost the last write of such a one, or an operator corrected the row.
+    """
+    c, i = table(CELL, "migrations").c, table(CELL, "instances").c
+    later = table(CELL, "migrations").alias("later")
+    instance = sa.exists().where(
+        i.uuid == c.instance_uuid, i.deleted == 0, i.host == c.source_compute, i.host != c.dest_compute
+    )
+    newer = sa.exists().where(later.c.instance_uuid == c.instance_uuid, later.c.id > c.id, later.c.deleted == 0)
+    ended = sa.and_(c.deleted == 0, c.status.in_(ARRIVED_STATUSES))
+    return sa.and_(_touching(connection, names), ended, instance, sa.not_(newer))
 
 
 def _touching(connection: sa.Connection, names: t.Sequence[str]) -> sa.ColumnElement[bool]:

@@ -86,6 +86,7 @@ def _of_compute(state: HostState, options: StateOptions, parts: Parts) -> HostSt
         libvirt_binding=_has("libvirt"),
         rbd_binding=_has("rados") and _has("rbd"),
         ceph_user=options.ceph_user or (conf.rbd_user if conf else None),
+        images_pool=conf.images_rbd_pool if conf else None,
     )
     if conf is None or conf.images_type != "rbd":
         return state

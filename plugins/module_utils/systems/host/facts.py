@@ -49,7 +49,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host impor
     units,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import names as host_names
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import Parts, ReadError, side_by_side
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import (
+    HostError,
+    Parts,
+    ReadError,
+    side_by_side,
+)
 
 COMPUTE_UNITS = ("nova-compute", "openstack-nova-compute", "devstack@n-cpu")
 AGENT_UNITS = (
@@ -67,6 +72,8 @@ AGENT_UNITS = (
 )
 #: Writes the machine's name into Open vSwitch at boot, over what is there (Open vSwitch 3.1).
 OVS_RECORD_HOSTNAME = "ovs-record-hostname"
+#: Starts at boot the guests that ran at the last shutdown, before anybody can ask where their servers are.
+LIBVIRT_GUESTS = "libvirt-guests"
 STATE_DIR = "/var/lib/stackguard"
 _PATIENCE = 30
 
@@ -170,6 +177,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
             "name_spaces", lambda: name_spaces.read(options.compute_units, systemctl=systemctl, seen=later)
         ),
         deployment=None if deployed is None else _with_immutable(parts, deployed, files or []),
+        guests_on_boot=parts.read("guests_on_boot", libvirt.guests_on_boot),
     )
 
 
@@ -239,11 +247,32 @@ def _rbd(options: HostOptions, nova: t.Optional[NovaConf], service: nova_compute
 
     if nova is None:
         raise ReadError("nova.conf was not read, so the pool is not known")
-    if nova.images_type != "rbd" or not nova.images_rbd_pool:
+    images = nova.images_type == "rbd" and bool(nova.images_rbd_pool)
+    pools = [str(nova.images_rbd_pool)] if images else list(options.rbd_volume_pools)
+    if not pools:
         raise ReadError(f"images_type is {nova.images_type}, so this host has no disks in Ceph")
-    where = places.options(nova, service, None, options.rbd_user, options.rbd_conf, options.ceph_command)
-    more = rbd.ReadOptions(options.rbd_open, options.rbd_details, options.rbd_volumes, options.rbd_volume_pools)
-    return rbd.read_rbd(where, options.rbd_instances, options.rbd_blocklist, more)
+    more = rbd.ReadOptions(options.rbd_open, options.rbd_details, options.rbd_volumes, options.rbd_volume_pools, images)
+
+    def read(pool: str) -> RbdFacts:
+        where = places.options(nova, service, pool, options.rbd_user, options.rbd_conf, options.ceph_command)
+        return rbd.read_rbd(where, options.rbd_instances, options.rbd_blocklist, more)
+
+    found = _first(read, pools)
+    if not options.rbd_details or options.rbd_user in (None, nova.rbd_user):
+        return found
+    # QEMU opens the images as the user in nova.conf, whoever looks at them here.
+    own = places.options(nova, service, found.pool, None, options.rbd_conf, options.ceph_command)
+    return dataclasses.replace(found, nova_rights=rbd.rights_of(own))
+
+
+def _first(read: t.Callable[[str], RbdFacts], pools: t.Sequence[str]) -> RbdFacts:
+    """Return what the first pool that can be opened shows. Raises what the last one said."""
+    for pool in pools[:-1]:
+        try:
+            return read(pool)
+        except HostError:
+            continue
+    return read(pools[-1])
 
 
 # --- the host itself --------------------------------------------------------------------------------------------
@@ -370,7 +399,7 @@ def open_operations(state_dir: str) -> t.List[OpenOperation]:
 
 
 def _named(options: HostOptions) -> t.List[str]:
-    return [*options.compute_units, *options.agent_units, OVS_RECORD_HOSTNAME]
+    return [*options.compute_units, *options.agent_units, OVS_RECORD_HOSTNAME, LIBVIRT_GUESTS]
 
 
 def _units(options: HostOptions, deployed: t.Optional[Deployment], systemctl: units.Systemctl) -> t.List[Unit]:

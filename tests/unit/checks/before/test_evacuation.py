@@ -464,16 +464,17 @@ def test_a_link_that_heals_does_not_stop_servers_whose_disks_refuse_the_host():
 
 def test_with_an_uncovered_disk_what_runs_on_the_source_stops_that_server():
     some = living(scene(alive=True), domains=[running(TWO)]).server(1, volumes=["v1"])
-    (item,) = dead(listed(some, address(1)), [*HOST_WORD, BLOCKED])
+    nobody = Override("SG709", ONE, "no other host is connected to it")
+    (item,) = dead(listed(some, address(1)), [*HOST_WORD, BLOCKED, nobody])
     assert (item.code, item.object.kind, item.object.id) == ("SG506", "instance", ONE)
     assert storage.ALIVE in item.evidence
     # Where nothing runs there, a word by the server's name passes it; the host's name does not.
     quiet = listed(some.at(1, domains=[]), address(1))
-    assert codes(dead(quiet, HOST_WORD)) == [("SG506", ONE)]
-    assert dead(quiet, [BLOCKED]) == []
+    assert codes(dead(quiet, HOST_WORD)) == [("SG506", ONE), ("SG709", ONE)]
+    assert dead(quiet, [BLOCKED, nobody]) == []
     # Where libvirt is silent, it is not known that nothing does.
     silent = listed(some.at(1, domains=None, qemu_processes=None), address(1))
-    assert codes(dead(silent, [*HOST_WORD, BLOCKED])) == [("SG709", "compute1")]
+    assert codes(dead(silent, [*HOST_WORD, BLOCKED, nobody])) == [("SG709", "compute1")]
 
 
 @pytest.mark.parametrize(("addresses", "fsid"), [(["198.51.100.1"], "fsid"), ([address(1)], "another")])
@@ -744,6 +745,21 @@ def test_a_guest_has_landed():
 )
 def test_a_guest_that_has_not_landed_as_it_should(images, domains, running, codes):
     assert landing(images, domains, running) == codes
+
+
+@pytest.mark.parametrize("name", [f"{DISK}.rescue", f"{DISK}.config", f"{DISK}.config.rescue"])
+def test_what_no_start_opens_needs_no_client(name):
+    """H2: a RESCUE server was evacuated, ran from its own disk, and was never verified."""
+    some = scene().images(image(DISK, [HERE]), image(name)).at(3, domains=[running_there()])
+    before = storage.DisksBefore(ONE, {DISK: f"id-{DISK}", name: f"id-{name}"})
+    assert [item.code for item in storage.landed(some.bundle, before, "compute3", True)] == []
+    strange = some.images(image(DISK, [HERE]), image(name, [SOURCE]))
+    assert [item.code for item in storage.landed(strange.bundle, before, "compute3", True)] == ["SG507"]
+    gone = some.images(image(DISK, [HERE]))
+    assert [item.code for item in storage.landed(gone.bundle, before, "compute3", True)] == ["SG504"]
+    swap = some.images(image(DISK, [HERE]), image(f"{DISK}.swap"))
+    before = storage.DisksBefore(ONE, {DISK: f"id-{DISK}", f"{DISK}.swap": f"id-{DISK}.swap"})
+    assert [item.code for item in storage.landed(swap.bundle, before, "compute3", True)] == ["SG109"]
 
 
 def test_a_destination_that_listed_names_only_is_read_by_another_host():

@@ -432,13 +432,17 @@ def test_a_server_on_iscsi_is_not_covered_by_a_blocklist():
     """D3: two servers that boot from volumes, fence=blocklist: 0 findings, both assigned; the LUN had two writers."""
     some = on_volumes()
     assert list(decided(some).uncovered) == [ONE]
-    (item,) = stands(some)
+    item, unread = stands(some)
     assert (item.code, item.object.kind, item.object.id) == ("SG506", "instance", ONE)
     assert "volume v1" in item.evidence["not covered"]
-    assert stands(some, "power") == []
-    # It is passed by the server's name, and not by the host's.
-    assert stands(some, overrides=[findings.Override("SG506", "compute1", "sure")])
-    assert stands(some, overrides=[findings.Override("SG506", ONE, "sure")]) == []
+    # Whoever has it open is not known, whatever the fence.
+    assert (unread.code, unread.object.kind, unread.object.id) == ("SG709", "instance", ONE)
+    assert stands(some, "power") == [unread]
+    # Each is passed by the server's name, and not by the host's.
+    for word, left in (("compute1", ["SG506", "SG709"]), (ONE, [])):
+        passed = [findings.Override(code, word, "an iSCSI LUN, fenced by the array") for code in ("SG506", "SG709")]
+        assert [one.code for one in stands(some, overrides=passed)] == left
+    assert [one.code for one in stands(some, overrides=[findings.Override("SG506", ONE, "sure")])] == ["SG709"]
 
 
 def test_volumes_that_were_not_read_are_not_covered():

@@ -907,12 +907,13 @@ def test_units_of_containers_are_read_beside_the_usual_ones(monkeypatch):
     assert asked == [
         "mine",
         host.OVS_RECORD_HOSTNAME,
+        host.LIBVIRT_GUESTS,
         "kolla-nova_compute-container.service",
         "kolla-neutron_openvswitch_agent-container.service",
     ]
     asked.clear()
     host._units(host.HostOptions("h", compute_units=("mine",), agent_units=()), None, units.Systemctl())
-    assert asked == ["mine", host.OVS_RECORD_HOSTNAME]
+    assert asked == ["mine", host.OVS_RECORD_HOSTNAME, host.LIBVIRT_GUESTS]
 
 
 def test_immutable_files_are_those_of_compute_id(monkeypatch):
