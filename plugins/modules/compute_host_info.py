@@ -148,6 +148,7 @@ options:
     description:
       - Ceph pools in which the module searches for O(rbd_volumes). The module searches only the Ceph cluster that the
         compute host uses. If the Ceph user has no permission to read a pool, C(unread) lists this pool.
+      - If the compute host has no disk images in Ceph, the module reads Ceph only if O(rbd_volume_pools) is set.
   rbd_user:
     type: str
     description:

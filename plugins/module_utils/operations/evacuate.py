@@ -501,9 +501,9 @@ class Evacuation(GuardedEvacuation):
         honoured = storage.honoured(checked, self.run.overrides)
         against_all, _some = rounds.split(findings.standing(checked.findings, honoured), staying)
         if not against_all:
-            self.run.say(
-                f"{self.host} is fenced and down, and no Ceph client on {self.host} keeps a server's disk open"
-            )
+            unread = any(item.code == "SG709" for item in checked.findings)
+            seen = "" if unread else f", and no Ceph client on {self.host} keeps a server's disk open"
+            self.run.say(f"{self.host} is fenced and down{seen}")
             return self._to_guard()
         waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
         if waited >= float(self.options["death_timeout"]):
