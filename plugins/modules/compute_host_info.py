@@ -308,7 +308,7 @@ host:
     rbd:
       description: With O(rbd=true), the facts that this host reads from Ceph, with the keys C(via), C(fsid), C(pool),
         C(instances), C(images), C(blocklist), C(unread), C(client_address), C(opened), C(infrastructure),
-        C(blocklist_word), C(rights) and C(volumes).
+        C(blocklist_word), C(rights), C(nova_rights) and C(volumes).
       type: dict
     unread:
       description: The parts of the facts that the module could not read.
