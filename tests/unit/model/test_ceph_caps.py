@@ -89,6 +89,8 @@ def test_who_may_make_a_snapshot_in_a_pool(osd, may):
 
 def test_of_an_unknown_pool_only_caps_for_all_pools_are_certain():
     assert (writes_images("profile rbd", None), writes_images("profile rbd pool=vms", None)) == (True, None)
+    # Whichever pool it is.
+    assert writes_images("profile rbd-read-only pool=vms, allow r", None) is False
 
 
 @pytest.mark.parametrize(
