@@ -11,7 +11,6 @@ import os
 import typing as t
 
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import coverage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, findings
@@ -24,7 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import (
     stored,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, audit_page, changes, tables
-from ansible_collections.stackguard.nova.plugins.plugin_utils import pages
+from ansible_collections.stackguard.nova.plugins.plugin_utils import pages, shown
 
 Result = t.Dict[str, t.Any]
 
@@ -54,6 +53,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
+    @shown.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Return the verdict; fail by ``fail_on``."""
         super().run(tmp, task_vars)
@@ -112,7 +112,7 @@ class ActionModule(ActionBase):
         if args["history"] and when is not None and not self._task.check_mode:
             history.save(self._history_dir(args), when, changes.kept_plain(mine), args["history"])
         table = audit.table(found, against)
-        Display().display(table)
+        shown.say(table)
         report = found.report
         failed = audit.fails(found.verdict, args["fail_on"], against)
         return {

@@ -60,7 +60,6 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "agent_timeout": {"type": "int", "default": 180},
     "settle_timeout": {"type": "int", "default": 300},
     "lock_guests": {"type": "bool", "default": True},
-    "rabbit_url": {"type": "str", "no_log": True},
 }
 
 

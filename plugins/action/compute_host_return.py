@@ -16,7 +16,6 @@ import uuid
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
 from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, findings
@@ -29,8 +28,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import jou
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import connect, openstack_spec
-from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, without_effect
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
+    DATABASE_SPEC,
+    connect,
+    openstack_spec,
+)
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, shown, without_effect
 
 Result = t.Dict[str, t.Any]
 
@@ -62,11 +65,12 @@ class ActionModule(ActionBase):
     _supports_async = False
     _connection_to_cloud: t.Any = None
 
+    @shown.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Take the answers, go on, and return what is needed; or how it ended."""
         super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
-        _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
+        _validation, args = self.validate_argument_spec(openstack_spec(**DATABASE_SPEC, **ARGUMENTS))
         without_effect.warn(self._task)
         args["evidence_dir"] = self._loader.path_dwim(str(args["evidence_dir"]))
         return with_success(self._called(args))
@@ -217,7 +221,7 @@ def _problem(args: Result) -> t.Optional[str]:
 
 def _say(message: str) -> None:
     if message:
-        Display().display(message)
+        shown.say(message)
 
 
 def _now() -> str:

@@ -13,7 +13,6 @@ import uuid
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import REPAIRABLE
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
@@ -27,6 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner impor
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import database_spec
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
+from ansible_collections.stackguard.nova.plugins.plugin_utils import shown
 
 #: What the operation is given by name; the rest is in its request.
 OPTIONS = ("action", "nova_api_db_url", "nova_cell_db_urls", "neutron_db_url", "report_dir", "expect_plan")
@@ -34,7 +34,7 @@ STEP_MODULE = "stackguard.nova.compute_host_step"
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "action": {"type": "str", "default": "apply", "choices": ["apply", "resume", "status", "rollback"]},
-    "hosts": {"type": "list", "elements": "str", "default": []},
+    "hosts": {"type": "list", "elements": "str"},
     "codes": {"type": "list", "elements": "str", "default": list(REPAIRABLE)},
     "batch_size": {"type": "int", "default": 1000},
     "max_rows": {"type": "int", "default": 1000, "aliases": ["limit"]},
@@ -98,6 +98,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
+    @shown.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Run the action that was asked for."""
         super().run(tmp, task_vars)
@@ -127,7 +128,7 @@ class ActionModule(ActionBase):
         run = repair_links.RepairRun(
             state=state,
             clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
-            say=Display().display,
+            say=shown.say,
             mine=run_owner.this_run(),
             options={name: args[name] for name in OPTIONS},
             overrides=findings.parse_overrides(args["overrides"]),
@@ -137,7 +138,10 @@ class ActionModule(ActionBase):
             bundle=self._bundle(args["evidence_dir"]),
             operation_id=uuid.uuid4().hex[:12],
         )
-        codes, hosts = (tuple(dict.fromkeys(args[name])) for name in ("codes", "hosts"))
+        for name in ("codes", "hosts"):
+            if args[name] is not None and not args[name]:
+                raise StackguardError(f"{name}: the list is empty. To select all {name}, do not set this option")
+        codes, hosts = (tuple(dict.fromkeys(args[name] or ())) for name in ("codes", "hosts"))
         request = LinkRequest(hosts, codes, args["batch_size"], args["max_rows"])
         return repair_links.carry_out(run, request, args["action"], args["operation_id"])
 
@@ -160,7 +164,7 @@ class ActionModule(ActionBase):
         journal = found.get("journal")
         if journal is None:
             return {"state": "none"}
-        Display().display(
+        shown.say(
             f"Operation {journal['operation_id']} is open. Run the same command again to resume the operation, or "
             "run the command with -e repair_action=rollback to undo the operation."
         )

@@ -12,7 +12,6 @@ import os
 import typing as t
 
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import doctor as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import doctor
@@ -24,7 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.doctor
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.doctor import read_databases_state
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn.doctor import is_asked_for, read_ovn_state
-from ansible_collections.stackguard.nova.plugins.plugin_utils import playbooks
+from ansible_collections.stackguard.nova.plugins.plugin_utils import playbooks, shown
 
 Result = t.Dict[str, t.Any]
 
@@ -58,10 +57,14 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
+    @shown.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Return the verdict; fail where anything that was asked for is not ok."""
         super().run(tmp, task_vars)
         _validation, args = self.validate_argument_spec(argument_spec())
+        if not args["sources"]:
+            msg = f"sources: the list is empty. Set it to one or more of {', '.join(doctor.SOURCES)}"
+            return {"failed": True, "changed": False, "succeeded": False, "msg": msg}
         args["operations"] = args["operations"] or playbooks.operations()
         try:
             return self._report(args, self._results(args))
@@ -87,7 +90,7 @@ class ActionModule(ActionBase):
         directory = self._on_controller(args["report_dir"])
         path = evidence.save_text(directory, REPORT, reports.report_json(plain))
         table = reports.table(results, args["accept_unchecked"])
-        Display().display(table)
+        shown.say(table)
         passed = plain["verdict"] == "pass"
         return {
             "changed": False,

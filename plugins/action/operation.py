@@ -17,7 +17,6 @@ import uuid
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
@@ -40,7 +39,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connec
     openstack_spec,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
-from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, without_effect
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, shown, without_effect
 
 
 class JournaledRun(ActionBase):
@@ -69,6 +68,7 @@ class JournaledRun(ActionBase):
         action = {"type": "str", "default": "apply", "choices": list(cls.ACTIONS)}
         return {"action": action, **cls.COMMON, **cls.ARGUMENTS}
 
+    @shown.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Run the action that was asked for."""
         super().run(tmp, task_vars)
@@ -223,7 +223,7 @@ class ActionModule(JournaledRun):
 
 def _say(text: str) -> None:
     if text:
-        Display().display(text)
+        shown.say(text)
 
 
 def now() -> str:

@@ -17,6 +17,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.outcome import Outcome
+from ansible_collections.stackguard.nova.plugins.plugin_utils import shown
 
 Result = t.Dict[str, t.Any]
 
@@ -44,13 +45,14 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
+    @shown.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Do one of the phases. Ansible takes what is published only from a task that succeeds: so there are two."""
         super().run(tmp, task_vars)
         _validation, args = self.validate_argument_spec(ARGUMENTS)
         directory = args["report_dir"] and os.path.abspath(os.path.expanduser(str(args["report_dir"])))
         names = ("operation", "result", "known", "keys", "others", "acts")
-        outcome = Outcome(**{name: args[name] for name in names}, report_dir=directory)
+        outcome = Outcome(**{name: args[name] for name in names}, report_dir=directory, at=_now())
         # Before anything is published: a run whose report cannot be written fails, and its verdict is block.
         outcome = _written(args, outcome, directory) if directory else outcome
         if args["phase"] == PUBLISH:

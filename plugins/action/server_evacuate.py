@@ -16,7 +16,6 @@ import typing as t
 import uuid
 
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
@@ -41,12 +40,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports import ope
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
+    DATABASE_SPEC,
     OVN_SPEC,
     connect,
     openstack_spec,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts
-from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, without_effect
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, shown, without_effect
 
 Result = t.Dict[str, t.Any]
 
@@ -61,11 +61,12 @@ class ActionModule(ActionBase):
     _supports_async = False
     _connection_to_cloud: t.Any = None
 
+    @shown.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Take the answers, go on, and return what is needed; or how it ended."""
         super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
-        _validation, args = self.validate_argument_spec(openstack_spec(**OVN_SPEC, **ARGUMENTS))
+        _validation, args = self.validate_argument_spec(openstack_spec(**OVN_SPEC, **DATABASE_SPEC, **ARGUMENTS))
         without_effect.warn(self._task)
         args["evidence_dir"] = self._loader.path_dwim(str(args["evidence_dir"]))
         result = self._called(args)
@@ -156,6 +157,8 @@ class ActionModule(ActionBase):
             and all(entry["state"] != "wrong" for entry in scratch.arrived)
         )
         result["msg"] = _message(args, scratch, result["failed"])
+        if scratch.requests_left:
+            result["msg"] = f"{result['msg'].rstrip('.')}. {scratch.requests_left}"
         report = findings.refused(outcome.report) if result["failed"] else outcome.report
         self._publish(args, result, report, scratch.placements, scratch.plan)
         self._leave_page(args, {**result, "plan": scratch.plan}, report)
@@ -281,7 +284,7 @@ def _message(args: Result, scratch: Scratch, failed: bool) -> str:
 def _say(message: str) -> None:
     if message:
         # A plan or findings speak for themselves; of what happens, people want to know when.
-        Display().display(message if "\n" in message else f"[{time.strftime('%H:%M:%S')}] {message}")
+        shown.say(message if "\n" in message else f"[{time.strftime('%H:%M:%S')}] {message}")
 
 
 def _now() -> str:

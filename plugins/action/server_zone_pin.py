@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import time
 import typing as t
 import uuid
 
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
@@ -20,6 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuation_options,
     lifecycle,
+    move_evidence,
     pin_zones,
     run_owner,
 )
@@ -35,7 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connec
     openstack_spec,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
-from ansible_collections.stackguard.nova.plugins.plugin_utils import without_effect
+from ansible_collections.stackguard.nova.plugins.plugin_utils import shown, without_effect
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "action": {"type": "str", "default": "apply", "choices": ["apply", "resume", "status", "rollback"]},
@@ -61,6 +62,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
+    @shown.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Read, judge, and change what is to be changed."""
         super().run(tmp, task_vars)
@@ -85,7 +87,7 @@ class ActionModule(ActionBase):
         return pin_zones.PinRun(
             state=state_of(self, args["state_dir"], self._task_vars),
             clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
-            say=Display().display,
+            say=shown.say,
             mine=run_owner.this_run(),
             options={**args, "restore": restore, "nova_api_db_url": args["nova_api_db_url"] or None},
             overrides=(),
@@ -128,24 +130,38 @@ def _restore(given: t.Optional[t.List[t.Dict[str, t.Any]]]) -> t.Optional[t.Dict
 
 def _chosen(
     connection: t.Any, args: t.Dict[str, t.Any], restore: t.Optional[t.Mapping[str, t.Any]]
-) -> t.List[facts.ApiServer]:
+) -> server_records.ServerList:
     """Return the servers that are meant. Nobody is ever meant by leaving everything out."""
     if not (args["servers"] or args["hosts"] or args["all_servers"] or restore is not None):
         raise StackguardError("set at least one of these options: servers, hosts, all_servers=true")
     version = server_records.servers_microversion(connection)
     if restore is not None:
-        return [found for found in (server_records.whole_server(connection, uuid) for uuid in sorted(restore)) if found]
+        given = [server_records.whole_server(connection, uuid) for uuid in sorted(restore)]
+        return server_records.ServerList([found for found in given if found], [])
     _refuse_unknown(connection, args["hosts"])
-    hosts: t.Sequence[t.Optional[str]] = args["hosts"] or [None]
-    servers = [server for host in hosts for server in server_records.list_servers(connection, version, host)]
-    chosen = evacuation_options.chosen_servers(args["servers"], servers)
+    if args["hosts"]:
+        listed = server_records.list_servers(connection, version, args["hosts"])
+    else:
+        listed = move_evidence.whole_cloud(connection, second=not isinstance(args["servers"], list))
+    return dataclasses.replace(listed, servers=_meant(args["servers"], listed))
+
+
+def _meant(given: t.Any, listed: server_records.ServerList) -> t.List[facts.ApiServer]:
+    """Return the servers that the option C(servers) means. Raises StackguardError for nobody, and for a stranger."""
+    try:
+        chosen = evacuation_options.chosen_servers(given, listed.servers)
+    except evacuation_options.OptionError:
+        # The cell that does not answer may have it.
+        listed.complete()
+        raise
     if chosen is None:
-        # Shelved ones are on no host: there is no zone to pin them to. Of a cell that does not answer no host is known.
-        return [server for server in servers if server.host is not None or server.status == facts.CELL_DOWN]
-    unknown = sorted(set(chosen) - {server.id for server in servers})
+        # Shelved ones are on no host: there is no zone to pin them to.
+        return [server for server in listed.servers if server.host is not None]
+    unknown = sorted(set(chosen) - {server.id for server in listed.servers})
     if unknown:
+        listed.complete()
         raise StackguardError(f"no such server: {', '.join(unknown)}")
-    return [server for server in servers if server.id in chosen]
+    return [server for server in listed.servers if server.id in chosen]
 
 
 def _refuse_unknown(connection: t.Any, hosts: t.Sequence[str]) -> None:

@@ -30,10 +30,18 @@ options:
     description:
       - URL of neutron's database. In neutron's database, the module uses the table C(agents). In a cloud with OVN, the
         module also uses the tables of port bindings.
+  rabbit_urls:
+    type: raw
+    description:
+      - Dictionary that maps the name or uuid of a cell to the URL of the cell's RabbitMQ, in the format of
+        C(transport_url) in C(nova.conf). In a cloud with one cell, one URL is enough.
+      - The default is C(transport_url) of each cell in C(cell_mappings) of Nova's API database.
+      - A RabbitMQ counts as read only if the queue of another nova-compute of its cell has a consumer there.
 requirements:
   - SQLAlchemy >= 2.0
   - PyMySQL >= 1.0 (for MySQL and MariaDB)
   - psycopg >= 3.1 (for PostgreSQL)
+  - amqp >= 5.0 (for RabbitMQ)
 notes:
   - The collection's C(docs/database-grants.md) lists the privileges that the database user needs. The database user
     needs no privilege to create, drop or delete.

@@ -113,6 +113,7 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import visible
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, connection
 
 Item = t.Dict[str, t.Any]
@@ -144,7 +145,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):  # type: i
             if not ends:
                 raise AnsibleParserError(text) from None
             # Ansible would make a warning of an exception, and run on without the hosts.
-            Display().error(text, wrap_text=False)
+            Display().error(visible(text), wrap_text=False)
             raise SystemExit(1) from None
 
     def _wanted(self) -> Wanted:

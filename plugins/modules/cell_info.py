@@ -256,6 +256,13 @@ databases:
         C(chassis), C(port_bindings), C(switch_ports), C(gateways), C(connections), C(northd_ms), C(southbound) and
         C(unread).
       type: dict
+    brokers:
+      description: Without O(hosts), what waits in the RabbitMQ of each cell for its compute services, deleted ones
+        included. The keys are C(cell), C(location), C(names) (how many), C(waiting) (the queues with messages and
+        without a consumer; V(null) if RabbitMQ was not read), C(witness) (another nova-compute whose queue has a
+        consumer) and C(reason).
+      type: list
+      elements: dict
   sample: {read_at: "2026-11-21T07:29:47+00:00", api: {}, cells: [], neutron: null, grants: null, unread: []}
 """
 
@@ -268,6 +275,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records.info_result import info_result
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import ovn_spec
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, links, nova
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import reading
@@ -328,6 +336,8 @@ def main() -> None:
         if reading.given(module.params):
             found = reading.read_ovn(module.params, module.params["hosts"], probe=module.params["probe_rename"])
             read = dataclasses.replace(read, ovn=found)
+        if not module.params["hosts"]:
+            read = dataclasses.replace(read, brokers=waiting_requests.read_brokers(module.params))
         result = info_result("databases", read, evidence.DATABASES, kept, unread(read), counts(read))
         if module.params["links"]:
             read_links = links.read_links(module.params, module.params["hosts"])

@@ -212,8 +212,8 @@ host:
     - The facts are the kernel's host name, the static host name, the canonical host name, addresses, machine-id, DMI
       uuid, C(compute_id_files), C(nova_conf), C(libvirt), C(domains), C(memory), C(hugepages), C(units),
       C(resolutions), C(etc_hosts), C(ovs_external_ids), C(open_operations), C(nova_version), C(neutron_host),
-      C(name_spaces), C(deployment), and C(unread). C(rbd) and C(name_users) are V(null) if you do not set the options
-      O(rbd) and O(name_users).
+      C(name_spaces), C(deployment), C(guests_on_boot), and C(unread). C(rbd) and C(name_users) are V(null) if you do
+      not set the options O(rbd) and O(name_users).
   returned: when O(evidence_dir) is not given
   type: dict
   contains:
@@ -262,7 +262,7 @@ host:
     domains:
       description: Every domain, each with C(uuid), C(name), C(state), C(persistent), C(pid), C(pid_start),
         C(memory_mib), C(vcpus), C(nova_name), C(nova_flavor), C(nova_project), C(machine_type), C(disks),
-        C(interfaces), C(xml_digest), C(rss_mib) and C(hugepage_kib).
+        C(interfaces), C(xml_digest), C(rss_mib), C(hugepage_kib), C(managed_save), C(autostart) and C(snapshots).
       type: list
       elements: dict
     memory:
@@ -274,8 +274,8 @@ host:
       type: list
       elements: dict
     units:
-      description: Systemd units of nova-compute and of the network agents, each with C(name), C(load_state),
-        C(active_state), C(sub_state), C(unit_file_state), C(fragment_path), C(main_pid) and C(blocked).
+      description: Systemd units of nova-compute, of the network agents and of libvirt-guests, each with C(name),
+        C(load_state), C(active_state), C(sub_state), C(unit_file_state), C(fragment_path), C(main_pid) and C(blocked).
       type: list
       elements: dict
     resolutions:
@@ -359,6 +359,10 @@ host:
       description: How nova-compute, libvirt and the network agents are deployed, with the keys C(processes), C(guests),
         C(units), C(signs), C(folders), C(pending), C(pending_unread) and C(immutable).
       type: dict
+    guests_on_boot:
+      description: What libvirt-guests does at boot with the guests that ran at the last shutdown (its setting
+        C(ON_BOOT)).
+      type: str
   sample:
     inventory_name: compute1
     kernel_hostname: compute1

@@ -207,22 +207,6 @@ options:
         O(take_over=true), a new run fails if the earlier run used another Ansible controller, did not record its end in
         the journal, and was active in the last 60 seconds. If you set O(take_over=true) while the earlier run is still
         active, the compute host refuses all further requests of the earlier run.
-  rabbit_url:
-    type: str
-    description:
-      - URL of the RabbitMQ of the host's cell, in the format of C(transport_url) in the host's C(nova.conf), such as
-        C(rabbit://USER:PASSWORD@HOST1:5672,USER:PASSWORD@HOST2:5672/VHOST). With C(amqps://), or with C(?ssl=true), the
-        module uses TLS and verifies the certificate. If the URL contains the parameter C(ssl_ca_file), the module uses
-        this file to verify the certificate.
-      - With O(rabbit_url) the run fails if the RabbitMQ queue of the new host name contains requests or has a consumer.
-        Before the run stops nova-compute, it waits until the RabbitMQ queues of the host are empty. At the end, the run
-        reports the requests that remain in the queues of the old name, and removes these queues.
-      - Without O(rabbit_url), the run reports that it did not check the RabbitMQ queues.
-      - With O(strategy=drain), the run reads the RabbitMQ queues only before its first step, and fails if the queue of
-        the new host name contains requests or has a consumer. The run does not wait until the queues are empty, does
-        not report remaining requests, and removes no queue.
-requirements:
-  - amqp >= 5.0 (for O(rabbit_url))
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.compute_id_file

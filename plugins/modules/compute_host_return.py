@@ -28,9 +28,10 @@ author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
   - stackguard.nova.attributes
-  - stackguard.nova.attributes.actiongroup_openstack
+  - stackguard.nova.attributes.actiongroups
   - stackguard.nova.attributes.action
   - stackguard.nova.openstack
+  - stackguard.nova.databases
   - stackguard.nova.approved_plan
   - stackguard.nova.overrides
 attributes:
@@ -195,6 +196,8 @@ state:
       domains. The state is C(disks-not-open) if the host has no leftovers, but a running domain has a disk that is not
       open on the host (SG517), or a disk that no host could read (SG709). With the state C(disks-not-open), the run
       fails.
+    - C(not-clear) if a request waits in RabbitMQ that nova-compute must not execute on this host, or if the module
+      could not read RabbitMQ (SG329, SG330). With the state C(not-clear), the run fails.
     - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
       if the run refused to start, or C(failed) if the run ended before it made a decision.
   returned: always

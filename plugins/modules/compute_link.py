@@ -61,9 +61,9 @@ options:
   hosts:
     type: list
     elements: str
-    default: []
     description: Names of compute hosts or compute nodes. The module checks the links of a compute node, instance or
-      migration if its row contains one of these names. An empty list means all hosts.
+      migration if its row contains one of these names. By default, the module checks all hosts. The module refuses an
+      empty list.
   codes:
     type: list
     elements: str

@@ -28,9 +28,10 @@ author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
   - stackguard.nova.attributes
-  - stackguard.nova.attributes.actiongroup_openstack
+  - stackguard.nova.attributes.actiongroups
   - stackguard.nova.attributes.action
   - stackguard.nova.openstack
+  - stackguard.nova.databases
   - stackguard.nova.ovn
   - stackguard.nova.approved_plan
   - stackguard.nova.overrides

@@ -10,8 +10,6 @@ import dataclasses
 import os
 import typing as t
 
-from ansible.utils.display import Display
-
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.operation_page import OperationRun
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Host
@@ -44,7 +42,7 @@ def leave(directory: str, keeper: t.Optional[Keeper], shown: OperationRun) -> No
     try:
         _leave(directory, keeper, shown)
     except Exception as error:  # noqa: BLE001 (whatever it is, the operation is what it is)
-        Display().warning(f"{pages.NAME} was not written: {error}")
+        shown.warn(f"{pages.NAME} was not written: {error}")
 
 
 def _leave(directory: str, keeper: t.Optional[Keeper], shown: OperationRun) -> None:

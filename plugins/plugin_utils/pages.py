@@ -15,6 +15,7 @@ import typing as t
 import jinja2
 import yaml
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import visible
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, audit_page, operation_page
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
@@ -44,7 +45,7 @@ def _render(name: str) -> t.Callable[..., str]:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(visible=audit.visible, room_words=audit_page.room_words)
+    environment.filters.update(visible=visible, room_words=audit_page.room_words)
     return environment.get_template(name).render
 
 

@@ -115,7 +115,7 @@ def test_with_rabbitmq_a_request_that_slips_in_is_reported_and_does_not_outlive_
     """F6: what waited in the old name's queue was executed by whichever host got that name."""
     old, new = names
     owner, before = Owner(lab), state.guests(lab)
-    guests, variables = running(lab), {"rename_rabbit_url": broker.url(lab)}
+    guests, variables = running(lab), {"stackguard_rabbit_urls": broker.url(lab)}
     # Renames of earlier tests could not ask RabbitMQ, and left what waited for the name that this one gives again.
     broker.forget(lab, new)
     run = Paused(playbooks, names, "apply cell_database begins", tmp_path, variables)
@@ -138,7 +138,7 @@ def test_with_rabbitmq_a_request_that_slips_in_is_reported_and_does_not_outlive_
 @pytest.mark.matrix
 def test_a_rabbitmq_that_is_not_the_hosts_is_refused_and_nothing_is_changed(lab, playbooks, names):
     other = broker.url(lab).replace(lab.info["password"], "wrong-one")
-    refused = playbooks.rename(*names, variables={"rename_rabbit_url": other}).failed()
+    refused = playbooks.rename(*names, variables={"stackguard_rabbit_urls": other}).failed()
     assert refused.codes == {"SG316"}
     assert "ACCESS_REFUSED" in refused.output
     assert "wrong-one" not in refused.output

@@ -54,6 +54,12 @@ def carried_out(playbooks, names, result, variables):
     return results
 
 
+def blind(names):
+    """Variables of a run that cannot read RabbitMQ, as its operator allows by name."""
+    word = [{"code": "SG316", "object": name, "reason": "RabbitMQ is being moved"} for name in names]
+    return {"stackguard_rabbit_urls": "rabbit://nova:nothing@127.0.0.1:1/", "stackguard_overrides": word}
+
+
 def part(number):
     """A run in its part. Ten take half an hour: all of them in one would take longer than a part may."""
     return pytest.param(number, marks=pytest.mark.matrix("rename-owners-blind" if number % 2 else "rename-owners"))
@@ -68,7 +74,7 @@ def test_each_request_is_refused_executed_or_reported_and_none_is_pending(
     access = number % 2 == 0
     killed = rng.random() < 0.5
     place = f"apply {rng.choice((*STEPS, *(WITH_ACCESS if access else ())))} begins"
-    variables = {"rename_rabbit_url": broker.url(lab)} if access else {}
+    variables = {} if access else blind(names)
     there = sorted(lab.ssh(HOST, "virsh list --uuid").split())
     alive = [uuid for uuid in spares if requests.exists(lab, uuid)]
     before = {uuid: guest["process"] for uuid, guest in state.guests(lab).items()}

@@ -10,6 +10,7 @@ compute1 and compute2 are in cell1 and in az1; compute3 and compute4 are in cell
 from __future__ import annotations
 
 import contextlib
+import json
 
 import openstack
 import pytest
@@ -19,6 +20,15 @@ from labkit.deadhost import evacuate
 
 pytestmark = pytest.mark.matrix("cells", cells=2, computes=4)
 NEAR, NEIGHBOUR, FAR, LAST, NEW = "compute1", "compute2", "compute3", "compute4", "cn-rack9.example"
+PIN = """
+- name: Pin
+  hosts: localhost
+  connection: local
+  gather_facts: false
+  tasks:
+    - name: Pin the servers
+      stackguard.nova.server_zone_pin: {}
+"""
 NAMES = {
     "instances": "SELECT id, uuid, host, node, compute_id FROM instances WHERE deleted = 0 ORDER BY id",
     "compute_nodes": "SELECT id, uuid, host, hypervisor_hostname, service_id FROM compute_nodes ORDER BY id",
@@ -110,7 +120,7 @@ def cell_that_nova_cannot_read(lab):
         zoning.restart_api(lab)
 
 
-def test_where_nova_cannot_read_a_cell_no_operation_begins(clean, playbooks):
+def test_where_nova_cannot_read_a_cell_no_operation_begins(clean, playbooks, tmp_path):
     lab = clean
     (near,), (far,) = boot(lab, NEAR).values(), boot(lab, FAR).values()
     before = {cell: names(lab, cell) for cell in lab.info["cells"]}
@@ -123,6 +133,12 @@ def test_where_nova_cannot_read_a_cell_no_operation_begins(clean, playbooks):
         assert playbooks.run("migrate_server", variables={"migrate_servers": [near]}).failed().codes == {"SG709"}
         moved = playbooks.run("migrate_server", variables={"migrate_servers": [far]}).failed()
         assert f"the cell of these servers does not answer: {far}" in moved.output
+        for chosen in ({"all_servers": True}, {"servers": [near]}, {"servers": "[?status=='ACTIVE']"}):
+            book = tmp_path / "pin.yml"
+            book.write_text(PIN.format(json.dumps({**chosen, "cloud": "{{ cloud }}"})))
+            assert "SG709" in playbooks.run(str(book)).failed().output
+        chosen = {"migrate_servers": "[?status=='ACTIVE']"}
+        assert "SG709" in playbooks.run("migrate_server", variables=chosen).failed().output
         resized = playbooks.run("resize_server", variables={"resize_server": far, "resize_flavor": "micro"}).failed()
         assert "SG709" in resized.codes, resized.told()
         playbooks.run("return_host", variables={"return_host": FAR}).failed()
@@ -171,10 +187,14 @@ def test_the_broker_of_the_other_cell_is_not_taken_for_the_hosts_own(clean, play
     """Each cell has its own: in the other one no queue of the host has a request, whatever waits for it."""
     lab = clean
     first = f"rabbit://lab:{lab.info['password']}@{lab.info['controller']}:5672/"
-    for host, own, other in ((NEAR, first, f"{first}cell2"), (FAR, f"{first}cell2", first)):
-        refused = playbooks.rename(host, NEW, variables={"rename_rabbit_url": other}, flags=["--check"]).failed()
+    second = f"{first}cell2"
+    own, other = {"cell1": first, "cell2": second}, {"cell1": second, "cell2": first}
+    one = playbooks.rename(FAR, NEW, variables={"stackguard_rabbit_urls": second}, flags=["--check"]).failed()
+    assert one.codes == {"SG316"}, "one URL is not the RabbitMQ of two cells"
+    for host in (NEAR, FAR):
+        refused = playbooks.rename(host, NEW, variables={"stackguard_rabbit_urls": other}, flags=["--check"]).failed()
         assert refused.codes == {"SG316"}, refused.told()
-        checked = playbooks.rename(host, NEW, variables={"rename_rabbit_url": own}, flags=["--check"]).ok()
+        checked = playbooks.rename(host, NEW, variables={"stackguard_rabbit_urls": own}, flags=["--check"]).ok()
         assert checked.codes == set()
 
 

@@ -54,6 +54,7 @@ def test_a_queue_is_counted_and_one_that_is_not_there_is_none_and_is_not_made(ra
         assert broker.queue("compute.nobody") is None
         assert broker.queue("compute.nobody") is None
         assert broker.remove("compute.nobody", ()) is None
+        assert broker.queue(f"compute.{'x' * 300}") is None, "no host of such a name can have a queue"
 
 
 def test_a_queue_with_reported_requests_only_is_removed(rabbit, queue):
@@ -95,6 +96,44 @@ def test_more_than_can_be_looked_at_is_an_error_and_stays(rabbit, queue, monkeyp
     with Broker(rabbit.url()) as broker, pytest.raises(BrokerError, match="more than 2 requests"):
         broker.waiting(queue)
     assert len(rabbit.bodies(queue)) == 3
+
+
+def test_what_is_taken_is_gone_and_the_rest_stays_in_its_order(rabbit, queue):
+    sent = [request(1), request(2, "finish_resize"), request(3), request(4, "external_instance_event")]
+    rabbit.send(queue, *sent)
+    with Broker(rabbit.url()) as broker:
+        assert broker.idle(queue).messages == 4
+        assert broker.take(queue, {"id1", "id3", "id9"}) == ["id1", "id3"]
+        assert [one.id for one in broker.waiting(queue)] == ["id2", "id4"]
+        assert broker.idle(queue).messages == 2
+        assert broker.take("compute.nobody", {"id1"}) == []
+    assert rabbit.bodies(queue) == [sent[1], sent[3]]
+
+
+def test_a_connection_that_is_lost_before_the_removal_ends_loses_nothing(rabbit, queue):
+    rabbit.send(queue, request(1), request(2))
+    broker = Broker(rabbit.url())
+    assert [one.id for one in broker.waiting(queue)] == ["id1", "id2"]
+    broker.close()
+    assert len(rabbit.bodies(queue)) == 2
+
+
+def test_a_queue_with_a_consumer_is_neither_idle_nor_taken_from(rabbit, queue):
+    with rabbit.channel() as channel, Broker(rabbit.url()) as broker:
+        channel.basic_consume(queue, callback=lambda _message: None)
+        with pytest.raises(BrokerError, match="consumers"):
+            broker.idle(queue)
+        with pytest.raises(BrokerError, match="consumers"):
+            broker.take(queue, {"id1"})
+    with Broker(rabbit.url()) as broker:
+        assert broker.idle(queue, patience=10).consumers == 0, "the consumer's connection has ended"
+
+
+def test_one_message_that_is_no_request_keeps_all_of_them(rabbit, queue):
+    rabbit.send(queue, request(1), "not json")
+    with Broker(rabbit.url()) as broker, pytest.raises(BrokerError, match="not a request of Nova"):
+        broker.take(queue, {"id1"})
+    assert len(rabbit.bodies(queue)) == 2
 
 
 # --- ways in --------------------------------------------------------------------------------------------------

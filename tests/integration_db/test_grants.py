@@ -10,7 +10,7 @@ import pathlib
 import pytest
 import servers
 from documented_users import user_with_documented_rights
-from link_runs import State, request, run
+from link_runs import State, request, run, witness
 from world import World, uid
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Grant
@@ -65,7 +65,8 @@ def test_the_documented_rights_are_enough_to_repair_links(any_release: World, tm
         world.update("cell", "migrations", 1, instance_uuid=uid("instance", 3), **link)
     wrong = {"SG202", "SG215"} | ({"SG212", "SG221"} if world.has_compute_id else set())
     state = State(tmp_path / "state")
-    done = repair_links.apply(run(world.options(user), state), request())
+    hosts = [witness(f"compute{number}", f"compute{number}.example", uid("node", number)) for number in (1, 2)]
+    done = repair_links.apply(run(world.options(user), state, hosts), request())
     assert {row["code"] for row in done["repairs"]} == wrong, done["msg"]
     assert repair_links.rollback(run(world.options(user), state))["counts"]["changed"] == len(wrong)
 

@@ -484,8 +484,11 @@ def test_what_each_release_has_is_repaired(any_release: World, state: State) -> 
         world.update("cell", "instances", 3, compute_id=None)
     world.update("cell", "instances", 1, host=None, vm_state="shelved_offloaded")
     world.update("cell", "compute_nodes", 1, service_id=4711)
+    hosts = [here(), there()]
     repair_links.apply(run(world.options(), state), request())
     assert world.rows("cell", "compute_nodes", "service_id")[0] == (1, 1)
+    assert world.rows("cell", "instances", "node")[0] == (1, "compute1.example"), "the last trace of a domain"
+    repair_links.apply(run(world.options(), state, hosts), request())
     assert world.rows("cell", "instances", "host", "node")[0] == (1, None, None)
     if world.has_compute_id:
         assert ids(world) == [None, 1, 2]

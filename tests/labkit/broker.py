@@ -29,7 +29,7 @@ print(json.dumps(found))
 
 
 def url(lab):
-    """What nova.conf's transport_url says, as C(rename_rabbit_url) takes it."""
+    """What nova.conf's transport_url says, as C(stackguard_rabbit_urls) takes it."""
     return f"amqp://lab:{lab.info['password']}@{lab.info['controller']}:5672//"
 
 

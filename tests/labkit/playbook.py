@@ -72,6 +72,8 @@ class Playbooks:
     """Runs playbooks of the collection against one lab. ``variables``: what an inventory of that cloud would hold."""
 
     program = ROOT / ".venv" / "bin" / "ansible-playbook"
+    #: Another inventory than the lab's own.
+    inventory = None
 
     def __init__(self, lab, variables):
         self.lab = lab
@@ -115,7 +117,7 @@ class Playbooks:
             str(self.program),
             name if name.endswith(".yml") else f"stackguard.nova.{name}",
             "-i",
-            self.lab.info["inventory"],
+            self.inventory or self.lab.info["inventory"],
         ]
         argv += ["-e", f"@{file}"] + [part for word in words for part in ("-e", word)] + list(flags)
         environment = {

@@ -379,6 +379,7 @@ def _host(number, names, guests, release, l2_agents):
         name_users=facts.NameUsers([], [], {}, []),
         name_spaces=[facts.NameSpace(service, "process 4711", False) for service in ("nova-compute", "libvirt")],
         deployment=packages(),
+        guests_on_boot="start",
     )
 
 
@@ -523,7 +524,10 @@ def _databases(names, guests, cells, release, l2_agents):
     ]
     neutron = facts.NeutronDbFacts("10.0.0.5/neutron", [], agents)
     exclusive = facts.DatabaseLock(facts.LOCK_EXCLUSIVE)
-    return facts.DatabaseFacts(AT, api, rows, neutron, _grants(cells), lock=exclusive)
+    brokers = [
+        facts.BrokerFacts(f"cell{cell}", "10.0.0.6:5672/", len(names), [], "compute1") for cell in range(1, cells + 1)
+    ]
+    return facts.DatabaseFacts(AT, api, rows, neutron, _grants(cells), lock=exclusive, brokers=brokers)
 
 
 _L2 = ("Open vSwitch agent", "neutron-openvswitch-agent")

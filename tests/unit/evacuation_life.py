@@ -30,6 +30,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
 )
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import disks, image, lock, scene
+from ansible_collections.stackguard.nova.tests.unit.rabbit import Rabbit
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Nova
 
 ONE, TWO = BOTH = [guest(1, 1), guest(1, 2)]
@@ -68,6 +69,8 @@ class Life:
         self._send = self.nova.evacuate
         self.nova.evacuate = self._evacuate
         self._patch(monkeypatch)
+        self.rabbit = Rabbit(monkeypatch)
+        self.rabbit.where = lambda uuid: self.nova.servers.get(uuid, {}).get("host")
 
     def _patch(self, monkeypatch):
         monkeypatch.setattr(server_evacuate, "connect", lambda _args: self.nova)

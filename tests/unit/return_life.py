@@ -9,6 +9,7 @@ Journals are real files. The host, Ceph and Nova are what a test makes of them: 
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import types
 
@@ -21,6 +22,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import jou
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, server_records
 from ansible_collections.stackguard.nova.tests.unit.builders import AT
 from ansible_collections.stackguard.nova.tests.unit.checks.before import test_return_host as scenes
+from ansible_collections.stackguard.nova.tests.unit.rabbit import Rabbit
 
 #: A run that asks for more than this goes on for ever.
 MOST_CALLS = 40
@@ -66,6 +68,8 @@ class ReturnLife:
         #: The last call's result.
         self.last = None
         self.runs = 0
+        #: Whether nova-compute runs.
+        self.started = False
         self.close(evacuation())
         patch = monkeypatch.setattr
         patch(compute_host_return, "connect", lambda _args: object())
@@ -75,6 +79,8 @@ class ReturnLife:
         patch(server_records, "soft_deleted", lambda _cloud, _host: dict(self.soft_deleted))
         patch(compute_services, "find_service", lambda _cloud, _host: self.service)
         patch(compute_services, "give_back", self._give_back)
+        self.rabbit = Rabbit(monkeypatch)
+        self.rabbit.where = self._where
 
     def close(self, journal):
         """Put a journal among the closed ones."""
@@ -82,14 +88,19 @@ class ReturnLife:
         state.call([{"op": "journal_open", "journal": {**journal, "state": journals.OPEN}}])
         state.call([{"op": "journal_close", "journal": journal}])
 
+    def rewrite(self, journal):
+        """Another state of the open journal."""
+        LocalState(self.state_dir, False).call([{"op": "journal_put", "journal": journal}])
+
     def evacuate(self, operation="new"):
         """An evacuation of the host begins."""
         journal = evacuation(operation=operation, state=journals.OPEN)
         LocalState(self.state_dir, False).call([{"op": "journal_open", "journal": journal}])
 
     def start_compute(self):
-        """nova-compute starts, and completes the record of the evacuation."""
-        self.record = "completed"
+        """nova-compute starts, completes the record of the evacuation, and takes what waits in its queue."""
+        self.record, self.started = "completed", True
+        self.rabbit.queues["compute.compute1"], self.rabbit.consumers["compute.compute1"] = [], 1
 
     # --- what can be read
 
@@ -101,7 +112,14 @@ class ReturnLife:
             some = some.host("compute1", domains=[])
         if self.service.disabled_reason is not None and not self.service.forced_down:
             some = some.change("api_services", {"host": "compute1"}, forced_down=False)
+        if self.started:
+            units = [dataclasses.replace(row, active_state="active") for row in some.rows("units")]
+            some = some.host("compute1", units=units)
         return self.change(some)
+
+    def _where(self, uuid):
+        rows = self.look().bundle.cloud.servers or []
+        return next((server.host for server in rows if server.id == uuid), None)
 
     def _here(self):
         servers = (self.look().bundle.cloud or types.SimpleNamespace(servers=None)).servers or []

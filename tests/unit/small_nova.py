@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import types
 
+from ansible_collections.stackguard.nova.tests.unit import nova_lists
+
 
 class Answer:
     def __init__(self, status, body=None):
@@ -87,16 +89,14 @@ class Nova:
         if path == "/servers/detail":
             # A list since some time has nobody who has not changed: here, who was never asked for.
             rows = [
-                self.show(uuid)
-                for uuid, server in self.servers.items()
-                if params.get("host") in (None, server["host"])
-                and not ("changes-since" in params and uuid not in self.records)
+                self.show(uuid) for uuid in self.servers if not ("changes-since" in params and uuid not in self.records)
             ]
+            found = nova_lists.list_servers(rows, params, microversion)
             self.listed += 1
             if params.get("host") == self.source:
                 # The last list of a look: time goes by until the next.
                 self.tick()
-            return Answer(200, {"servers": rows})
+            return Answer(200, found)
         if path == "/os-migrations":
             self.listed_records.append(params.get("instance_uuid"))
             assert "instance_uuid" in params or params["source_compute"] == self.source

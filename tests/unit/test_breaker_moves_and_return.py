@@ -14,16 +14,16 @@ from ansible_collections.stackguard.nova.plugins.action import server_zone_pin
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import pin_zones
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 from ansible_collections.stackguard.nova.tests.unit.checks.before import test_return_host as back
-from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
+from ansible_collections.stackguard.nova.tests.unit.journaled import State
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene
 from ansible_collections.stackguard.nova.tests.unit.operations import test_move_servers as moves
 from ansible_collections.stackguard.nova.tests.unit.operations import test_pin_zones as pins
 from ansible_collections.stackguard.nova.tests.unit.systems.ceph import test_guard_snapshots as ceph
+from ansible_collections.stackguard.nova.tests.unit.two_cells import TwoCells
 
 ONE, TWO = moves.ONE, moves.TWO
 
@@ -184,54 +184,6 @@ def test_a_server_with_a_qemu_that_the_destinations_libvirt_has_lost_is_not_made
 # --- server_zone_pin ------------------------------------------------------------------------------------------
 
 
-class Api:
-    """A Nova whose second cell does not answer: of its servers only id and UNKNOWN are known."""
-
-    def __init__(self, monkeypatch, hosts=("compute1", "compute2")):
-        self.hosts = hosts
-        self.known = pins.server(id=pins.UUIDS[0], name="web0", host="compute1")
-        self.dark = pins.server(
-            id=pins.UUIDS[1], name="", host=None, status="UNKNOWN", vm_state=None, pinned_availability_zone=None
-        )
-        patch = monkeypatch.setattr
-        patch(server_zone_pin.server_records, "servers_microversion", lambda _cloud: "2.96")
-        patch(server_zone_pin.server_records, "list_servers", self.listed)
-        patch(server_zone_pin.compute_services, "raw_services", lambda _cloud: self.services())
-        patch(pin_zones.zone_facts, "read_zones", self.read)
-        patch(pin_zones.server_records, "whole_server", lambda _cloud, uuid: next(s for s in self.rows if s.id == uuid))
-
-    def services(self):
-        # Without an id where its cell does not answer.
-        return [{"host": name, **({"id": name} if name != "compute2" else {})} for name in self.hosts]
-
-    @property
-    def rows(self):
-        return [self.known, self.dark]
-
-    def listed(self, _cloud, _version, host=None):
-        return [row for row in self.rows if host is None or row.host == host]
-
-    def read(self, _cloud, servers, _url, whole):
-        return pins.zoned(servers=servers, pins={row.id: row.pinned_availability_zone for row in servers})
-
-    def run(self, kept, **options):
-        given = life(kept, {**pins.OPTIONS, "nova_api_db_url": None, **options}, "", check_mode=True)
-        return pin_zones.PinRun(**given, cloud=object(), chosen=server_zone_pin._chosen, operation_id="op1").carry_out()
-
-
-def test_all_servers_are_not_pinned_while_a_cell_does_not_answer(monkeypatch, state):
-    """Its servers have no host in the answer, and were taken for shelved ones."""
-    result = Api(monkeypatch).run(state)
-    assert result.get("failed"), result["msg"]
-    assert "SG709" in {item["code"] for item in result["report"]["findings"]}
-
-
-def test_a_server_of_a_cell_that_does_not_answer_is_not_taken_for_unpinned(monkeypatch, state):
-    api = Api(monkeypatch)
-    result = api.run(state, state="unpinned", all_servers=False, servers=[api.dark.id])
-    assert result.get("failed"), result["msg"]
-
-
 def test_a_pin_is_not_given_back_unseen_where_its_cell_does_not_answer(monkeypatch, state):
     """Killed, then taken back while a cell is down: it was taken for changed by somebody else, and all was closed."""
     cloud = pins.Cloud(monkeypatch)
@@ -252,9 +204,12 @@ def test_a_pin_is_not_given_back_unseen_where_its_cell_does_not_answer(monkeypat
 
 
 @pytest.mark.parametrize("host", ["compue1", "compute2"])
-def test_a_host_that_is_misspelt_or_whose_cell_does_not_answer_is_no_host_without_servers(monkeypatch, state, host):
+def test_a_host_that_is_misspelt_or_whose_cell_does_not_answer_is_no_host_without_servers(host):
+    nova = TwoCells()
+    nova.silent = {"compute2"}
+    options = {**pins.OPTIONS, "all_servers": False, "hosts": ["compute1", host]}
     with pytest.raises(StackguardError, match=host):
-        Api(monkeypatch).run(state, all_servers=False, hosts=["compute1", host])
+        server_zone_pin._chosen(nova, options, None)
 
 
 # --- rbd_guard ------------------------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ def test_a_cloud_that_refuses_the_password_and_urls_given_as_text(run, canaries,
             # A dictionary is wanted.
             "nova_cell_db_urls": f"mysql+pymysql://nova:{canaries.url('cell')}@127.0.0.1:1/nova_cell1",
             "neutron_db_url": ["neutron", canaries["neutron"]],
-            "rename_rabbit_url": ["rabbit", canaries["rabbit"]],
+            "stackguard_rabbit_urls": ["rabbit", canaries["rabbit"]],
         },
     )
     assert code == 2, told[-3000:]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import types
 
+from ansible_collections.stackguard.nova.tests.unit import nova_lists
 from ansible_collections.stackguard.nova.tests.unit.builders import node, service, uid
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer
 from ansible_collections.stackguard.nova.tests.unit.zoned import WEB, ZONES
@@ -29,6 +30,7 @@ class Nova:
 
     def __init__(self, taker="compute3", max_microversion=(2, 104), status="ACTIVE", pin=None, ticks=2):
         self.taker, self.ticks, self.left = taker, ticks, 0
+        self.name = "web1"
         self.server = {"status": status, "host": "compute1", "flavor": "1", "task": None, "pin": pin}
         self.resting = status
         self.origin, self.next, self.calls = None, None, []
@@ -93,16 +95,18 @@ class Nova:
             if self.member:
                 return Answer(403, {"forbidden": {"message": "Policy does not allow this"}})
             gone = self.server is None and not self.archived
-            return Answer(200, {"servers": [{"id": WEB, "name": "web1", "status": "DELETED"}] if gone else []})
+            return Answer(200, {"servers": [{"id": WEB, "name": self.name, "status": "DELETED"}] if gone else []})
         rows = {
             "/flavors/detail": ("flavors", lambda: list(FLAVORS.values())),
-            "/os-services": ("services", self.services),
             "/os-hypervisors/detail": ("hypervisors", self.hypervisors),
             "/os-aggregates": ("aggregates", self.aggregates),
             "/os-migrations": ("migrations", list),
-            "/servers/detail": ("servers", lambda: [self.show("2.96")] if self.server else []),
-            "/servers": ("servers", lambda: [{"id": WEB, "name": "web1"}] if self.server else []),
         }
+        if path in ("/servers", "/servers/detail"):
+            shown = [self.show("2.96") if path.endswith("detail") else {"id": WEB, "name": self.name}]
+            return Answer(200, nova_lists.list_servers(shown if self.server else [], params, microversion))
+        if path == "/os-services":
+            return Answer(200, nova_lists.list_services(self.services(), microversion))
         if path in rows:
             key, read = rows[path]
             return Answer(200, {key: read()})
@@ -151,7 +155,7 @@ class Nova:
         server, flavor = self.server, FLAVORS[self.server["flavor"]]
         shown = {
             "id": WEB,
-            "name": "web1",
+            "name": self.name,
             "status": server["status"],
             "locked": False,
             "image": {"id": "an image"},

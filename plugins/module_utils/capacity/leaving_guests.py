@@ -235,7 +235,7 @@ def _guest(
     expected = expected_images(server, present)
     found = guest_of(server, zone, needs, about, rules)
     reset = server_state.reset_of(server)
-    allowed = reset is not None and set(reset.needed) <= set(request.resets)
+    allowed = reset is not None and set(reset.needed) <= set(request.resets) and not _waits(server, request)
     return dataclasses.replace(
         found,
         images=None if expected is None else expected.names,
@@ -335,12 +335,26 @@ def _guest_problems(
         yield Reason("SG504", expected.doubt)
 
 
+def _waits(server: ApiServer, request: EvacuationRequest) -> bool:
+    """Whether the request behind a server's task may still wait for the dead host, so that no reset ends it."""
+    return server.task_state in server_state.WAITING_TASKS and not request.queue_read
+
+
 def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reason]:
     """What Nova refuses until it is reset, unless the operator allows that."""
     reset = server_state.reset_of(server)
     missing = [word for word in reset.needed if word not in request.resets] if reset else []
     option = f"evacuate_reset_states=[{', '.join(missing)}]"
-    if server.task_state is not None and (reset is None or "task" in missing):
+    if reset is not None and "task" not in missing and _waits(server, request):
+        yield Reason(
+            "SG701",
+            (
+                f"a task of the server is in progress: {server.task_state}. The run does not reset this task, because "
+                "the request of the task may wait in RabbitMQ until nova-compute of the dead host starts again. The "
+                "finding SG329 shows why the run could not remove this request"
+            ),
+        )
+    elif server.task_state is not None and (reset is None or "task" in missing):
         way = (
             f". With {option}, the run resets the server's task state as soon as it has proof that the host is dead"
             if missing
@@ -352,6 +366,9 @@ def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reaso
             "SG710",
             "the server's owner must confirm or revert the resize before the run can evacuate the server",
         )
+    elif server.status in server_state.TASK_STATUSES and server.task_state in server_state.LOST_TASKS:
+        # Its task says it all: with the task, the status goes.
+        return
     elif server.status not in (*STATUSES, *server_state.LOST_STATES):
         yield Reason(
             "SG710",

@@ -18,6 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards imp
     definition,
     deployment,
     forecast,
+    guest_places,
     host_zones,
     identity,
     in_flight,
@@ -28,6 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards imp
     ovn,
     renamed,
     storage,
+    waiting,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE, Checked, Unchecked
@@ -41,11 +43,12 @@ _FROM_HOSTS = tuple(code for code, entry in CATALOGUE.items() if entry.from_host
 #: Codes that an audit decides; the others are of an operation. What it neither finds nor leaves undecided has passed.
 AUDITED = (
     *("SG101", "SG102", "SG103", "SG104", "SG105", "SG106", "SG107", "SG108", "SG109", "SG110", "SG111", "SG112"),
-    *("SG113", "SG114", "SG115", "SG116", "SG117", "SG119", "SG131", *deployment.CODES),
+    *("SG113", "SG114", "SG115", "SG116", "SG117", "SG119", "SG131", "SG132", *deployment.CODES),
     *("SG201", "SG202", "SG203", "SG204", "SG205", "SG206", "SG207", "SG211", "SG212", "SG213", "SG214", "SG215"),
     *("SG216", "SG217", "SG221", "SG231"),
     *("SG301", "SG302", "SG303", "SG304", "SG305", "SG306", "SG309", "SG311"),
     *ovn.AUDITED,
+    "SG329",
     *("SG401", "SG402", "SG403", "SG404", "SG408"),
     *("SG502", "SG507", "SG508", "SG509", "SG515", "SG516", "SG518"),
     *("SG601", "SG602", "SG603", "SG604", "SG605", "SG606", "SG607"),
@@ -95,8 +98,10 @@ def look(
         + gather(_ceph(index))
         + gather(leftovers.check(index))
         + gather(ovn.check(index))
+        + gather(waiting.check(bundle.databases.brokers if bundle.databases else None))
         + gather(_unread(index))
     )
+    checked = guest_places.joined(once(checked))
     return Looked(once(renamed.instead(index, checked)), _all_starts(bundle, forecasts))
 
 

@@ -391,6 +391,8 @@ class DatabaseFacts:
     lock: t.Optional[DatabaseLock] = None
     #: OVN's northbound and southbound database; None: no connection was given.
     ovn: t.Optional[OvnFacts] = None
+    #: The RabbitMQ of each cell; None: not asked for.
+    brokers: t.Optional[t.List[BrokerFacts]] = None
 
 
 # --- links between services, nodes, instances and migrations --------------------------------------------------
@@ -560,6 +562,8 @@ class ServerGroup:
 #: The status of a server whose cell does not answer (C(api/openstack/compute/servers.py)): Nova shows only that it
 #: exists, neither its host nor its pin.
 CELL_DOWN = "UNKNOWN"
+#: The part that is unread where Nova's list of servers lacks those of a cell that did not answer.
+SILENT_CELLS = "servers.unknown"
 
 
 @_compact
@@ -665,13 +669,34 @@ class Queue:
 
 @dataclasses.dataclass(frozen=True)
 class QueuedRequest:
-    """A request that waits in a message queue. ``id``: the message's own; ``instances``: the uuids it is about."""
+    """A request that waits in a message queue. ``id``: the message's own; ``instances``: the uuids it is about.
+
+    ``sent``: when its sender began it, in UTC as Nova writes it; None: the message does not say.
+    """
 
     queue: str
     id: str
     method: str
     request_id: t.Optional[str]
     instances: t.List[str]
+    sent: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class BrokerFacts:
+    """What waits in the RabbitMQ of one cell for names of its nova-computes, deleted ones included.
+
+    ``location``: servers and virtual host, without user and password. ``waiting``: the queues with messages and without
+    a consumer; None: not read, for ``reason``. ``witness``: a nova-compute whose queue has a consumer, which proves
+    that this is the cell's broker: without one, nothing was read.
+    """
+
+    cell: str
+    location: str
+    names: int
+    waiting: t.Optional[t.List[Queue]]
+    witness: t.Optional[str] = None
+    reason: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -815,12 +840,16 @@ class EvacuationFacts:
     encrypted: t.Optional[t.Dict[str, t.List[str]]] = None
     #: Consumers of the host's resource providers that no list of servers explains, each with what Nova says of it.
     unlisted: t.Optional[t.Dict[str, str]] = None
+    #: Consumers of these providers that Nova is about to put on the host, each with what Nova says of it.
+    coming: t.Optional[t.Dict[str, str]] = None
     #: Servers of the host that are soft-deleted: uuid to name.
     soft_deleted: t.Optional[t.Dict[str, str]] = None
     #: Host, in lower case, to the uuid of its cell, by the API database. No API says it; None: not asked for, unread.
     cells: t.Optional[t.Dict[str, t.Optional[str]]] = None
     #: Hosts whose cell does not answer, and uuids of servers of which only that is known.
     cells_down: t.Optional[t.List[str]] = None
+    #: Whether the API shows that there is more than one cell. False is no proof of one; None: unread.
+    several_cells: t.Optional[bool] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -845,6 +874,8 @@ class ZoneFacts:
     #: Server uuid to the root providers that placement offers for it within its zone. One not here is unread.
     offers: t.Optional[t.Dict[str, t.List[str]]] = None
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: Hosts, and uuids of servers, whose cell did not answer: their servers are in no list.
+    silent: t.List[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)

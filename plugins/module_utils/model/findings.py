@@ -15,6 +15,7 @@ import json
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import one_line
 
 BLOCKER = "blocker"
 WARNING = "warning"
@@ -230,6 +231,15 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "Someone renamed the host. Nova, the host itself and other systems now use different names for the host.",
         from_hosts=True,
     ),
+    Code(
+        "SG132",
+        "domain-elsewhere",
+        BLOCKER,
+        "The libvirt domain of a server is not on the host that Nova shows for the server.",
+        absolute=True,
+        from_hosts=True,
+        of_server=True,
+    ),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL.", repairable=True),
     Code(
@@ -367,7 +377,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG316",
         "broker-access",
         BLOCKER,
-        "The run could not read RabbitMQ, or rename_rabbit_url is not the URL of the host's RabbitMQ.",
+        "The run could not read RabbitMQ, or the URL is not that of the RabbitMQ of the host's cell.",
     ),
     Code(
         "SG317",
@@ -417,6 +427,14 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "An in-place rename with OVN has not been tested with hardware ports (SR-IOV), trunks or a second L2 agent.",
     ),
     Code("SG328", "ovn-chassis-left-behind", WARNING, "The chassis of an evacuated host is still in OVN."),
+    Code("SG329", "requests-wait", BLOCKER, "Requests wait in RabbitMQ for a name whose nova-compute does not run."),
+    Code(
+        "SG330",
+        "request-for-elsewhere",
+        BLOCKER,
+        "A request waits for this host's name, but its server is elsewhere: the next start here would execute it.",
+        absolute=True,
+    ),
     # SG4xx zones
     Code("SG401", "unpinned-server", WARNING, "The server is not pinned to an availability zone."),
     Code(
@@ -526,6 +544,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         WARNING,
         "A cloud service created this server and replaces the server automatically.",
     ),
+    Code("SG521", "guest-starts-without-nova", WARNING, "libvirt or libvirt-guests starts guests without Nova."),
+    Code("SG522", "domain-kept-by-snapshots", BLOCKER, "libvirt refuses to undefine a domain that has snapshots."),
     # SG6xx definition
     Code("SG601", "address-drift", WARNING, "The addresses of a guest's devices changed."),
     Code("SG602", "disk-order-drift", WARNING, "The order of a guest's disks changed."),
@@ -581,6 +601,11 @@ class Subject:
     id: str
     name: t.Optional[str] = None
     host: t.Optional[str] = None
+
+    def __post_init__(self) -> None:
+        """Names come from anybody, and from databases, which no API has looked at."""
+        if self.name is not None and not self.name.isprintable():
+            object.__setattr__(self, "name", one_line(self.name))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -167,6 +167,13 @@ class Domain(Fact):
     rss_mib: t.Optional[int] = None
     #: Size of the huge pages that its memory is made of, KiB; 0: huge pages of the host's default size; None: none.
     hugepage_kib: t.Optional[int] = None
+    #: This and what follows was not read by older versions: None. Whether libvirt keeps the guest's memory in a file
+    #: from which its next start goes on (C(virsh managedsave), Nova's suspend, libvirt-guests at a shutdown).
+    managed_save: t.Optional[bool] = None
+    #: Whether libvirt starts it whenever libvirt itself starts.
+    autostart: t.Optional[bool] = None
+    #: Snapshots and checkpoints of which libvirt keeps metadata: with any, it refuses to undefine the domain.
+    snapshots: t.Optional[int] = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -515,7 +522,7 @@ class HostFacts(Fact):
     domains: t.Optional[t.List[Domain]]
     memory: t.Optional[Memory]
     hugepages: t.Optional[t.List[HugePages]]
-    #: Units looked for that exist here: nova-compute and L2 agents.
+    #: Units looked for that exist here: nova-compute, L2 agents and libvirt-guests.
     units: t.Optional[t.List[Unit]]
     resolutions: t.Optional[t.List[Resolution]]
     etc_hosts: t.Optional[t.List[HostsLine]]
@@ -546,6 +553,8 @@ class HostFacts(Fact):
     rehearsal: t.Optional[Rehearsal] = None
     #: None: unread, or evidence of an earlier version.
     deployment: t.Optional[Deployment] = None
+    #: What libvirt-guests does at boot with the guests that ran at the last shutdown: its ON_BOOT; None as above.
+    guests_on_boot: t.Optional[str] = None
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

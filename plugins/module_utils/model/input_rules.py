@@ -38,6 +38,10 @@ _TYPOS = ((12, 2), (8, 1))
 _SUGGESTED = 3
 
 
+#: Variables of earlier versions, and what took their place. Whoever sets one is told so, wherever it is set.
+SUCCESSORS = {"rename_rabbit_url": "stackguard_rabbit_urls"}
+
+
 def unknown_variables(
     extra: t.Iterable[str], inventory: t.Iterable[str], known: t.Collection[str], prefixes: t.Collection[str]
 ) -> t.List[str]:
@@ -46,8 +50,12 @@ def unknown_variables(
     Extra variables are meant for this run: none with one of our prefixes may be unknown. An inventory serves other
     playbooks as well: there only misspelt names are refused.
     """
-    given = set(extra)
-    found = []
+    given, old = set(extra), set(SUCCESSORS) - set(known)
+    found = [
+        f"There is no variable {name} any more: set {SUCCESSORS[name]} instead."
+        for name in sorted(old.intersection([*given, *inventory]))
+    ]
+    given -= old
     for name in sorted(given - set(known)):
         typo = _misspelt(name, known)
         if typo:
@@ -55,7 +63,7 @@ def unknown_variables(
         elif name.partition("_")[0] in prefixes and "_" in name:
             near = difflib.get_close_matches(name, sorted(known), _SUGGESTED, 0.0)
             found.append(f"There is no variable {name}. The most similar names are {', '.join(near)}.")
-    for name in sorted(set(inventory) - given - set(known)):
+    for name in sorted(set(inventory) - given - set(known) - old):
         typo = _misspelt(name, known)
         if typo:
             found.append(f"The inventory sets {name}, but there is no such variable: did you mean {typo}?")

@@ -17,6 +17,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    ApiMigration,
     ApiService,
     Bundle,
     CellFacts,
@@ -109,6 +110,23 @@ def unfinished(row: MigrationRow) -> bool:
 def touches(row: MigrationRow, host: str) -> bool:
     """Whether a migration goes from or to a host."""
     return same_name(row.source_compute, host) or same_name(row.dest_compute, host)
+
+
+def row_of(record: ApiMigration) -> MigrationRow:
+    """Return what the API shows of a migration as a row: it shows none that is soft-deleted."""
+    return MigrationRow(
+        record.id,
+        record.uuid,
+        record.migration_type,
+        record.status,
+        record.instance_uuid,
+        record.source_compute,
+        record.source_node,
+        record.dest_compute,
+        record.dest_node,
+        None,
+        0,
+    )
 
 
 def migration_subject(row: MigrationRow) -> Subject:
@@ -424,22 +442,7 @@ class Index:
     def _api_migrations(self) -> t.List[MigrationRow]:
         if self.cells_read("migrations") or self.bundle.cloud is None:
             return []
-        return [
-            MigrationRow(
-                row.id,
-                row.uuid,
-                row.migration_type,
-                row.status,
-                row.instance_uuid,
-                row.source_compute,
-                row.source_node,
-                row.dest_compute,
-                row.dest_node,
-                None,
-                0,
-            )
-            for row in self.bundle.cloud.migrations or []
-        ]
+        return [row_of(row) for row in self.bundle.cloud.migrations or []]
 
     @property
     def migrations_read(self) -> bool:
@@ -450,6 +453,13 @@ class Index:
     def migrations_by_instance(self) -> t.Dict[t.Any, t.List[MigrationRow]]:
         """Unfinished migrations by instance uuid."""
         return _by((row for _place, row in self.migrations), lambda row: row.instance_uuid)
+
+    @functools.cached_property
+    def last_migrations(self) -> t.Dict[t.Optional[str], t.Tuple[str, MigrationRow]]:
+        """The newest migration of each instance, of those that were read, with where: one that has ended, too."""
+        rows = [(f"cell {cell.name}", row) for cell in self.cells or [] for row in cell.migrations or []]
+        rows += [("compute API", row) for row in self._api_migrations()]
+        return {row.instance_uuid: (place, row) for place, row in sorted(rows, key=lambda item: item[1].id)}
 
     @functools.cached_property
     def abortable(self) -> t.Set[t.Optional[str]]:

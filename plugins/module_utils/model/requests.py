@@ -126,6 +126,9 @@ class EvacuationRequest:
     resets: t.Tuple[str, ...] = ()
     #: Whether the chassis that the host leaves in OVN is removed at the end.
     remove_chassis: bool = False
+    #: Whether the requests that wait in RabbitMQ for the host can be read; after the fence: whether none is left that
+    #: the host would execute though its server is elsewhere by then.
+    queue_read: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,6 +11,16 @@ NOT_LISTED = "more findings of this kind exist, but are not listed"
 NOT_LOOKED_AT = "further rows may have the same problem: the run counted these rows, but did not check them one by one"
 
 
+def visible(text: str) -> str:
+    """Show characters that would steer a terminal, or turn the text around them: names are given by anybody."""
+    return "".join(char if char.isprintable() or char in "\n\t" else f"\\u{ord(char):04x}" for char in text)
+
+
+def one_line(text: str) -> str:
+    """Return a name as it is shown: a name that has lines would look like lines of the text around it."""
+    return text if text.isprintable() else visible(text.replace("\t", " ")).replace("\n", "\\u000a")
+
+
 def count(number: int, what: str) -> str:
     """Return a number with its noun, such as ``1 row`` or ``3 rows``. ``what``: the singular, plural with an s."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -14,12 +14,12 @@ class MessageQueues(NamePlace):
 
     text = Text(
         "RabbitMQ: the queues `compute.NAME` and, since Nova release 33, `compute-alt.NAME`",
-        "RabbitMQ at `rename_rabbit_url`; if this URL is not set, the report lists the queues as `unchecked`, with "
-        "the commands to run",
-        "if `rename_rabbit_url` is set, the run removes the queues that have the old name, after nova-compute has "
+        "RabbitMQ of the host's cell (`cell_mappings.transport_url`, or `stackguard_rabbit_urls`); if the run cannot "
+        "read it, the report lists the queues as `unchecked`, with the commands to run",
+        "if the run can read RabbitMQ, it removes the queues that have the old name, after nova-compute has "
         "created queues with the new name",
         "nothing to undo: nova-compute creates its queues when it starts",
-        "if `rename_rabbit_url` is not set, the queues that have the old name remain until an operator deletes these "
+        "if the run cannot read RabbitMQ, the queues that have the old name remain until an operator deletes these "
         "queues",
     )
     codes = ("SG307", "SG315", "SG316", "SG121")

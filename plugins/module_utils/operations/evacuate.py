@@ -46,6 +46,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import (
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    SILENT_CELLS,
     ApiServer,
     Bundle,
     EvacuationFacts,
@@ -89,6 +90,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacu
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.evacuation import ARRIVED, SKEW, Evacuator
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import instance_actions, server_records
 
@@ -102,6 +104,8 @@ LAST = ("leave", "chassis", "remove", "abort", "aborting")
 
 #: Seconds between two looks at a host that is not dead yet.
 LOOK = 10.0
+#: How often a run looks again for the last client of a QEMU that has ended: Ceph drops it after 30 s.
+ENDING_LOOKS = 5
 #: The least seconds for which a measurement is good: a round that measures and may not use it would never end.
 MEASURED_LEAST = 60.0
 #: Seconds from the begin of a round in which that counts.
@@ -129,7 +133,11 @@ class Evacuation(GuardedEvacuation):
             if action == lifecycle.RESUME:
                 raise lifecycle.nothing_to_resume(self.run, self._what)
             return self._end("none", lifecycle.nothing_open(self._what, action), over=True)
-        servers = server_records.servers_on(self.connection, self.host)
+        try:
+            servers = server_records.servers_on(self.connection, self.host)
+        except server_records.SilentCellError:
+            # A finding of the preflight.
+            servers = []
         planned = [] if journal is None else records.servers_of(journal)
         self.scratch.uuids = sorted({server.id for server in servers} | {entry.uuid for entry in planned})
         volumes = {volume for server in servers for volume in server.volumes}
@@ -211,6 +219,7 @@ class Evacuation(GuardedEvacuation):
         other = self._another_reader()
         if other is not None:
             return other
+        self._count_requests()
         journal = self._open_journal()
         if journal is not None:
             return self._resume(journal)
@@ -373,14 +382,15 @@ class Evacuation(GuardedEvacuation):
     def _same_servers(self, journal: Json) -> None:
         """An option that would be ignored is refused: which servers leave was decided when the operation began."""
         given = self.options["servers"]
-        if given in (None, "", []):
+        if given in (None, ""):
             return
         known = {entry.uuid: entry.name for entry in records.servers_of(journal)}
         here = server_records.servers_on(self.connection, self.host)
         staying = {uuid for uuid in known if any(server.id == uuid for server in here)}
         words = list(given) if isinstance(given, (list, tuple)) else None
         if words is None:
-            same = set(evacuation_options.chosen_servers(given, here) or []) == staying
+            # An expression may match nobody any more: then all have left.
+            same = set(evacuation_options.matching_servers(given, here)) == staying
         else:
             # Those that have left are named, too, where the same command is given again.
             named = {uuid for uuid, name in known.items() if {uuid, name} & set(map(str, words))}
@@ -504,6 +514,8 @@ class Evacuation(GuardedEvacuation):
             unread = any(item.code == "SG709" for item in checked.findings)
             seen = "" if unread else f", and no Ceph client on {self.host} keeps a server's disk open"
             self.run.say(f"{self.host} is fenced and down{seen}")
+            # Before the first reset: what waits for a server that leaves must not be executed when the host starts.
+            self._settle_requests(self.scratch.staying, patience=self._patience(bundle, staying))
             return self._to_guard()
         waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
         if waited >= float(self.options["death_timeout"]):
@@ -513,6 +525,16 @@ class Evacuation(GuardedEvacuation):
                 Checked(tuple(against_all), checked.unchecked),
             )
         return self._need(self._look_again(LOOK))
+
+    def _patience(self, bundle: Bundle, staying: t.Container[str]) -> float:
+        """Return how long to wait until RabbitMQ has noticed the host's death: not for servers that need no reset.
+
+        At the end of the run, it has noticed, or the run waits then.
+        """
+        servers = (bundle.cloud.servers if bundle.cloud else None) or []
+        tasks = {server.task_state for server in servers if server.id in staying}
+        resets = "task" in self.options["reset_states"] and tasks & set(server_state.WAITING_TASKS)
+        return waiting_requests.PATIENCE if resets else 0.0
 
     # --- guards
 
@@ -602,10 +624,15 @@ class Evacuation(GuardedEvacuation):
         if result.stopped:
             raise Stopped(f"{self.host} shows signs of life, so the run evacuates no more servers", result.checked)
         done = self._finished_guards(result)
-        if result.again and self.scratch.rounds < int(self.options["max_rounds"]):
+        waits = bool(result.ending) and not result.again and self.scratch.ending_looks < ENDING_LOOKS
+        self.scratch.ending_looks += int(waits)
+        if (result.again or waits) and self.scratch.rounds < int(self.options["max_rounds"]):
             homes = self._homes(done)
             return self._need(
-                [*([needs.guard(homes, self.scratch.operation_id, False)] if homes else []), *self._look_again()]
+                [
+                    *([needs.guard(homes, self.scratch.operation_id, False)] if homes else []),
+                    *self._look_again(LOOK if waits else 0.0),
+                ]
             )
         if not result.again:
             self.book.mark(EVACUATE, journals.DONE, _summary(result))
@@ -865,6 +892,8 @@ class Evacuation(GuardedEvacuation):
             self.book.mark(REMOVE, journals.PENDING, said)
             self.run.say(f"warning: {said}")
         self._look_for_late()
+        # Nova took requests for a server on the dead host until the moment when it was on another one.
+        self._settle_requests(patience=waiting_requests.PATIENCE)
         self.book.close(journals.FINISHED, "ended")
         return self._end("evacuated", self.scratch.message)
 
@@ -909,7 +938,7 @@ class Evacuation(GuardedEvacuation):
         """Return the names of servers at which Nova is. Raises Stopped where that was not read of all."""
         cloud = bundle.cloud
         unread = {entry.part for entry in cloud.unread} if cloud is not None else set()
-        if cloud is None or cloud.servers is None or cloud.migrations is None or "servers.unknown" in unread:
+        if cloud is None or cloud.servers is None or cloud.migrations is None or SILENT_CELLS in unread:
             raise Stopped(
                 "the run could not read which servers Nova is still evacuating, so the run removes no guard snapshot"
             )

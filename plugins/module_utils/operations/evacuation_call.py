@@ -16,13 +16,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
     merge_sent,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, waiting
 from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CELL_DOWN, Bundle, EvacuationFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, EvacuationFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, WARNING, Checked
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_options, lifecycle, needs
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_readers as disk_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
@@ -33,10 +33,16 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuat
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused, Run
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_records
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
 
 Json = t.Dict[str, t.Any]
 Answers = t.Sequence[t.Mapping[str, t.Any]]
+
+#: Of a request that the run has removed; and in the journal's memory, their ids by queue.
+REMOVED, REQUESTS = "SG121", "requests_removed"
 
 
 class EvacuationCall:
@@ -108,13 +114,18 @@ class EvacuationCall:
         if self._looked is None:
             planned = records.servers_of(self.book.journal) if self.opened else []
             known = evidence.load_about(self.directory) if self.opened else None
-            self._looked = rounds.collect(self.connection, self.host, self.directory, planned, parts, known)
-            bundle, about = self._looked
+            bundle, about = rounds.collect(self.connection, self.host, self.directory, planned, parts, known)
+            about = self._with_cells(about)
+            self._looked = bundle, about
             evidence.save_part(self.directory, evidence.ABOUT, about)
             self.scratch.collected_at, self.scratch.hosts = bundle.collected_at, len(bundle.hosts)
             for server in (bundle.cloud.servers if bundle.cloud else None) or []:
                 self.scratch.status[server.id] = server.status
         return self._looked
+
+    def _with_cells(self, about: EvacuationFacts) -> EvacuationFacts:
+        url = self.options.get("nova_api_db_url")
+        return nova.with_cells(about, str(url), [self.host]) if url else about
 
     def _bundle(self) -> Bundle:
         return evidence.load_dir(self.directory)
@@ -205,11 +216,6 @@ class EvacuationCall:
         if self.book.about.get(records.CHOSEN):
             return False
         here = server_records.servers_on(self.connection, self.host)
-        if any(server.status == CELL_DOWN and server.vm_state is None for server in here):
-            raise StackguardError(
-                f"a cell of Nova does not answer, so the run does not know whether {self.host} has servers that the "
-                "evacuation's journal does not contain"
-            )
         known = {entry.uuid for entry in records.servers_of(self.book.journal)}
         late = {server.id: server for server in here if server.id not in known}
         self.scratch.late = sorted(late)
@@ -227,6 +233,51 @@ class EvacuationCall:
         mine = set(self.scratch.uuids)
         return merge_sent(noted, [entry for entry in in_transit(about) if entry.uuid not in mine])
 
+    # --- requests that wait for the host in RabbitMQ
+
+    def _count_requests(self) -> None:
+        """Count them from outside, before anything is touched."""
+        found = waiting_requests.count(self.options, self.connection, self.host)
+        self.scratch.requests = records.plain_checked(found)
+        self.scratch.queue_read = not found.unchecked
+        self.run.say(terminal.findings_text(found))
+
+    def _settle_requests(self, leaving: t.Iterable[str] = (), patience: float = 0.0) -> None:
+        """Remove what the host must not execute. What is left keeps nova-compute stopped, and no server here."""
+        found = waiting_requests.settle(
+            self.options, self.connection, self.host, self._note_requests, frozenset(leaving), patience
+        )
+        self.scratch.queue_read = not found.unchecked and not findings.standing(found.findings, ())
+        items = [
+            dataclasses.replace(item, severity=WARNING) if item.severity == BLOCKER else item for item in found.findings
+        ]
+        known = [item for item in records.checked_of(self.scratch.requests).findings if item.code == REMOVED]
+        self.scratch.requests = records.plain_checked(Checked((*known, *items), found.unchecked))
+        self.run.say(terminal.findings_text(found))
+
+    def _note_requests(self, ids: t.Mapping[str, t.Sequence[str]]) -> None:
+        """Write the ids of what is about to be removed into the journal, beside those of earlier looks."""
+        before = self.book.memory.get(REQUESTS) or {}
+        known = {name: sorted({*before.get(name, ()), *ids.get(name, ())}) for name in {*before, *ids}}
+        self.book.remember(requests_removed=known)
+
+    def _requests_left(self) -> str:
+        """Return what is to be done before nova-compute of the host starts again; empty: nothing."""
+        found = records.checked_of(self.scratch.requests)
+        if found.unchecked:
+            return (
+                f"Requests may wait in RabbitMQ for {self.host}, and its nova-compute executes them at its next start, "
+                f"wherever the servers are. Before nova-compute starts on {self.host}, look at the queues and delete "
+                f"them. {waiting.commands(self.host)}"
+            )
+        held = [item for item in found.findings if item.code != REMOVED and item.severity == WARNING]
+        if held:
+            return (
+                f"{count(len(held), 'request')} in RabbitMQ still wait for {self.host}. Keep nova-compute on "
+                f"{self.host} stopped until return_host ends with the state 'clear'"
+            )
+        return ""
+
     # --- the request
 
     def _request(
@@ -242,6 +293,7 @@ class EvacuationCall:
             fence_kind=self.options["fence"],
             now=self.run.clock.now(),
             proof_max_age=float(self.options["proof_max_age"]),
+            queue_read=self.scratch.queue_read,
         )
 
     def _preflight(
@@ -269,6 +321,7 @@ class EvacuationCall:
         self.scratch.state, self.scratch.message = state, message
         self.scratch.ended_well = self.scratch.ended_well or (over and state in ("clear", "planned", "none", "resumed"))
         self.scratch.over = True
+        self.scratch.requests_left = self._requests_left() if self.opened else ""
         if state == journals.OPEN:
             # Whoever has not arrived elsewhere stays, also where no round has said why.
             verified = {entry["uuid"] for entry in self.scratch.arrived}
@@ -294,6 +347,7 @@ class EvacuationCall:
             for part in (scratch.before, scratch.stopping, scratch.last, scratch.chassis)
             if part
         ]
+        waits = [records.checked_of(scratch.requests)] if scratch.requests else []
         unchecked = [findings.Unchecked("SG506", self.host, said) for said in scratch.warned]
         if not scratch.ended_well and scratch.state != "refused":
             why = scratch.message.partition("\n")[0]
@@ -309,7 +363,7 @@ class EvacuationCall:
             unchecked.append(findings.Unchecked(code, self.host, said))
         left = scratch.left if scratch.rounds else dict.fromkeys(scratch.late, rounds.LATE)
         stays = rounds.stays(left, scratch.names, self.host, scratch.status)
-        checked = findings.merged([*parts, Checked(tuple(stays), tuple(unchecked))])
+        checked = findings.merged([*parts, *waits, Checked(tuple(stays), tuple(unchecked))])
         report = findings.report(
             checked, scratch.collected_at or self.run.clock.now(), scratch.hosts, len(scratch.uuids), self.run.overrides
         )

@@ -74,6 +74,10 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
 }
 
 
+#: A list that another play has made may be empty by mistake.
+NOBODY = "servers: the list is empty, so it selects no server. To select all servers, do not set this option"
+
+
 class OptionError(StackguardError):
     """An option that cannot be taken: which, and why."""
 
@@ -148,24 +152,33 @@ def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer], where: str = "t
 
     Raises :class:`OptionError` for a name that nobody or more than one has, and for a filter that selects nobody.
     """
-    if given in (None, "", []):
+    if given in (None, ""):
         return None
     if isinstance(given, str):
-        try:
-            found = selection.compiled(given).records([to_plain(server) for server in servers], SERVER, "id")
-        except selection.SelectionError as error:
-            raise OptionError(f"servers: {error}") from error
+        found = matching_servers(given, servers)
         if not found:
             raise OptionError(f"servers: {given!r} matches no server of {where}")
         return found
     if not isinstance(given, (list, tuple)):
         raise OptionError(f"servers: expected a list of names or uuids, or a JMESPath filter, but found {given!r}")
+    if not given:
+        raise OptionError(NOBODY)
     return [_uuid_of(str(word), servers, where) for word in given]
+
+
+def matching_servers(given: str, servers: t.Sequence[ApiServer]) -> t.List[str]:
+    """Return the uuids of the servers that a JMESPath filter matches. Raises :class:`OptionError`: it is none."""
+    try:
+        return selection.compiled(given).records([to_plain(server) for server in servers], SERVER, "id")
+    except selection.SelectionError as error:
+        raise OptionError(f"servers: {error}") from error
 
 
 def expression_problem(args: t.Mapping[str, t.Any]) -> t.Optional[str]:
     """Return what is wrong with the expressions among the options, before any system is asked; None: nothing."""
     given, order, query = (args.get(name) for name in ("servers", "order", "power_state_query"))
+    if isinstance(given, (list, tuple)) and not given:
+        return NOBODY
     option = "servers"
     try:
         if isinstance(given, str) and given:

@@ -17,12 +17,18 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import SMALL_PAGE, of_flavor
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING as ALIVE
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer, by_nova_name
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignment, Tried
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle, EvacuationFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    ApiServer,
+    Bundle,
+    EvacuationFacts,
+    HostFacts,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import FenceProof
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
@@ -115,6 +121,8 @@ class Round:
     put_out: t.Tuple[str, ...] = ()
     #: Servers that are not as they should be at the first look: the next one decides.
     doubted: t.Tuple[str, ...] = ()
+    #: Servers that only a client of an ended QEMU keeps here: Ceph drops it by itself.
+    ending: t.Tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,9 +209,13 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     assigned: t.List[Assignment] = []
     stopped = False
     resets: t.Container[str] = ()
+    ending: t.Tuple[str, ...] = ()
     sent = sent_by(moving, here, {entry.uuid: entry for entry in given.planned})
     if staying and sent is not None:
         assigned, stay, judged, stopped, resets = _judged(bundle, about, given, staying, [*sent, *given.others], known)
+        ending = tuple(sorted(_ending(bundle, stay, judged, known)))
+        judged = Checked(tuple(item for item in judged.findings if not _is_of(item, ending)), judged.unchecked)
+        stay = _with_failures(stay, known, ending)
         left.update(stay)
         found = found + judged
     if assigned and given.claim(assigned, resets):
@@ -217,7 +229,7 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     again = bool(wave.outcomes or moving or wave.in_transit or put_out or unsent or doubted)
     noted = _noted(known, wave.outcomes)
     ended = stopped and not again
-    return Round(wave.outcomes, arrived, left, found, noted, again, wave.in_transit, ended, put_out, doubted)
+    return Round(wave.outcomes, arrived, left, found, noted, again, wave.in_transit, ended, put_out, doubted, ending)
 
 
 def _unsent(assigned: t.Sequence[Assignment], wave: Wave) -> t.Dict[str, str]:
@@ -225,6 +237,49 @@ def _unsent(assigned: t.Sequence[Assignment], wave: Wave) -> t.Dict[str, str]:
     known = {entry.uuid for entry in wave.outcomes} | {entry.uuid for entry in wave.in_transit}
     why = "the fence proof or the memory measurement of the destination expired before the run requested the evacuation"
     return {assignment.uuid: why for assignment in assigned if assignment.uuid not in known}
+
+
+# --- what keeps one whose spawn failed -------------------------------------------------------------------------
+
+
+def _ending(bundle: Bundle, stay: t.Mapping[str, str], checked: Checked, tried: Tried) -> t.Set[str]:
+    """Return the servers whose SG507 is the last trace of a QEMU whose start has failed.
+
+    Its host was tried, it is the only client, and the host shows neither domain nor process. Ceph drops such a client
+    30 s after its end.
+    """
+    views = by_nova_name(bundle)
+    found: t.Dict[str, t.List[bool]] = {}
+    for item in checked.findings:
+        uuid = checks.server_of(item, stay) if item.code == "SG507" else None
+        if uuid is not None:
+            hosts = [str(host) for host in item.evidence.get("hosts") or ()]
+            failed = bool(hosts) and set(hosts) <= set(tried.get(uuid) or ()) - {STUCK}
+            ended = failed and all(_has_ended(views.get(host), uuid) for host in hosts)
+            found.setdefault(uuid, []).append(ended and item.object.kind == "image")
+    return {uuid for uuid, traces in found.items() if all(traces)}
+
+
+def _has_ended(facts: t.Optional[HostFacts], uuid: str) -> bool:
+    if facts is None or facts.domains is None or facts.qemu_processes is None:
+        return False
+    return uuid not in facts.qemu_processes and not any(
+        domain.uuid == uuid and domain.state in ALIVE for domain in facts.domains
+    )
+
+
+def _is_of(item: Finding, ending: t.Container[t.Optional[str]]) -> bool:
+    return item.code == "SG507" and checks.server_of(item, ending) is not None
+
+
+def _with_failures(stay: t.Mapping[str, str], tried: Tried, ending: t.Container[str]) -> t.Dict[str, str]:
+    """Return what keeps each server, after why it failed where it was sent: what came of that must not hide it."""
+    found = {}
+    for uuid, why in stay.items():
+        failed = [f"{host}: {reason}" for host, reason in (tried.get(uuid) or {}).items() if host != STUCK]
+        now = "Ceph still shows the client of the QEMU process that has ended" if uuid in ending else why
+        found[uuid] = "; ".join([*(one for one in failed if one not in now), now])
+    return found
 
 
 # --- who is where ---------------------------------------------------------------------------------------------
@@ -573,7 +628,7 @@ def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Fin
             "SG511",
             Subject("port", port.id, port.device_id, source),
             {"server": port.device_id, "binding:host_id": port.binding_host_id},
-            "Bind the port to the server's new host (openstack port set --host), or hard-reboot the server.",
+            "Bind the port to the server's new host, where the run has seen the guest (openstack port set --host).",
         )
         for port in left
     ]

@@ -42,6 +42,11 @@ class Scratch:
     before: Json = dataclasses.field(default_factory=dict)
     last: Json = dataclasses.field(default_factory=dict)
     chassis: Json = dataclasses.field(default_factory=dict)
+    #: What is said of the requests that wait in RabbitMQ for the host, and whether they were read: see the request.
+    requests: Json = dataclasses.field(default_factory=dict)
+    queue_read: bool = False
+    #: What is to be done about them, in the last message of a run.
+    requests_left: str = ""
     stopping: Json = dataclasses.field(default_factory=dict)
     arrived: t.List[Json] = dataclasses.field(default_factory=list)
     left: t.Dict[str, str] = dataclasses.field(default_factory=dict)
@@ -65,6 +70,8 @@ class Scratch:
     landed: t.List[str] = dataclasses.field(default_factory=list)
     #: Servers that were not as they should be when they were looked at once.
     doubted: t.List[str] = dataclasses.field(default_factory=list)
+    #: How often this run has looked again for the last client of a QEMU that has ended.
+    ending_looks: int = 0
     ended_well: bool = False
     over: bool = False
     #: Whether the journal is in the hands of this run.

@@ -13,12 +13,15 @@ import uuid as uuids
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import SMALL_PAGE
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.moves import Evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, DatabaseError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     cloud_facts,
     evacuation_facts,
+    host_account,
     http,
     migration_records,
     server_records,
@@ -44,13 +47,23 @@ UNDER_WAY = (
 def candidates(connection: t.Any, given: t.Any) -> t.List[facts.ApiServer]:
     """Return the servers among which a selection chooses: those of these uuids, or all of the cloud.
 
-    Raises :class:`ApiError`.
+    Raises :class:`ApiError`: :class:`~server_records.SilentCellError` where the list lacks the servers of a cell.
     """
     words = given if isinstance(given, list) else []
     if words and all(_is_uuid(str(word)) for word in words):
         found = http.each([str(word) for word in words], lambda uuid: server_records.whole_server(connection, uuid))
         return [server for server in found.values() if server is not None]
-    return server_records.list_servers(connection, server_records.servers_microversion(connection), whole=True)
+    return whole_cloud(connection, second=not words).complete()
+
+
+def whole_cloud(connection: t.Any, second: bool = True) -> server_records.ServerList:
+    """Return all servers of the cloud. ``second``: with placement's consumers as a second source. Raises ApiError.
+
+    A cell may be silent for the list alone. Who selects among all servers would not notice the missing ones.
+    """
+    expected = host_account.consumers_of_cloud(connection) if second else ()
+    version = server_records.servers_microversion(connection)
+    return server_records.list_servers(connection, version, whole=True, expected=expected)
 
 
 def _is_uuid(word: str) -> bool:
@@ -81,17 +94,43 @@ def collect(
     if wanted is None:
         about = _with_soft_deleted(connection, about, sources)
     if api_db_url:
-        about = _with_cells(api_db_url, about, sources)
+        about = nova.with_cells(about, api_db_url, sources)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
-    unread: t.Tuple[str, ...] = ()
+    bundle, unread = _with_last_migrations(connection, bundle, about, servers)
     sent: t.Tuple[IncomingServer, ...] = ()
     try:
         sent = tuple(on_their_way(connection))
     except ApiError as error:
-        unread = (f"migrations in progress: {error.message}",)
+        unread = (*unread, f"migrations in progress: {error.message}")
     return Evidence(
         bundle, about, zone_facts.read_zones(connection, servers, api_db_url, whole=False), (), sent, unread
     )
+
+
+def _with_last_migrations(
+    connection: t.Any, bundle: facts.Bundle, about: facts.EvacuationFacts, servers: t.Sequence[facts.ApiServer]
+) -> t.Tuple[facts.Bundle, t.Tuple[str, ...]]:
+    """Add the newest migration of each server that is not seen where Nova shows it: it may tell where the guest went.
+
+    Where a compute host was not read, that is asked of every server. Returns what could not be read, too.
+    """
+    hosts = [target.host for target in about.targets or []]
+    shown = [guest_places.of_api(server) for server in servers if server.host is not None]
+    asked = [
+        place.server.uuid
+        for place in guest_places.look(Index(bundle), shown, hosts)
+        if place.there or not place.here or place.unread
+    ]
+    cloud = bundle.cloud
+    if not asked or cloud is None or cloud.migrations is None:
+        return bundle, ()
+    try:
+        found = http.each(asked, lambda uuid: migration_records.newest(connection, uuid))
+    except ApiError as error:
+        return bundle, (f"the last migrations of the servers: {error.message}",)
+    known = {row.id for row in cloud.migrations}
+    rows = [*cloud.migrations, *(row for row in found.values() if row is not None and row.id not in known)]
+    return dataclasses.replace(bundle, cloud=dataclasses.replace(cloud, migrations=rows)), ()
 
 
 def _with_soft_deleted(
@@ -105,16 +144,6 @@ def _with_soft_deleted(
     return dataclasses.replace(about, soft_deleted=found)
 
 
-def _with_cells(url: str, about: facts.EvacuationFacts, sources: t.Sequence[str]) -> facts.EvacuationFacts:
-    """Add in which cell each host is."""
-    names = sorted({*sources, *(target.host for target in about.targets or [])})
-    try:
-        found = nova.cells_of_hosts(url, names)
-    except DatabaseError as error:
-        return dataclasses.replace(about, unread=[*about.unread, facts.Unread("cells", error.message)])
-    return dataclasses.replace(about, cells={host.casefold(): cell for host, cell in found.items()})
-
-
 def on_their_way(connection: t.Any) -> t.List[IncomingServer]:
     """Return every server that Nova has in progress toward a host, whoever asked for it. Raises :class:`ApiError`.
 
@@ -122,8 +151,7 @@ def on_their_way(connection: t.Any) -> t.List[IncomingServer]:
     """
     rows = {
         row.instance_uuid: row
-        for status in UNDER_WAY
-        for row in migration_records.list_migrations(connection, status)
+        for row in migration_records.with_statuses(connection, UNDER_WAY)
         if row.instance_uuid and row.dest_compute
     }
     uuids = sorted(str(uuid) for uuid in rows)

@@ -53,6 +53,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal i
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import moves as steps
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, http, server_records
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.server_records import SilentCellError
 
 #: A server's NUMA topology (release 20); a cold migration to a named host needs 2.56.
 OLDEST = "2.78"
@@ -96,12 +97,19 @@ def _collect(run: ServerRun, sources: t.Sequence[str], wanted: t.Optional[t.Coll
     return move_evidence.collect(run.systems.cloud, run.options["evidence_dir"], sources, wanted, url)
 
 
+def _candidates(run: ServerRun) -> t.List[ApiServer]:
+    try:
+        return move_evidence.candidates(run.systems.cloud, run.options["servers"])
+    except SilentCellError as error:
+        raise Refused(f"refused, and nothing was changed: SG709 evidence-missing: {error.message}") from None
+
+
 def _read(run: ServerRun) -> t.Tuple[checks.Evidence, MigrationRequest]:
     """Read what was asked for: the servers of a host, or those that are named or selected."""
     drain_host = run.options["drain_host"]
     if drain_host is not None:
         return _collect(run, [drain_host], None), _request(run, run.operation_id)
-    among = move_evidence.candidates(run.systems.cloud, run.options["servers"])
+    among = _candidates(run)
     chosen = chosen_servers(run.options["servers"], among, "this cloud") or []
     known = {server.id: server for server in among}
     silent = sorted(uuid for uuid in chosen if uuid in known and known[uuid].status == CELL_DOWN)

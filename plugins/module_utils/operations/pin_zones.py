@@ -25,7 +25,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
 
 Result = t.Dict[str, t.Any]
 Restore = t.Optional[t.Mapping[str, t.Tuple[t.Optional[str], t.Optional[str]]]]
-Chosen = t.Callable[[t.Any, t.Dict[str, t.Any], Restore], t.List[facts.ApiServer]]
+Chosen = t.Callable[[t.Any, t.Dict[str, t.Any], Restore], server_records.ServerList]
 
 #: What says which operation it is.
 _ASKED = ("state", "servers", "hosts", "all_servers", "zone", "strategy")
@@ -63,9 +63,10 @@ class PinRun(lifecycle.Run):
         asked = {name: options[name] for name in _ASKED}
         if opened is not None:
             self._refuse_another(opened, asked)
-        servers = self.chosen(self.cloud, options, options["restore"])
-        answer, plan = self._judge(options, servers, options["restore"])
-        lost = [] if options["partial"] else self._lost({uuid: uuid for uuid in options["restore"] or ()}, servers)
+        listed = self.chosen(self.cloud, options, options["restore"])
+        answer, plan, silent = self._judge(options, listed, options["restore"])
+        restored = {uuid: uuid for uuid in options["restore"] or ()}
+        lost = [] if options["partial"] else self._lost(restored, listed.servers)
         if lost:
             return {
                 **answer,
@@ -73,6 +74,10 @@ class PinRun(lifecycle.Run):
                 "changed": False,
                 "msg": f"refused, and nothing was changed: {_why(lost)}",
             }
+        if silent:
+            # Nobody knows which servers are left out: that is not what C(partial) accepts.
+            msg = f"refused, and nothing was changed: SG709 evidence-missing: {server_records.silence(silent)}"
+            return {**answer, "failed": True, "changed": False, "msg": msg}
         if plan.problems and not options["partial"]:
             msg = (
                 f"refused, and nothing was changed: {count(len(plan.problems), 'server')} cannot be {options['state']}"
@@ -122,10 +127,11 @@ class PinRun(lifecycle.Run):
         return Book.open(self, Plan(zone_pins.KIND, self.operation_id, zone_pins.SUBJECT, [], []), asked)
 
     def _judge(
-        self, options: Result, servers: t.Sequence[facts.ApiServer], restore: Restore
-    ) -> t.Tuple[Result, plans.PinPlan]:
+        self, options: Result, listed: server_records.ServerList, restore: Restore
+    ) -> t.Tuple[Result, plans.PinPlan, t.List[str]]:
+        """Return what is told, what is to be changed, and whose cell did not answer when the servers were listed."""
         url = options["nova_api_db_url"]
-        about = zone_facts.read_zones(self.cloud, list(servers), url, whole=False)
+        about = zone_facts.read_zones(self.cloud, listed.servers, url, whole=False, silent=listed.silent)
         request = plans.PinRequest(options["state"], options["zone"], options["strategy"], url is not None, restore)
         plan = plans.plan(about, request)
         answer: Result = {
@@ -139,7 +145,7 @@ class PinRun(lifecycle.Run):
             self.say(terminal.findings_text(findings.Checked(tuple(plan.problems))))
         if plan.changes:
             self.say(plans.table(plan))
-        return answer, plan
+        return answer, plan, about.silent if restore is None else []
 
     def _lost(self, names: t.Mapping[str, str], servers: t.Sequence[facts.ApiServer]) -> t.List[str]:
         """Return the names of those that Nova does not show, and of whose deletion it has no record. By uuid."""
@@ -169,7 +175,7 @@ class PinRun(lifecycle.Run):
         options = {**self.options, **opened["about"], "nova_api_db_url": self.options["nova_api_db_url"]}
         found = http.each(sorted(restore), lambda uuid: server_records.whole_server(self.cloud, uuid))
         servers = [server for server in found.values() if server is not None]
-        answer, plan = self._judge(options, servers, restore)
+        answer, plan, _silent = self._judge(options, server_records.ServerList(servers, []), restore)
         lost = [] if self.options["partial"] else self._lost({uuid: rows[uuid].name for uuid in restore}, servers)
         if self.check_mode:
             would = f"{count(len(plan.changes), 'pin')} would be restored"

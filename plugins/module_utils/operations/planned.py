@@ -152,6 +152,10 @@ class Planned(abc.ABC):
         """Return what the result of the run that ends an operation has of it beside its message."""
         return {}
 
+    def of_open(self, journal: Result) -> Result:
+        """Return what the status of an open operation has of it beside its message."""
+        return {}
+
     def begin(self, plan: Plan, about: Result) -> Result:
         """Open the journal of a new operation, and carry it out."""
         return self.forward(Book.open(self.run, plan, about))
@@ -214,6 +218,7 @@ class Planned(abc.ABC):
         more = f"The open operation is: {self.goal(journal)}. {now}"
         return {
             **self._told(journal),
+            **self.of_open(journal),
             "changed": False,
             "state": journal["state"],
             "steps": journal["steps"],

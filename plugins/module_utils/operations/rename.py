@@ -53,6 +53,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps import regis
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename_by_drain as drain_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import brokers
 
 Result = t.Dict[str, t.Any]
 #: The action for a host that was already renamed.
@@ -223,10 +224,9 @@ class Rename(planned.Planned):
         if rename.already_renamed(bundle, request.inventory_name, request.rename_from, request.rename_to):
             return self._already(bundle, request)
         # What waits in RabbitMQ changes by the second: read now, not from the evidence.
-        waiting = queue_actions.preflight(self._systems(), request.rename_from, request.rename_to)
-        if any(item.code == "SG316" for item in waiting.findings):
-            # Where an override passes it, the queues are not looked into later either.
-            request = dataclasses.replace(request, has_broker=False)
+        waiting, is_read = queue_actions.preflight(self._systems(), request.rename_from, request.rename_to)
+        # What waits in the queues of a host that nova-compute does not serve is not executed by waiting.
+        request = dataclasses.replace(request, has_broker=is_read and self._args["strategy"] == "in_place")
         checked, make_plan = self._judge(bundle, request)
         plan = self._planned(bundle, request, checked + waiting, make_plan)
         report = t.cast("Result", self._report)
@@ -255,6 +255,7 @@ class Rename(planned.Planned):
             bundle = self._answered(bundle, request, adopt_plan.rehearsal(adopted_names.look(bundle, request)))
         self._keep(bundle)
         checked, adoption = adopt_checks.preflight(bundle, request)
+        checked += queue_actions.before_adoption(self._systems(), request.adopt or "", self.run.check_mode)
         if adoption is None:
             report = self._report_of(bundle, checked, self.run.overrides, request)
             self._refuse(findings.refused(report), checked)
@@ -440,11 +441,13 @@ class Rename(planned.Planned):
                         f"set {name}: the operation began with {name}, and cannot resume without {name}"
                     )
         # A rollback only tidies with it, and says what it left.
-        if about.get("has_broker") and not back and not self._args["rabbit_url"]:
-            raise steps.StepError(
-                "set rename_rabbit_url: the operation began with rename_rabbit_url, and cannot resume without "
-                "rename_rabbit_url"
-            )
+        if about.get("has_broker") and not back:
+            why = queue_actions.why_unread(self._systems())
+            if why is not None:
+                raise steps.StepError(
+                    "the operation began with access to RabbitMQ, and cannot resume without it. Set "
+                    f"{brokers.VARIABLE}, or a nova_api_db_url whose user may read cell_mappings.transport_url: {why}"
+                )
 
     def of_ended(self, journal: Result) -> Result:
         """Return the report of the run that ends the operation, whichever run began it."""
@@ -453,6 +456,11 @@ class Rename(planned.Planned):
         # A rollback has a report where there is something to tell: a guest that it left elsewhere, say.
         blank = findings.report(findings.Checked(), self.run.clock.now(), 1, _guests_of(journal))
         told = self._with_noted(blank, journal)
+        return {"report": told} if told["findings"] or told["unchecked"] else {}
+
+    def of_open(self, journal: Result) -> Result:
+        """Return the report of what the open operation has found until now."""
+        told = self._with_noted(self._begun_with(journal), journal)
         return {"report": told} if told["findings"] or told["unchecked"] else {}
 
     def _begun_with(self, journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
@@ -510,8 +518,6 @@ class Rename(planned.Planned):
             operation_id=self.run.operation_id,
             hypervisor_hostname=args["hypervisor_hostname"],
             has_neutron_db=bool(args["neutron_db_url"]),
-            # What waits in the queues of a host that nova-compute does not serve is not executed by waiting.
-            has_broker=bool(args["rabbit_url"]) and args["strategy"] == "in_place" and args.get("action") != ADOPT,
             adopt=args["adopt"] if args.get("action") == ADOPT else None,
             commands=Commands(
                 args["stop_command"], args["start_command"], args["mask_command"], args["unmask_command"]

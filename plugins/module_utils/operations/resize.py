@@ -29,6 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename impor
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     flavors,
     http,
+    migration_records,
     server_records,
     zone_facts,
 )
@@ -125,7 +126,8 @@ class Resize(Planned):
         request = self._request(flavor)
         url = self.run.options.get("nova_api_db_url") or None
         facts = zone_facts.read_zones(self.cloud, [] if server is None else [server], url, flavor[1])
-        decision = checks.preflight(facts, request)
+        last = None if server is None else migration_records.newest(self.cloud, server.id)
+        decision = checks.preflight(facts, request, last)
         found, zone, choice = decision.server, decision.zone, decision.choice
         ready = found is not None and zone is not None and choice is not None and choice.method is not None
         report = self.judged(decision.checked, facts.read_at, 0, 1, ready)

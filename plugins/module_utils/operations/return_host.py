@@ -7,7 +7,8 @@
 :meth:`HostReturn.advance` takes the answers to what was needed last, does what it can, and returns what is needed next:
 
     readers   the host was read: choose who looks into Ceph for it
-    judge     all was read: every reason against, at once; then the next step of the plan, or the end
+    judge     all was read: every reason against, at once; then the next step of the plan, or the end. Requests that
+              wait in RabbitMQ are the first step: what is left of them ends the run before anything else is changed
     ended     domains were ended on the host
     lifted    entries were removed from blocklists
 
@@ -22,6 +23,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import return_host as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import waiting
 from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings, task_results
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, FactsError, to_plain
@@ -42,7 +44,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import evi
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.outcome import silence_text
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner, waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, server_records
 
 Json = t.Dict[str, t.Any]
@@ -50,13 +52,20 @@ Answers = t.Sequence[t.Mapping[str, t.Any]]
 
 ACTIONS = (lifecycle.APPLY, lifecycle.RESUME, lifecycle.STATUS, lifecycle.ABORT)
 #: Every action of the plan, and the method of :class:`HostReturn` that begins it. A test holds them together.
-STEPS = {"end_domains": "_end_domains", "unblock": "_lift", "release": "_release"}
+STEPS = {
+    "settle_requests": "_settle",
+    "end_domains": "_end_domains",
+    "unblock": "_lift",
+    "release": "_release",
+}
 #: Where volumes are looked for that no domain shows: the pool's usual name.
 VOLUME_POOL = "volumes"
 #: In the evidence directory: what a run remembers between two calls.
 SCRATCH = "run/scratch.json"
 #: States of a result beside those of journals.
-CLEAR, PLANNED, DISKS = "clear", "planned", "disks-not-open"
+CLEAR, PLANNED, DISKS, NOT_CLEAR = "clear", "planned", "disks-not-open", "not-clear"
+#: In a journal's memory: ids of removed requests, by queue. Beside it C(requests_unread): why RabbitMQ was not read.
+REMOVED = "requests_removed"
 #: What nova-compute is disabled with that is released, and not enabled.
 RETURNED = "returned"
 
@@ -80,6 +89,8 @@ class ReturnScratch:
     #: What the last judgement found; None: nothing was judged.
     checked: t.Optional[Json] = None
     undecided: bool = False
+    #: What is known of the requests that wait in RabbitMQ: counted once, then read by the step. None: not yet.
+    requests: t.Optional[Json] = None
     collected_at: str = ""
     servers: int = 0
     #: What ends this run: empty while it goes on.
@@ -105,6 +116,8 @@ class _Judged:
     plan: Plan
     #: Running domains that cannot use a disk, or of which this is not known.
     dead: t.Sequence[Finding]
+    #: Requests that wait, of which one must not be executed here, or which were not read.
+    waiting: t.Sequence[Finding]
     #: The findings, for people.
     shown: str
 
@@ -301,20 +314,38 @@ class HostReturn:
             self.host, self._inventory_name, tuple(self.scratch.readers or ()), tuple(self._records())
         )
         decision = checks.judge(bundle, request)
-        self.scratch.checked, self.scratch.undecided = _plain(decision.checked), decision.undecided
+        checked = decision.checked if decision.undecided else decision.checked + self._requests(decision.clearing)
+        self.scratch.checked, self.scratch.undecided = _plain(checked), decision.undecided
         self.scratch.collected_at = bundle.collected_at
         self.scratch.servers = len((bundle.cloud.servers if bundle.cloud else None) or [])
         # Nothing was judged where a part was not read or the machine is another one: no override passes that.
         overrides = [] if decision.undecided else self.run.overrides
-        standing = findings.standing(decision.checked.findings, overrides)
-        shown = terminal.findings_text(decision.checked, overrides)
-        refused = [item for item in standing if not checks.about_disks(item)]
+        standing = findings.standing(checked.findings, overrides)
+        shown = terminal.findings_text(checked, overrides)
+        waits = [item for item in standing if item.code in checks.WAITING]
+        dead = [item for item in standing if checks.about_disks(item)]
+        refused = [item for item in standing if item not in waits and item not in dead]
         if refused:
             self._refuse(len(refused), shown)
         operation_id = self.scratch.operation_id or self.new_id()
         options = self.options
-        plan = plans.plan(operation_id, self.host, decision.clearing, options["status"], options["libvirt_uri"])
-        return _Judged(decision, plan, standing, shown)
+        clearing = decision.clearing
+        if plans.REQUESTS in self.scratch.carried:
+            clearing = dataclasses.replace(clearing, requests=False)
+        plan = plans.plan(operation_id, self.host, clearing, options["status"], options["libvirt_uri"])
+        return _Judged(decision, plan, dead, waits, shown)
+
+    def _requests(self, clearing: checks.Clearing) -> Checked:
+        """Return what waits in RabbitMQ: counted from outside, until the step has read it.
+
+        Unread is a reason against a start. One that runs already has executed what waited: then it is only unchecked.
+        """
+        if self.scratch.requests is None:
+            self.scratch.requests = _plain(waiting_requests.count(self.options, self.connect(), self.host))
+        found = _checked(self.scratch.requests)
+        if not clearing.requests:
+            return found
+        return Checked((*found.findings, *(waiting.not_clear(item) for item in found.unchecked)))
 
     def _refuse(self, number: int, shown: str) -> t.NoReturn:
         why = f"nova-compute must stay stopped: {count(number, 'blocking finding')}\n{shown}"
@@ -332,6 +363,8 @@ class HostReturn:
                 "return_host again"
             )
         self._show(judged)
+        if judged.waiting:
+            return self._not_clear(judged)
         if journal is not None:
             return self._resume(journal, judged)
         if not judged.plan.steps:
@@ -343,7 +376,7 @@ class HostReturn:
         self.scratch.diff = terminal.plan_diff(judged.plan)
         if self.run.check_mode:
             self.run.say(self.approver.hint(value))
-            self.scratch.changed = True
+            self.scratch.changed = any(step.name != plans.REQUESTS for step in judged.plan.steps)
             return self._end(PLANNED, self._to_clear(judged), well=True)
         about = {
             "host": self.host,
@@ -419,6 +452,8 @@ class HostReturn:
                 "the host has leftovers that are not in the plan, or that the run has already tried to clear: "
                 f"{'; '.join([*more, *again])}"
             )
+        if judged.waiting:
+            return self._not_clear(judged)
         if not judged.plan.steps:
             return self._finished(judged)
         step = judged.plan.steps[0]
@@ -429,6 +464,35 @@ class HostReturn:
         self.book.mark(step, journals.DONE, text)
         self.scratch.carried.append(step)
         return self._look()
+
+    def _settle(self, _params: Json) -> ReturnCall:
+        """Remove what must not be executed here. What is left, or was not read, ends the run; an override is noted."""
+        found = waiting_requests.settle(self.options, self.connect(), self.host, self._note_removed)
+        self.scratch.requests = _plain(found)
+        self.scratch.carried.append(plans.REQUESTS)
+        judged = self._judged(evidence.load_dir(self.directory))
+        unread = "; ".join(item.reason for item in found.unchecked)
+        self.book.remember(write=False, requests_unread=unread or None)
+        if judged.waiting:
+            self.book.mark(plans.REQUESTS, journals.PENDING, unread or f"{count(len(judged.waiting), 'request')} left")
+            self._show(judged)
+            return self._not_clear(judged)
+        removed = sum(len(ids) for ids in (self.book.memory.get(REMOVED) or {}).values())
+        said = f"passed by an override, RabbitMQ was not read: {unread}" if unread else f"{removed} removed"
+        self.book.mark(plans.REQUESTS, journals.DONE, said)
+        # Of a step that found nothing to remove, nothing is changed.
+        self.scratch.changed = bool(self._others() or removed)
+        return self._look()
+
+    def _others(self) -> bool:
+        """Whether the journal's plan has more than the look into RabbitMQ."""
+        return any(step.name != plans.REQUESTS for step in runner.plan_of(self.book.journal).steps)
+
+    def _note_removed(self, ids: t.Mapping[str, t.Sequence[str]]) -> None:
+        """Write the ids of what is about to be removed into the journal, beside those of earlier runs."""
+        before = self.book.memory.get(REMOVED) or {}
+        known = {name: sorted({*before.get(name, ()), *ids.get(name, ())}) for name in {*before, *ids}}
+        self.book.remember(requests_removed=known)
 
     def _end_domains(self, params: Json) -> ReturnCall:
         self.scratch.phase = "ended"
@@ -490,12 +554,20 @@ class HostReturn:
         notes = "; ".join(judged.plan.notes)
         if self.scratch.owned:
             self._close(judged)
+        if self.scratch.owned and self._others():
             said = f"{self.host} is clear, operation {self.scratch.operation_id} is finished; {notes}"
         else:
             said = f"there is nothing to clear on {self.host}; {notes}"
         if judged.dead:
             return self._end(DISKS, _dead_text(self.host, judged.dead, notes, judged.shown))
         return self._end(CLEAR, said, well=True)
+
+    def _not_clear(self, judged: _Judged) -> ReturnCall:
+        """Requests wait that a start here must not execute, or nobody knows: nothing else is changed."""
+        said = f"{self.host} is not clear, because of requests that wait in RabbitMQ. Keep nova-compute stopped"
+        if self.scratch.owned:
+            said += f". Operation {self.scratch.operation_id} stays open: run return_host again to resume the operation"
+        return self._end(NOT_CLEAR, f"{said}\n{judged.shown}")
 
     def _close(self, judged: _Judged) -> None:
         """Close the journal. A step that another run did, or somebody else, is done."""

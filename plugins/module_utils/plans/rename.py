@@ -744,7 +744,8 @@ def _notes(context: PlanContext) -> t.List[str]:
     if not _looks_into_queues(context):
         notes.append(
             f"RabbitMQ keeps the queue compute.{context.before.host} after the rename. To let the run delete the "
-            "queue, set rename_rabbit_url. Without rename_rabbit_url, delete the queue yourself."
+            "queue, give the run access to RabbitMQ (stackguard_rabbit_urls). Without access, delete the queue "
+            "yourself."
         )
     notes += [
         (
@@ -759,6 +760,14 @@ def _notes(context: PlanContext) -> t.List[str]:
             f"The guests lose their network for some seconds ({count(len(_own_ports(context)), 'port')}). The "
             "interruption starts when the L2 agent synchronises under the new name. The interruption ends when the "
             "ports are bound to the new name. A rollback interrupts the network again."
+        )
+    elif _l2_agents(context) and context.before.host != context.after.host:
+        # neutron, services/segments/db.py: a record that was there, with the same configurations, maps nothing.
+        notes.append(
+            "If the cloud has routed provider networks, check neutron's table segmenthostmappings after the rename. "
+            f"Neutron maps the segments to {context.after.host} only if the L2 agent reports another configuration "
+            "than before. If the rows are missing, new guests of such networks get no network on this host: delete the "
+            "record of the agent (openstack network agent delete), then restart the agent."
         )
     if context.after.os is None:
         notes.append(

@@ -219,6 +219,7 @@ def _empty_params(drain: _Drain) -> t.Dict[str, t.Any]:
         "node": base.before.hypervisor_hostname,
         "service": base.service.id,
         "cell": base.cell.name,
+        "provider": base.node.uuid,
     }
 
 
@@ -239,7 +240,6 @@ def _delete(drain: _Drain) -> Step:
     params = {
         **_empty_params(drain),
         "service_id": base.api_service.id,
-        "provider": base.node.uuid,
         "aggregates": [entry["id"] for entry in members],
     }
     changes = [

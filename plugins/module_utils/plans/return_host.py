@@ -14,11 +14,12 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.return_host import Clearing
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Domain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Change, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 
 #: Names of the steps, in their order.
-DOMAINS, BLOCKLIST, RELEASE = STEPS = ("domains", "blocklist", "release")
+REQUESTS, DOMAINS, BLOCKLIST, RELEASE = STEPS = ("requests", "domains", "blocklist", "release")
 
 
 def kind_of(host: str) -> str:
@@ -28,7 +29,12 @@ def kind_of(host: str) -> str:
 
 def plan(operation_id: str, host: str, clearing: Clearing, status: str, uri: str) -> Plan:
     """Return the steps. ``status``: what a released service gets; ``uri``: libvirt's on the host."""
-    steps = [*_domains(host, clearing, uri), *_blocklist(clearing), *_service(host, clearing, status)]
+    steps = [
+        *_requests(host, clearing),
+        *_domains(host, clearing, uri),
+        *_blocklist(clearing),
+        *_service(host, clearing, status),
+    ]
     return Plan(kind_of(host), operation_id, host, steps, notes(host, clearing))
 
 
@@ -55,6 +61,9 @@ def _cleared(made: Plan) -> t.Iterator[t.Tuple[t.Tuple[str, ...], str]]:
                     (step.name, str(lift["fsid"]), str(address)),
                     (f"blocklist entry {address} in Ceph cluster {lift['fsid']}"),
                 )
+        if step.name == REQUESTS:
+            # Also in a plan of a version that did not look: a resume of it looks.
+            yield (step.name,), "requests that wait in RabbitMQ"
         if step.name == RELEASE:
             yield (step.name, str(step.params["reason"])), f"disabled compute service ({step.params['reason']})"
 
@@ -86,8 +95,16 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
 
 def domain_params(clearing: Clearing, uri: str) -> t.Dict[str, t.Any]:
     """Return what the host gets: each domain with what guards its end."""
-    keys = ("uuid", "name", "state", "pid", "pid_start")
+    keys = ("uuid", "name", "state", "pid", "pid_start", "managed_save")
     return {"uri": uri, "domains": [{key: getattr(domain, key) for key in keys} for domain in clearing.domains]}
+
+
+def _requests(host: str, clearing: Clearing) -> t.Iterator[Step]:
+    """First of all: what must not be executed here goes while Ceph still refuses what this host writes."""
+    if clearing.requests:
+        title = "Read the requests that wait in RabbitMQ for this host, and remove those that must not be executed"
+        change = Change("RabbitMQ", f"requests for {host}", "may wait", "none for a server of another host")
+        yield Step(REQUESTS, title, CONTROLLER, "settle_requests", {}, [change])
 
 
 def _domains(host: str, clearing: Clearing, uri: str) -> t.Iterator[Step]:
@@ -96,12 +113,20 @@ def _domains(host: str, clearing: Clearing, uri: str) -> t.Iterator[Step]:
             f"End {count(len(clearing.domains), 'domain')} whose servers are on other hosts (the disks stay in Ceph)"
         )
         changes = [
-            Change(
-                f"libvirt on {host}", f"{domain.nova_name or domain.name} ({domain.uuid})", domain.state, "undefined"
-            )
+            Change(f"libvirt on {host}", f"{domain.nova_name or domain.name} ({domain.uuid})", *_ends(domain))
             for domain in clearing.domains
         ]
         yield Step(DOMAINS, title, HOST, "end_domains", domain_params(clearing, uri), changes)
+
+
+def _ends(domain: Domain) -> t.Tuple[str, str]:
+    """Return a domain before and after. Its managed save is memory of a disk that its server has written since.
+
+    Nova removes it, too, when a start of nova-compute ends the domain (virt/libvirt/guest.py, delete_configuration).
+    """
+    if domain.managed_save:
+        return f"{domain.state}, with a managed save image", "undefined, managed save image removed"
+    return domain.state, "undefined"
 
 
 def lift_params(clearing: Clearing) -> t.List[t.Dict[str, t.Any]]:

@@ -12,8 +12,11 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import resize
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CELL_DOWN, ApiServer, ZoneFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
+
+#: Hosts and servers of silent cells that a finding names.
+SHOWN = 10
 
 PINNED, UNPINNED = "pinned", "unpinned"
 
@@ -56,6 +59,13 @@ def plan(facts: ZoneFacts, request: PinRequest) -> PinPlan:
     changes: t.List[PinChange] = []
     already: t.List[str] = []
     problems: t.List[Finding] = []
+    if facts.silent and request.restore is None:
+        remedy = (
+            "Make sure that the database and the message queue of every cell respond, then run the same command again. "
+            "Nova leaves the servers of a cell that does not answer out of its lists."
+        )
+        evidence = {"not read": facts.silent[:SHOWN], "hosts and servers": len(facts.silent)}
+        problems.append(finding("SG709", Subject("host", "all"), evidence, remedy))
     for server in facts.servers or []:
         item = _decide(facts, server, request)
         if isinstance(item, Finding):

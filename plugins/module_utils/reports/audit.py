@@ -34,7 +34,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     report,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count, visible
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import (
     capacity_outlook,
@@ -399,11 +399,6 @@ def label(subject: Subject) -> str:
     """Return what people know an object by: its name, a service's host, else its id."""
     host = subject.host if subject.kind == "service" else None
     return visible(subject.name or host or subject.id)
-
-
-def visible(text: str) -> str:
-    """Show characters that would steer a terminal, or turn the text around them: names are given by anybody."""
-    return "".join(char if char.isprintable() or char == "\n" else f"\\u{ord(char):04x}" for char in text)
 
 
 def whole(paths: t.Sequence[str]) -> Bundle:

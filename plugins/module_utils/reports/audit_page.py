@@ -24,7 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     WARNING,
     Finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count, visible
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import (
     audit,
     capacity_outlook,
@@ -41,8 +41,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports.page_parts
     bar_parts,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import duration
-
-visible = audit.visible
 
 #: Findings that a host names while it is closed, and changes that the page lists.
 LISTED, CHANGED = 20, 100

@@ -37,7 +37,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.record_shape
     observed,
     shape_of,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count, visible
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import codes
 
 Json = t.Dict[str, t.Any]
@@ -280,12 +280,7 @@ def _row(item: Json) -> t.Tuple[str, ...]:
     remedy = " ".join(str(item["remedy"]).split())
     cut = remedy if len(remedy) <= _WIDTH else remedy[: _WIDTH - 3] + "..."
     cells = (item["code"], item["severity"], there.get("kind") or "", name, there.get("host") or "", cut)
-    return tuple(_printable(str(cell)) for cell in cells)
-
-
-def _printable(text: str) -> str:
-    """Names are given by anybody: nothing in them moves the cursor."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    return tuple(visible(str(cell)) for cell in cells)
 
 
 def message(found: Answer, report: Json) -> str:
@@ -308,7 +303,7 @@ def message(found: Answer, report: Json) -> str:
             "lists only hosts that have findings. If a host is not in the report, the host has no finding or does "
             "not exist."
         )
-    return " ".join(_printable(part) for part in parts)
+    return " ".join(visible(part) for part in parts)
 
 
 def _listed(items: t.Iterable[Json]) -> str:

@@ -17,7 +17,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import OF_MACHINE
 from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count, visible
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, page_parts
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import in_words, natural
@@ -26,7 +26,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope impo
 
 Json = t.Mapping[str, t.Any]
 
-visible = audit.visible
 
 #: Steps that a sentence names, and events that the page lists.
 NAMED, EVENTS = 5, 200
@@ -91,6 +90,14 @@ STATES: t.Mapping[str, Ended] = {
         (
             "The host has no leftovers that return_host must clear. But some running domains cannot use their disks, "
             "or the run could not check whether the domains can use their disks: see the findings below."
+        ),
+    ),
+    "not-clear": Ended(
+        "not clear",
+        BLOCK,
+        (
+            "Requests wait in RabbitMQ that nova-compute must not execute on this host, or the run could not read "
+            "RabbitMQ. Keep nova-compute stopped: see the findings below."
         ),
     ),
     "incomplete": Ended("incomplete", BLOCK, "The operation has ended, and some servers did not move."),
@@ -409,6 +416,10 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "hold_down": ("service held down", "This operation has forced down and disabled the compute service."),
     "guard": ("guard snapshots", "The run verified that each image has the expected id and a guard snapshot."),
     "unguard": ("guards removed", "No image has a guard snapshot of this operation."),
+    "settle_requests": (
+        "waiting requests",
+        "The run read the requests that wait in RabbitMQ for the host, and removed those for servers of other hosts.",
+    ),
     "end_domains": ("domains ended", "These domains no longer exist in libvirt or in the process table of the host."),
     "unblock": (
         "blocklist",

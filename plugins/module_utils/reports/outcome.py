@@ -19,6 +19,8 @@ Json = t.Dict[str, t.Any]
 
 #: States of a run that has begun nothing: its report needs no word about a journal.
 NOTHING_BEGUN = ("none", "refused")
+#: States of an operation that was taken back: nothing was judged, and what was found is told.
+TAKEN_BACK = ("rolled-back", "aborted")
 NO_RESULT = "the run ended without a result: see the output of the run"
 AGAIN = "The operation is not finished. Run the same command again to resume."
 
@@ -41,6 +43,8 @@ class Outcome:
     acts: bool = True
     #: Why the report could not be written.
     unwritten: t.Optional[str] = None
+    #: The time of now, ISO 8601.
+    at: str = ""
 
     @property
     def succeeded(self) -> bool:
@@ -84,10 +88,12 @@ class Outcome:
         """C(report.json), where the run has judged.
 
         An operation judges before it acts. If it then fails, or is not finished, its findings stay and its verdict is
-        block.
+        block. One that was taken back has a report, too, which may be empty.
         """
         found = self.result.get("report")
         if not isinstance(found, t.Mapping):
+            if self.acts and self.succeeded and self.result.get("state") in TAKEN_BACK:
+                return findings.report(findings.Checked(), self.at, 0, 0)
             return None
         return findings.refused(found) if self._missed else dict(found)
 

@@ -26,11 +26,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     ordered,
     overridden,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count, visible
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import in_words, natural, page_of
-
-visible = audit.visible
 
 #: Rows of a table, and cards, before "more"; names that a sentence or a card has room for.
 FIRST, CARDS, NAMED = 50, 12, 5

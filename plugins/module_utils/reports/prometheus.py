@@ -20,6 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.for
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE, SEVERITIES
 from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import visible
 
 if t.TYPE_CHECKING:
     from ansible_collections.stackguard.nova.plugins.module_utils.reports.audit import AuditResult
@@ -136,4 +137,4 @@ class _Metrics:
 
 
 def _label(label: str) -> str:
-    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return visible(label).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -85,7 +85,8 @@ RULES: t.Mapping[str, Rule] = {
     "SG117": Rule("service", RUNNING, _NAMES),
     "SG119": Rule("identity", STOPPED, _NAMES),
     # Its remedy refuses to start while one of these stands.
-    "SG131": Rule("names", STOPPED, frozenset({"SG706", "SG107", "SG108", "SG203", "SG509"})),
+    "SG131": Rule("names", STOPPED, frozenset({"SG706", "SG107", "SG108", "SG132", "SG203", "SG509"})),
+    "SG132": Rule("guests", STOPPED),
     "SG201": Rule("links", RUNNING, frozenset({"SG203"})),
     "SG202": Rule("links", RUNNING, frozenset({"SG203"})),
     "SG203": Rule("links"),

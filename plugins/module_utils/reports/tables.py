@@ -20,6 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     ordered,
     overridden,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import visible
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import in_words
 
@@ -51,7 +52,7 @@ def report_csv(found: audit.AuditResult) -> str:
 
 def cell(value: str) -> str:
     """Return a value that a spreadsheet shows and never computes: names are given by anybody."""
-    shown = audit.visible(value)
+    shown = visible(value)
     return f"'{shown}" if shown.startswith(_FORMULA) else shown
 
 
@@ -119,4 +120,4 @@ def _case(suite: ElementTree.Element, code: str, name: str) -> ElementTree.Eleme
 
 def _xml(text: str) -> str:
     """Return text that XML can hold: no control characters, and nothing beyond what Unicode assigns."""
-    return audit.visible(text)
+    return visible(text)

@@ -31,6 +31,8 @@ Params = t.Mapping[str, t.Any]
 Memory = t.Mapping[str, t.Any]
 #: Seconds in which nova-compute takes up what reached it after its start.
 GRACE = 20.0
+#: Seconds in which an action that has not ended is taken to be in progress. A nova-compute that was killed ends none.
+IN_PROGRESS = 3600.0
 
 
 class LockGuests:
@@ -99,6 +101,8 @@ class Settle:
         """Wait for the tasks; what does not end in time puts everything back. Noted: each guest's newest action."""
         busy: t.List[str] = []
         begun = self.systems.monotonic()
+        idle: t.List[float] = []
+        open_: t.Dict[str, instance_actions.OpenActions] = {}
 
         def seen() -> t.Optional[str]:
             with as_step_error():
@@ -107,7 +111,32 @@ class Settle:
             if busy and self.systems.monotonic() - begun > params["timeout"]:
                 what = f"the tasks of these guests have not ended within {params['timeout']} s: {', '.join(busy)}"
                 raise StepError(what, changed_meanwhile=True)
-            return None if busy else "no task in progress"
+            if busy:
+                return None
+            # What has ended stays ended; the first look is at all.
+            uuids = sorted(open_) if idle else [guest.uuid for guest in found]
+            idle.append(self.systems.monotonic())
+            with as_step_error():
+                now = instance_actions.open_actions(self.systems.cloud, uuids, IN_PROGRESS)
+            open_.clear()
+            open_.update(now)
+            names = {guest.uuid: guest.name for guest in found}
+            at_work = [
+                f"{names.get(uuid, uuid)} ({uuid}): {entry.action}, request {entry.request_id}, since {entry.started}"
+                for uuid, one in sorted(open_.items())
+                for entry in one.entries
+                if entry.begun
+            ]
+            busy[:] = at_work
+            if at_work and self.systems.monotonic() - begun > params["timeout"]:
+                what = (
+                    f"nova-compute has begun these requests, and has not ended them within {params['timeout']} s. The "
+                    f"stop of nova-compute would cut them off: {', '.join(at_work)}"
+                )
+                raise StepError(what, changed_meanwhile=True)
+            if at_work or (open_ and self.systems.monotonic() - idle[0] <= GRACE):
+                return None
+            return "no task in progress"
 
         # The timeout is judged above: a lock that was lost while waiting must put nothing back.
         told = self.systems.wait(
@@ -116,6 +145,8 @@ class Settle:
         with as_step_error():
             uuids = [guest.uuid for guest in guests_here(self.systems, params)]
             newest = instance_actions.newest_actions(self.systems.cloud, uuids)
+        # What nobody has taken up is looked for again after the start.
+        newest.update({uuid: one.before for uuid, one in open_.items() if uuid in newest})
         return Done(told, {"actions": newest})
 
     def undo(self, params: Params) -> None:

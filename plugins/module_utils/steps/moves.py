@@ -568,7 +568,7 @@ class MoveServers:
         problems = [
             item
             for item in standing(decision.checked.findings, self.context.overrides)
-            if item.object.kind not in ("instance", "migration")
+            if item.object.kind not in ("instance", "migration", "domain")
         ]
         if problems:
             raise StepError(f"the run moves no more servers:\n{findings_text(Checked(tuple(problems)))}")
@@ -603,7 +603,8 @@ class MoveServers:
                 continue
             where = {str(host) for host in (migration.get("source_compute"), migration.get("dest_compute")) if host}
             was = known[uuid].get("status") if uuid in known else None
-            state = failed_move.examine(evidence.bundle, server, {*where, *past.tried.get(uuid, {})}, was)
+            every = [target.host for target in evidence.about.targets or []]
+            state = failed_move.examine(evidence.bundle, server, {*where, *past.tried.get(uuid, {})}, was, every)
             why = self._restored(state) if state.right and self.context.request.restore_state else "not done"
             if why is None:
                 past.restored[uuid] = [server.name, str(server.host)]

@@ -12,36 +12,68 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import queues
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import BrokerError
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import queues, waiting
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import BrokerError, DatabaseError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Unchecked
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import FORWARD
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems, noted
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.broker.queues import Broker
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import brokers
 
 Params = t.Mapping[str, t.Any]
 Memory = t.Mapping[str, t.Any]
 
 
-def preflight(systems: Systems, old: str, new: str) -> Checked:
-    """Return what the queues of both names say against a rename, as they are now."""
-    if not systems.options.get("rabbit_url"):
-        return Checked(unchecked=(queues.without_access(new),))
+def preflight(systems: Systems, old: str, new: str) -> t.Tuple[Checked, bool]:
+    """Return what the queues of both names say against a rename, as they are now, and whether they were read.
+
+    A RabbitMQ that the operator named must be readable. One that only C(cell_mappings) names may be unread: then that
+    is undecided.
+    """
     try:
         with _broker(systems) as broker:
             found = {name: broker.queue(name) for name in (*queues.names_of(old), *queues.names_of(new))}
-    except BrokerError as error:
-        return Checked((queues.not_asked(old, error.message),))
-    return Checked(tuple(queues.preflight(old, new, found)))
+    except (BrokerError, DatabaseError) as error:
+        if brokers.is_given(systems.options):
+            return Checked((queues.not_asked(old, error.message),)), False
+        return Checked(unchecked=(queues.without_access(new, error.message),)), False
+    said = tuple(queues.preflight(old, new, found))
+    stranger = any(item.code == queues.NOT_OURS for item in said)
+    if stranger and not brokers.is_given(systems.options):
+        why = f"no nova-compute reads the queue {queues.names_of(old)[0]} there"
+        return Checked(unchecked=(queues.without_access(new, why),)), False
+    return Checked(said), not stranger
+
+
+def why_unread(systems: Systems) -> t.Optional[str]:
+    """Return why the RabbitMQ of the host's cell is not known; None: it is."""
+    try:
+        _broker(systems)
+    except (BrokerError, DatabaseError) as error:
+        return error.message
+    return None
+
+
+def before_adoption(systems: Systems, direction: str, check_mode: bool) -> Checked:
+    """Return what waits for the name that an adopted host gets: its nova-compute starts at the end, and executes it.
+
+    Counted in check mode. A run reads it, and refuses where a request is for a server of another host.
+    """
+    names = [str(systems.options[name]) for name in ("rename_from", "rename_to")]
+    kept = names[1] if direction == FORWARD else names[0]
+    if check_mode:
+        return waiting_requests.count(systems.options, systems.cloud, kept)
+    return waiting_requests.examine(systems.options, systems.cloud, kept, names)
 
 
 def _broker(systems: Systems) -> Broker:
-    url = systems.options.get("rabbit_url")
-    if not url:
-        raise BrokerError("rename_rabbit_url is not set")
-    return Broker(str(url))
+    """Return the RabbitMQ of the cell that has the host under either name. Raises BrokerError, DatabaseError."""
+    names = [str(systems.options[name]) for name in ("rename_from", "rename_to")]
+    return Broker(waiting_requests.url_of(systems.options, names))
 
 
 class DrainQueues:
@@ -57,8 +89,8 @@ class DrainQueues:
 
         def seen() -> t.Optional[str]:
             found = [broker.queue(name) for name in queues.names_of(params["old"])]
-            waiting = [queue for queue in found if queue is not None and queue.messages]
-            busy[:] = [f"{queue.name}: {count(queue.messages, 'request')}" for queue in waiting]
+            filled = [queue for queue in found if queue is not None and queue.messages]
+            busy[:] = [f"{queue.name}: {count(queue.messages, 'request')}" for queue in filled]
             if not any(queue.consumers for queue in found if queue is not None):
                 raise StepError(
                     f"nova-compute does not read the queues of {params['old']}, but the rename needs a running "
@@ -81,7 +113,7 @@ class DrainQueues:
                         lambda: f"these queues are empty: {', '.join(busy)}", params["timeout"] + 60, seen
                     )
                 )
-        except BrokerError as error:
+        except (BrokerError, DatabaseError) as error:
             raise StepError(error.message, changed_meanwhile=True) from None
 
     def undo(self, params: Params) -> None:
@@ -89,8 +121,9 @@ class DrainQueues:
         for name in queues.names_of(params["new"]):
             try:
                 with _broker(self.systems) as broker:
-                    why = broker.remove(name, ())
-            except BrokerError as error:
+                    # Events of neutron for the host under its new name: nothing that anybody waits for.
+                    why = broker.remove(name, waiting.harmless(broker.waiting_if_idle(name)))
+            except (BrokerError, DatabaseError) as error:
                 why = error.message
             if why:
                 self.systems.remark(findings_text(Checked((queues.left(name, why),))))
@@ -115,10 +148,10 @@ class OldRequests:
                     if queue is not None and queue.consumers:
                         findings.append(queues.left(name, f"the queue has {count(queue.consumers, 'consumer')}"))
                     elif queue is not None:
-                        waiting = broker.waiting(name)
-                        findings += queues.requests(waiting, told, params["old"])
-                        ids[name] = [request.id for request in waiting]
-            except BrokerError as error:
+                        left = broker.waiting(name)
+                        findings += queues.requests(waiting.meant(left), told, params["old"])
+                        ids[name] = [request.id for request in left]
+            except (BrokerError, DatabaseError) as error:
                 unchecked.append(queues.undecided(name, error.message))
         found = Checked(tuple(findings), tuple(unchecked))
         if findings or unchecked:
@@ -147,7 +180,7 @@ class RemoveQueues:
             try:
                 with _broker(self.systems) as broker:
                     why = broker.remove(name, ids[name])
-            except BrokerError as error:
+            except (BrokerError, DatabaseError) as error:
                 unchecked.append(queues.undecided(name, error.message))
             else:
                 findings += [queues.left(name, why)] if why else []

@@ -276,7 +276,7 @@ class Mover:
             guest.candidates.clear()
             guest.barred = (
                 f"SG710 server-not-movable: Nova shows the server as {server['status']}, but the state of the guest in "
-                f"libvirt is: {state}. Start the guest (openstack server reboot --hard), or stop the server"
+                f"libvirt is: {state}. Run the playbook audit, and find out where the server has a domain"
             )
 
     def _note_failure(self, guest: MoveInTransit, server: Json) -> None:
@@ -578,7 +578,7 @@ class HostEmpty:
 
         def seen() -> t.Optional[str]:
             left[:] = _left(self.systems, params)
-            return None if left else "the host has no server, no instance row and no domain"
+            return None if left else "the host has no server, no instance row, no domain and no allocation"
 
         return Done(
             self.systems.wait(
@@ -606,7 +606,21 @@ def _left(systems: Systems, params: Params) -> t.List[str]:
     domains = systems.host.facts(systems.info_arguments).domains
     if domains is None:
         raise StepError("the run cannot read libvirt, so the run does not know whether the host is empty")
-    return left + [f"domain {domain.name} ({domain.uuid}, {domain.state})" for domain in domains]
+    left += [f"domain {domain.name} ({domain.uuid}, {domain.state})" for domain in domains]
+    return left + _allocations(systems, params.get("provider"))
+
+
+def _allocations(systems: Systems, root: t.Optional[str]) -> t.List[str]:
+    """Name who holds resources of a provider tree: Nova would keep a provider with allocations, and say nothing.
+
+    ``root``: None in the journal of an earlier version.
+    """
+    if root is None:
+        return []
+    with as_step_error():
+        tree = [provider.uuid for provider in resource_providers.list_providers(systems.cloud, in_tree=root)]
+        held = {uuid: resource_providers.provider_consumers(systems.cloud, uuid) or [] for uuid in tree}
+    return [f"allocation of {consumer} on {uuid}" for uuid in tree for consumer in held[uuid]]
 
 
 class DeleteService:

@@ -20,7 +20,7 @@ from ansible_collections.stackguard.nova.tests.unit.awx.data import (
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 #: Of the connection to cloud and databases, which roles take from variables without naming them, and of AWX.
-CONNECTION = {"cloud", "nova_api_db_url", "neutron_db_url", "rename_rabbit_url"}
+CONNECTION = {"cloud", "nova_api_db_url", "neutron_db_url", "stackguard_rabbit_urls"}
 KINDS = {"machine", "openstack", "databases", "ovn", "fence"}
 OVN = {"ovn_nb_connection", "ovn_sb_connection", "ovn_private_key", "ovn_certificate", "ovn_ca_cert"}
 #: Answered as text, and made the role's by the extra variables that every template has.

@@ -41,7 +41,7 @@ def credentials(canaries):
         "Nova databases": {
             "nova_api_db_url": f"mysql+pymysql://nova:{canaries.url('nova')}@127.0.0.1:1/nova_api",
             "neutron_db_url": f"mysql+pymysql://neutron:{canaries.url('neutron')}@127.0.0.1:1/neutron",
-            "rename_rabbit_url": f"rabbit://nova:{canaries.url('rabbit')}@127.0.0.1:1/",
+            "stackguard_rabbit_urls": f"rabbit://nova:{canaries.url('rabbit')}@127.0.0.1:1/",
         },
         "OVN databases": {
             "ovn_nb_connection": "ssl:127.0.0.1:1",

@@ -258,3 +258,11 @@ def test_an_unknown_variable_with_one_of_our_prefixes_is_refused_as_an_extra_var
 def test_known_variables_and_those_of_others_are_taken():
     assert unknown(KNOWN, KNOWN) == []
     assert unknown(["cloud", "nova_tenant_name", "rename", "ansible_user"], ["kolla_base_distro", "nova_console"]) == []
+
+
+def test_a_variable_of_an_earlier_version_is_refused_with_its_successor_wherever_it_is_set():
+    known = {"stackguard_rabbit_urls", "rename_from"}
+    for extra, inventory in (({"rename_rabbit_url"}, set()), (set(), {"rename_rabbit_url"})):
+        (told,) = input_rules.unknown_variables(extra, inventory, known, {"stackguard", "rename"})
+        assert "stackguard_rabbit_urls" in told
+    assert all(new in known for new in input_rules.SUCCESSORS.values())

@@ -96,7 +96,7 @@ def queue_of(counts):
 def test_with_rabbitmqs_url_its_queues_are_looked_at_in_check_mode_and_planned(begin, monkeypatch):
     old, new = fleet().old, fleet().new
     monkeypatch.setattr(operation.queue_actions, "Broker", queue_of({f"compute.{old}": (0, 1)}))
-    answer = begin(fleet().cloud, peers=["compute2", "compute3"], rabbit_url="rabbit://nova:geheim@mq1/")
+    answer = begin(fleet().cloud, peers=["compute2", "compute3"], rabbit_urls="rabbit://nova:geheim@mq1/")
     assert (answer["state"], answer["report"]["verdict"]) == ("planned", "pass"), answer
     names = steps_of(answer)
     assert names.index("settle") < names.index("drain_queues") < names.index("stop_compute")
@@ -107,14 +107,14 @@ def test_with_rabbitmqs_url_its_queues_are_looked_at_in_check_mode_and_planned(b
     assert not {"drain_queues", "old_requests", "remove_queues"} & set(steps_of(without))
     counts = {f"compute.{old}": (0, 1), f"compute.{new}": (2, 0)}
     monkeypatch.setattr(operation.queue_actions, "Broker", queue_of(counts))
-    answer = begin(fleet().cloud, rabbit_url="rabbit://nova:geheim@mq1/")
+    answer = begin(fleet().cloud, rabbit_urls="rabbit://nova:geheim@mq1/")
     assert (answer["failed"], answer["state"]) == (True, "refused")
     assert [item["code"] for item in answer["report"]["findings"] if item["severity"] == "blocker"] == ["SG315"]
 
 
 def test_a_broker_that_is_not_the_hosts_is_refused_and_passed_by_name_it_is_not_used(begin, monkeypatch):
     monkeypatch.setattr(operation.queue_actions, "Broker", queue_of({}))
-    given = {"rabbit_url": "rabbit://nova:geheim@mq1/", "peers": ["compute2", "compute3"]}
+    given = {"rabbit_urls": "rabbit://nova:geheim@mq1/", "peers": ["compute2", "compute3"]}
     answer = begin(fleet().cloud, **given)
     assert (answer["failed"], answer["state"]) == (True, "refused")
     assert [item["code"] for item in answer["report"]["findings"] if item["severity"] == "blocker"] == ["SG316"]

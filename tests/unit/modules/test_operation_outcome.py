@@ -55,6 +55,23 @@ def test_a_run_that_failed_leaves_block_in_both(outcome, tmp_path):
     assert told(tmp_path) == "block"
 
 
+@pytest.mark.parametrize("state", ["rolled-back", "aborted"])
+def test_an_operation_that_was_taken_back_has_a_report_and_publishes_its_counts(outcome, tmp_path, state):
+    back = {"succeeded": True, "state": state, "msg": "rolled back"}
+    found = published(outcome("publish", tmp_path, result=back))
+    assert (found["verdict"], set(found["counts"].values())) == ("pass", {0})
+    assert told(tmp_path) == "pass"
+    failed = {"succeeded": False, "failed": True, "state": state, "msg": "it failed, and was rolled back"}
+    assert published(outcome("publish", tmp_path, result=failed))["verdict"] == told(tmp_path) == "block"
+
+
+def test_a_status_publishes_what_was_found_and_has_no_report_of_its_own(outcome, tmp_path):
+    assert published(outcome("publish", tmp_path, result={"succeeded": True, "state": "open", "msg": "x"}))
+    assert not (tmp_path / "report.json").exists()
+    found = published(outcome("publish", tmp_path, result={**WELL, "state": "open"}))
+    assert (found["verdict"], told(tmp_path)) == ("pass", "pass")
+
+
 def test_a_directory_that_cannot_be_made_blocks_before_it_is_published(outcome, tmp_path):
     """The workflow got pass, and then the run failed for its report."""
     (tmp_path / "file").write_text("")

@@ -17,6 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.server_records import ServerList
 from ansible_collections.stackguard.nova.tests.unit import journaled, linked
 from ansible_collections.stackguard.nova.tests.unit.operations import test_pin_zones as pinning
 from ansible_collections.stackguard.nova.tests.unit.operations.test_pin_zones import UUIDS
@@ -219,7 +220,7 @@ class Pins:
 
     def run(self, check=False, operation_id="op1", **options):
         given = journaled.life(self.state, {**pinning.OPTIONS, **self.options, **options}, "", check_mode=check)
-        servers = [self.cloud.server(uuid) for uuid in self.chosen]
+        servers = ServerList([self.cloud.server(uuid) for uuid in self.chosen], [])
         run = pin_zones.PinRun(**given, cloud=None, chosen=lambda *_given: servers, operation_id=operation_id)
         return run.carry_out()
 

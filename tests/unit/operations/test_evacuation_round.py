@@ -319,6 +319,49 @@ def test_a_server_whose_cluster_no_host_reads_any_more_is_not_called_lost():
     assert "none of the hosts that answer can reach this pool" in said.evidence["not read"]
 
 
+FAILED = {ONE: {"compute3": "libvirtError: cannot set up guest memory"}}
+
+
+def failed_on(number, **facts_of_it):
+    """ONE's spawn failed on a host, whose client Ceph still shows."""
+    world = World()
+
+    def spoil(some):
+        pool = [disk(ONE, [f"{address(number)}:0/9"]), disk(TWO)]
+        for host in (2, 3):
+            some = some.at(host, rbd=disks(*pool, client_address=address(host)))
+        return some.at(number, **facts_of_it) if facts_of_it else some
+
+    world.change = spoil
+    return world
+
+
+def test_the_last_client_of_a_qemu_whose_start_failed_does_not_hide_why_it_failed():
+    """V5: result, report and message said SG507, with the one watcher of the QEMU that had just died."""
+    done = failed_on(3).round(tried=FAILED)
+    assert "cannot set up guest memory" in done.left[ONE]
+    assert (done.ending, "SG507" in codes(done), "SG507" in done.left[ONE]) == ((ONE,), False, False)
+    assert [entry.uuid for entry in done.outcomes] == [TWO]
+
+
+@pytest.mark.parametrize(
+    ("number", "spoiled"),
+    [
+        # Another host than the one that failed.
+        (2, {}),
+        # Its QEMU runs, or this is not known.
+        (3, {"qemu_processes": {ONE: 77}}),
+        (3, {"qemu_processes": None}),
+        (3, {"domains": None}),
+    ],
+)
+def test_a_client_that_may_be_a_living_qemu_is_a_second_writer_all_the_same(number, spoiled):
+    done = failed_on(number, **spoiled).round(tried=FAILED)
+    assert (done.ending, "SG507" in codes(done)) == ((), True)
+    assert "cannot set up guest memory" in done.left[ONE], "the reason is kept"
+    assert ONE not in [entry.uuid for entry in done.outcomes]
+
+
 def test_a_server_whose_failed_destination_still_runs_it_is_not_sent():
     world = World()
 
@@ -596,7 +639,7 @@ def test_a_state_that_can_not_be_reset_keeps_its_server(monkeypatch):
     monkeypatch.setattr(server_actions, "reset_state_verified", refuse)
     world = World()
     world.nova.servers[ONE].update(task="powering-off", target=None)
-    request = dataclasses.replace(world.scene.request, resets=("task",))
+    request = dataclasses.replace(world.scene.request, resets=("task",), queue_read=True)
     done = world.round(request=request)
     assert world.nova.asked == [(TWO, "compute3")]
     assert "could not reset the server's state: 403 Forbidden" in done.left[ONE]
@@ -618,8 +661,14 @@ def test_a_server_with_a_task_of_the_dead_host_is_reset_only_where_the_operator_
     assert "SG701" in done.left[ONE] or "powering-off" in done.left[ONE]
     world = World()
     world.nova.servers[ONE].update(task="powering-off", target=None)
-    world.round(request=dataclasses.replace(world.scene.request, resets=("task",)))
+    world.round(request=dataclasses.replace(world.scene.request, resets=("task",), queue_read=True))
     assert (reset, sorted(world.nova.asked)) == ([ONE], sorted((uuid, "compute3") for uuid in BOTH))
+    # Where the request may wait in RabbitMQ for the dead host, no reset ends it.
+    world = World()
+    world.nova.servers[ONE].update(task="powering-off", target=None)
+    done = world.round(request=dataclasses.replace(world.scene.request, resets=("task",)))
+    assert (reset, world.nova.asked) == ([ONE], [(TWO, "compute3")])
+    assert "SG329" in done.left[ONE]
 
 
 # --- as they should be, at the second look --------------------------------------------------------------------

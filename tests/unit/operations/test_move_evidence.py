@@ -29,7 +29,7 @@ def test_uuids_are_read_one_by_one_and_names_among_all():
     assert asked == [f"/servers/{WEB}"]
     found = move_evidence.candidates(nova, ["web1"])
     assert [(server.name, server.flavor.name) for server in found] == [("web1", "m1.small")]
-    assert asked[-1] == "/servers/detail"
+    assert asked[1:] == ["/os-services", "/servers/detail", "/os-services"]
     nova.server = None
     assert move_evidence.candidates(nova, [WEB]) == []
 
@@ -74,6 +74,7 @@ class Busy:
             "list_migrations",
             lambda _cloud, status: [r for r in rows if r.status == status],
         )
+        patch(move_evidence.migration_records.compute_services, "raw_services", lambda _cloud: [])
         patch(move_evidence.server_records, "whole_server", lambda _cloud, uuid: servers.get(uuid))
         patch(move_evidence.http, "call", lambda *_given: found)
 

@@ -127,7 +127,12 @@ class Cloud(FakeNova):
         rows = [row for row in self.rows() if row.host in sources]
         here = [row.id for row in self.rows() if row.host == "compute1"]
         scene = self.scene.servers(rows).holding("compute1", here)
-        # Where a server is, its domain is: also of one that came since.
+        # Where a server is, its domain is, and nowhere else: also of one that came since.
+        for name, host in scene.cloud.bundle.hosts.items():
+            gone = {row.id for row in rows if row.host != name}
+            kept = [row for row in host.domains or [] if row.uuid not in gone]
+            if facts.domains is not None and kept != facts.domains:
+                scene = scene._with(cloud=scene.cloud.host(name, domains=kept))
         model = self.scene.cloud.bundle.hosts["compute1"].domains[0]
         for host in {row.host for row in rows}:
             domains = scene.cloud.bundle.hosts[host].domains

@@ -14,6 +14,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import pin_zones
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pins
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.server_records import ServerList
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 from ansible_collections.stackguard.nova.tests.unit.life import OTHER, Life
@@ -63,8 +64,8 @@ class Cloud:
     def shown(self, uuid):
         return None if uuid in self.gone else self.server(uuid)
 
-    def read(self, _cloud, servers, _url, whole):
-        return zoned(servers=servers, pins={row.id: self.pins[row.id] for row in servers})
+    def read(self, _cloud, servers, _url, whole, silent=()):
+        return zoned(silent=list(silent), servers=servers, pins={row.id: self.pins[row.id] for row in servers})
 
     def swap(self, uuid, before, after):
         with self.lock:
@@ -88,7 +89,7 @@ class Cloud:
     def run(self, state, mine=None, said=None, chosen=None, **options):
         given = life(state, {**OPTIONS, **options}, "", said, mine)
         rows = [self.server(uuid) for uuid in UUIDS]
-        chosen = chosen or (lambda _cloud, _options, _restore: rows)
+        chosen = chosen or (lambda _cloud, _options, _restore: ServerList(rows, []))
         return pin_zones.PinRun(**given, cloud=object(), chosen=chosen, operation_id="op1").carry_out()
 
 
@@ -304,7 +305,7 @@ def test_a_restore_of_servers_that_nova_does_not_know_changes_nothing(cloud, sta
     before = dict(cloud.pins)
     restore = dict.fromkeys(UUIDS[:2], (None, "az1"))
     cloud.gone = {UUIDS[1]}
-    rows = lambda *_given: [cloud.server(UUIDS[0])]  # noqa: E731
+    rows = lambda *_given: ServerList([cloud.server(UUIDS[0])], [])  # noqa: E731
     refused = cloud.run(state, restore=restore, all_servers=False, chosen=rows)
     assert (refused["failed"], cloud.pins) == (True, before)
     assert f"Nova does not show {UUIDS[1]}" in refused["msg"]

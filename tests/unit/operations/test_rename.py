@@ -204,7 +204,7 @@ def test_a_new_rename_takes_the_units_of_the_detected_deployment_where_none_are_
     cloud = builders.healthy().host(deployment=builders.kolla(None))
     evidence.save_whole(str(tmp_path), cloud.bundle)
     monkeypatch.setattr(operation.evidence, "load_dir", lambda _directory: cloud.bundle)
-    monkeypatch.setattr(operation.queue_actions, "preflight", lambda *_given: findings.Checked())
+    monkeypatch.setattr(operation.queue_actions, "preflight", lambda *_given: (findings.Checked(), False))
     judged = []
 
     def judge(_bundle, request):
@@ -215,7 +215,7 @@ def test_a_new_rename_takes_the_units_of_the_detected_deployment_where_none_are_
     monkeypatch.setattr(resuming, "_rehearsed", lambda bundle, _request: bundle)
     commands = dict.fromkeys(("stop_command", "start_command", "mask_command", "unmask_command"))
     more = {"evidence_dir": str(tmp_path), "peers": [], "lock_guests": True, "hypervisor_hostname": None}
-    resuming._args.update({**commands, **more, "rabbit_url": None, "strategy": "in_place", "compute_units": given_})
+    resuming._args.update({**commands, **more, "rabbit_urls": None, "strategy": "in_place", "compute_units": given_})
     with pytest.raises(operation.Refused, match="enough"):
         resuming.prepare()
     (request,) = judged
@@ -321,3 +321,15 @@ def test_a_resume_that_fails_lets_go_of_the_operation(resuming, monkeypatch):
     with pytest.raises(runner.StepError, match="no proof"):
         resuming.resume()
     assert journals.read(resuming._args["state_dir"], "rename")["run"]["ended"]
+
+
+@pytest.mark.parametrize(("memory", "told"), [({"guests": noted(GUEST)}, ["SG120"]), ({}, None)])
+def test_the_status_of_an_open_rename_has_the_report_of_what_was_found(memory, told):
+    open_ = {
+        **journal(**memory),
+        "plan": {"kind": "rename", "operation_id": "op1", "subject": "x", "steps": []},
+        "subject": "x",
+    }
+    open_["about"] = {**open_["about"], "preflight": {"findings": [], "unchecked": []}}
+    found = action().of_open(open_)
+    assert (codes(found["report"])[0] if found else None) == told

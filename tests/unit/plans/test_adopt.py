@@ -153,7 +153,7 @@ def test_a_guest_that_lives_elsewhere_while_its_qemu_runs_here_comes_first(direc
     uuid = builders.guest(1, 1)
     moved = {"host": "compute2", "node": "compute2", "compute_id": 202}
     cloud = renamed_os().change("instances", {"uuid": uuid}, **moved)
-    assert "SG108" in codes(cloud.bundle, direction=direction)
+    assert "SG132" in codes(cloud.bundle, direction=direction)
 
 
 @pytest.mark.parametrize("source", ["compute1", "renamed1"])
@@ -167,7 +167,7 @@ def test_it_is_told_even_where_the_identity_is_not_proven():
     uuid = builders.guest(1, 1)
     cloud = renamed_os().change("instances", {"uuid": uuid}, host="compute2", node="compute2", compute_id=202)
     cloud = cloud.change("compute_id_files", {"exists": True}, exists=False, uuid=None)
-    assert {"SG101", "SG108"} <= codes(cloud.bundle)
+    assert {"SG101", "SG132"} <= codes(cloud.bundle)
 
 
 def test_a_lost_file_on_a_host_without_guests_proves_nothing():
@@ -411,7 +411,7 @@ def test_a_file_with_the_uuid_of_a_host_in_use_is_no_reason_to_touch_that_hosts_
 def test_a_second_node_with_allocations_below_it_is_nobodys_to_remove(direction):
     cloud, uuid, child = second_service(), builders.uid("second node"), builders.uid("second child")
     template = next(row for row in cloud.bundle.cloud.providers if row.uuid == builders.node(1))
-    for allocations, refused in ((template.allocations, {"SG205"}), ({}, set())):
+    for allocations, refused in ((template.allocations, {"SG205"}), (None, {"SG205"}), ({}, set())):
         rows = [
             dataclasses.replace(template, uuid=uuid, name="renamed1", root_provider_uuid=uuid, allocations={}),
             dataclasses.replace(

@@ -64,9 +64,36 @@ def test_a_service_id_of_another_host_needs_the_file():
 def test_a_compute_id_follows_the_one_node_of_its_names(code, link):
     spoilt = healthy().wrong(code, compute_id=link)
     assert written(spoilt) == [("instances", 1001, {"compute_id": 201})]
-    assert written(spoilt.without_hosts()) == written(spoilt), "names alone decide where none contradicts"
+    assert written(spoilt.without_hosts()) == written(spoilt), "names alone decide where no host was to be read"
+    assert written(spoilt.without_hosts("compute2")) == written(spoilt), "another host does not matter"
+    assert written(spoilt.without_hosts("compute1")) == [], "its own host could contradict"
+    assert written(spoilt.host("compute1", domains=None)) == []
     for changes in ({"node": "gone"}, {"host": "COMPUTE1"}, {"vm_state": "shelved_offloaded"}, {"moving": True}):
         assert written(healthy().wrong(code, compute_id=link, **changes)) == [], changes
+
+
+def test_the_host_that_a_deleted_node_leads_to_could_contradict():
+    gone = facts.DeletedNode(299, builders.uid("gone"), "compute3", "compute3", 1)
+    spoilt = healthy().wrong("SG212", compute_id=299).cell(1, deleted_nodes=[gone])
+    assert written(spoilt) == [("instances", 1001, {"compute_id": 201})]
+    assert written(spoilt.without_hosts("compute3")) == []
+    assert written(spoilt.host("compute3", domains=None)) == []
+    removed = dataclasses.replace(gone, host="removed", hypervisor_hostname="removed")
+    assert written(spoilt.cell(1, deleted_nodes=[removed])) == written(spoilt), "no host has this name any more"
+    silent = spoilt.cell(1, deleted_nodes=[removed]).given(unreachable={"removed": "timed out"})
+    assert written(silent) == []
+
+
+def test_a_compute_id_file_contradicts_a_service_of_the_same_name():
+    spoilt = healthy().row("compute_nodes", 201, service_id=None)
+    assert written(spoilt.without_hosts()) == written(spoilt) == [("compute_nodes", 201, {"service_id": 101})]
+    assert written(spoilt.without_hosts("compute1")) == []
+    assert written(spoilt.host("compute1", compute_id_files=None)) == []
+    files = spoilt.bundle.hosts["compute1"].compute_id_files
+    assert written(spoilt.host("compute2", compute_id_files=files)) == [], "another host has the node's uuid"
+    stray = [facts.ComputeIdFile("/var/lib/nova/compute_id", True, True, builders.uid("stray"))]
+    assert written(spoilt.host("compute1", compute_id_files=stray)) == []
+    assert written(spoilt.host("compute1", compute_id_files=[])) == written(spoilt), "release 26 has none"
 
 
 def test_a_domain_seen_elsewhere_contradicts():
@@ -107,8 +134,30 @@ def test_what_has_no_host_is_on_no_node():
     assert written(running(spoilt, STRANGER, "compute3", state="shutoff")) == []
 
 
+@pytest.mark.parametrize("changes", [{}, {"node": None}, {"compute_id": None}, {"node": "gone", "compute_id": None}])
+def test_the_last_trace_of_a_domain_stays_while_its_host_was_not_read(changes):
+    """A build that failed at the timeout of RPC while QEMU did start leaves such a row."""
+    spoilt = healthy().wrong("SG215", uuid=STRANGER, host=None, vm_state="error", **changes)
+    gone = changes.get("node") == "gone"
+    assert bool(written(spoilt)) != gone
+    assert written(spoilt.without_hosts()) == []
+    assert written(spoilt.without_hosts("compute1")) == []
+    assert written(spoilt.host("compute1", domains=None)) == []
+    assert bool(written(spoilt.without_hosts("compute2"))) != gone
+    assert [item.code for item in spoilt.without_hosts().checked.findings] == ["SG215"]
+
+
+def test_a_trace_that_leads_nowhere_needs_every_host():
+    spoilt = healthy().wrong("SG215", uuid=STRANGER, host=None, node=None, compute_id=4711, vm_state="error")
+    assert written(spoilt) == [("instances", 1001, {"compute_id": None})]
+    assert written(spoilt.host("compute3", domains=None)) == []
+    assert written(spoilt.without_hosts()) == []
+
+
 def test_a_finished_migration_follows_its_destination():
     assert written(healthy().migration()) == [("migrations", 1, {"dest_compute_id": 202})]
+    assert written(healthy().migration().without_hosts()) == written(healthy().migration())
+    assert written(healthy().migration().without_hosts("compute2")) == []
     assert written(healthy().migration(dest_node="gone")) == []
 
 

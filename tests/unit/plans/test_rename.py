@@ -208,6 +208,9 @@ def test_without_neutrons_database_ports_follow_an_agent_that_registers_anew(som
     assert by_name["new_agents"].params["binaries"] == sorted({agent.binary for agent in agents})
     assert any("lose their network" in note for note in plan.notes)
     assert not any("lose their network" in note for note in plan_of(some).notes)
+    # An agent whose row is renamed has no new one for which neutron would map the segments.
+    assert any("segmenthostmappings" in note for note in plan_of(some).notes)
+    assert not any("segmenthostmappings" in note for note in plan.notes)
 
 
 @pytest.mark.parametrize(

@@ -347,6 +347,47 @@ def test_a_trunks_subport_leaves_with_its_guest_and_distributed_routing_says_its
     assert "drain_host" in found.remedy
 
 
+@pytest.mark.parametrize("where", ["root", "child"])
+@pytest.mark.parametrize("consumer", [make.guest(3, 1), make.uid("migration", 7)], ids=["server", "migration"])
+def test_who_holds_the_hosts_resources_without_being_on_it_is_in_the_way(consumer, where):
+    """Nova keeps such a provider when the service is deleted, and the run stopped after its point of no return."""
+    cloud, held = a_cloud(), {consumer: {"VCPU": 1, "MEMORY_MB": 64}}
+    root = next(row for row in cloud.rows("providers") if row.uuid == make.node(1))
+    if where == "root":
+        cloud = cloud.change("providers", {"uuid": root.uuid}, allocations={**root.allocations, **held})
+    else:
+        child = dataclasses.replace(make.child_provider(1, "compute0_gpu"), allocations=held)
+        cloud = cloud.add("providers", child)
+    checked = checks.preflight(cloud.bundle, targets_of(cloud), [], REQUEST, placement.DrainOptions())
+    (item,) = [item for item in checked.findings if item.severity == "blocker"]
+    assert (item.code, item.object.id) == ("SG709", consumer)
+
+
+def test_a_child_provider_of_nobody_is_not_in_the_way():
+    assert blockers(a_cloud().add("providers", make.child_provider(1, "compute0_gpu"))) == []
+
+
+def test_allocations_that_were_not_read_are_not_none():
+    assert blockers(a_cloud().change("providers", {"uuid": make.node(1)}, allocations=None)) == ["SG709"]
+    child = dataclasses.replace(make.child_provider(1, "compute0_gpu"), allocations=None)
+    assert blockers(a_cloud().add("providers", child)) == ["SG709"]
+
+
+def test_a_port_of_a_server_that_is_not_here_would_keep_the_old_name():
+    """No move takes it away, and the verification at the end stopped the run for ever."""
+    port = make.port(1, 9, "compute1", device_id=make.guest(3, 1))
+    assert blockers(a_cloud().add("ports", port)) == ["SG306"]
+    assert blockers(a_cloud().add("ports", dataclasses.replace(port, device_id=make.guest(1, 1)))) == []
+
+
+def test_an_agent_that_would_not_register_under_the_new_name_is_in_the_way():
+    dead = a_cloud().change("agents", {"host": "compute1"}, alive=False)
+    assert blockers(dead) == ["SG305"]
+    other = make.agent(1, "compute1", "NIC Switch agent", "neutron-sriov-nic-agent")
+    assert blockers(a_cloud().add("agents", other)) == ["SG305"], "its unit is not here: its record would stay"
+    assert blockers(a_cloud().add("agents", other).add("units", make.unit("neutron-sriov-nic-agent.service"))) == []
+
+
 # --- afterwards -----------------------------------------------------------------------------------------------
 
 EXPECTED = checks.ReplacedHost(

@@ -24,6 +24,7 @@ ENTRY = Entry(
         "nobody to read": Refusal(
             NAME, "audit_hosts (nobody) matches no host of the inventory", {"audit_hosts": "nobody"}
         ),
+        "no source": Refusal(NAME, "audit_sources is empty", extra={"audit_sources": []}),
         "no number": Refusal(NAME, NO_NUMBER, extra={"audit_links_listed": "soon"}),
     },
 )

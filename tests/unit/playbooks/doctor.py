@@ -27,6 +27,7 @@ ENTRY = Entry(
         "no operation": Refusal(
             NAME, "value of doctor_operations must be one or more of", extra={"doctor_operations": ["throw_away"]}
         ),
+        "nothing": Refusal(NAME, "Set doctor_sources", extra={"doctor_sources": []}),
         "no number": Refusal(NAME, NO_NUMBER, extra={"doctor_free_mb": "some"}),
     },
 )

@@ -39,6 +39,7 @@ ENTRY = Entry(
             {**GIVEN, "evacuate_fence": "command"},
         ),
         "no number": Refusal(NAME, NO_NUMBER, GIVEN, {"evacuate_server_timeout": "soon"}),
+        "nobody": Refusal(NAME, "evacuate_servers is an empty list", GIVEN, {"evacuate_servers": []}),
         "override": Refusal(NAME, NO_CODE, {**GIVEN, "stackguard_awx_overrides": UNKNOWN}),
     },
 )

@@ -28,6 +28,7 @@ ENTRY = Entry(
     ends={NAME: ("failed", NO_CLOUD)},
     refusals={
         "nothing": Refusal(NAME, "migrate_server needs -e migrate_servers", {"migrate_servers": ""}),
+        "nobody": Refusal(NAME, "migrate_server needs -e migrate_servers", ANSWERS, {"migrate_servers": []}),
         "no number": Refusal(NAME, NO_NUMBER, ANSWERS, {"migrate_server_timeout": "soon"}),
         "override": Refusal(NAME, NO_CODE, {**ANSWERS, "stackguard_awx_overrides": UNKNOWN}),
     },

@@ -31,6 +31,8 @@ ENTRY = Entry(
             "value of repair_action must be one of: apply, resume, status, rollback, got: undo",
             extra={"repair_action": "undo"},
         ),
+        "no host": Refusal(NAME, "must not be empty lists", extra={"repair_hosts": []}),
+        "no code": Refusal(NAME, "must not be empty lists", extra={"repair_codes": []}),
         "override": Refusal(NAME, NO_CODE, {"stackguard_awx_overrides": UNKNOWN}),
     },
 )

@@ -14,6 +14,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import guest_requests, rename
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import instance_actions
 
 REASON = "stackguard:rename:op1"
 HOSTS = ["old1", "new1"]
@@ -43,7 +44,7 @@ class Cloud:
         for module, names in {
             guest_requests.server_records: ("guest_states", "locked_for"),
             guest_requests.server_actions: ("lock", "unlock"),
-            guest_requests.instance_actions: ("newest_actions", "asked_since"),
+            guest_requests.instance_actions: ("newest_actions", "asked_since", "open_actions"),
         }.items():
             for name in names:
                 monkeypatch.setattr(module, name, getattr(self, name))
@@ -88,6 +89,15 @@ class Cloud:
 
     def newest_actions(self, _cloud, uuids):
         return {self.guests[name].uuid: self.actions[name][0].request_id for name in self._by_uuid(uuids)}
+
+    def open_actions(self, _cloud, uuids, _seconds):
+        found = {}
+        for name in self._by_uuid(uuids):
+            rows = [row for row in self.actions[name] if not row.ended]
+            before = next((row.request_id for row in self.actions[name] if row.ended), None)
+            if rows:
+                found[self.guests[name].uuid] = instance_actions.OpenActions(rows, before)
+        return found
 
     def asked_since(self, _cloud, known):
         found = {}
@@ -213,6 +223,42 @@ def test_a_run_that_lost_its_operation_while_it_waits_puts_nothing_back(monkeypa
     with pytest.raises(StepError, match="the lock was lost") as ended:
         guest_requests.Settle(systems).apply(SETTLE, {})
     assert not ended.value.changed_meanwhile
+
+
+def test_a_request_without_a_task_ends_before_nova_compute_stops(monkeypatch):
+    """H7: detach_interface has no task state. nova-compute had begun it, and its stop cut it off."""
+    cloud = Cloud(monkeypatch, one={})
+    cloud.ask("one", "detach_interface", begun=True)
+
+    def ends():
+        cloud.actions["one"][0] = dataclasses.replace(cloud.actions["one"][0], ended=True)
+
+    cloud.at[33] = ends
+    done = guest_requests.Settle(cloud.systems()).apply(SETTLE, {})
+    assert cloud.now >= 33
+    assert done.memory == {"actions": {"uuid-one": "req-detach_interface"}}
+
+
+def test_a_request_that_does_not_end_puts_everything_back_and_is_named(monkeypatch):
+    cloud = Cloud(monkeypatch, one={})
+    cloud.ask("one", "detach_interface", begun=True)
+    with pytest.raises(StepError, match=r"one \(uuid-one\): detach_interface, request req-detach_interface") as refused:
+        guest_requests.Settle(cloud.systems()).apply(SETTLE, {})
+    assert refused.value.changed_meanwhile
+
+
+def test_a_request_that_nobody_has_taken_up_before_the_stop_is_looked_for_after_the_start(monkeypatch):
+    """The action is there, the message is on its way: it was noted as the newest one, and never looked at again."""
+    cloud = Cloud(monkeypatch, one={})
+    cloud.ask("one", "attach_interface")
+    memory = settled(cloud)
+    assert cloud.now >= guest_requests.GRACE
+    cloud.actions["one"][0] = dataclasses.replace(cloud.actions["one"][0], begun=True)
+    done = guest_requests.LostRequests(cloud.systems()).apply(LOST, memory)
+    (row,) = done.memory["findings"]
+    assert (row["code"], row["evidence"]["action"]) == ("SG121", "attach_interface")
+    cloud.actions["one"][0] = dataclasses.replace(cloud.actions["one"][0], ended=True)
+    assert guest_requests.LostRequests(cloud.systems()).apply(LOST, memory).memory["findings"] == []
 
 
 # --- after the start ------------------------------------------------------------------------------------------

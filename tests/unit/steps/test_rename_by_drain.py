@@ -464,3 +464,40 @@ def test_what_the_last_look_warns_of_is_in_the_report_of_the_run(monkeypatch):
     done = rename_by_drain.DrainAudit(nova.systems()).apply(wanted, {"register": {"service_id": "t", "provider": "q"}})
     assert [item["code"] for item in done.memory["findings"]] == ["SG303"]
     assert done.remark.endswith("new; zone is unchanged")
+
+
+# --- the point of no return -------------------------------------------------------------------------------------
+
+
+def test_the_service_stays_while_somebody_holds_the_hosts_resources(monkeypatch):
+    """Nova would delete the service, keep its provider and say nothing: it is seen before."""
+    held, deleted = {"root": ["stranger"], "child": []}, []
+    tree = [facts.ResourceProvider(uuid, uuid, 1, "root", None) for uuid in held]
+    empty = facts.DatabaseFacts("now", None, [], None, None)
+    service = facts.ApiService("service", "old", "nova-compute", "up", "disabled", False, None)
+    systems, put = FakeNova(monkeypatch).systems(), monkeypatch.setattr
+    put(rename_by_drain.resource_providers, "list_providers", lambda _cloud, in_tree: tree)
+    put(rename_by_drain.resource_providers, "provider_consumers", lambda _cloud, uuid: held[uuid])
+    put(rename_by_drain.resource_providers, "delete_provider", lambda _cloud, _uuid: None)
+    put(rename_by_drain.nova, "read_databases", lambda _options, _names: empty)
+    put(rename_by_drain.server_records, "servers_on", lambda _cloud, _host: [])
+    put(rename_by_drain.host_aggregates, "list_aggregates", lambda _cloud: [])
+    put(rename_by_drain.neutron_agents, "other_nodes_of_service", lambda _url, _service, _host: [])
+    put(rename_by_drain.compute_services, "find_service", lambda _cloud, _host: None if deleted else service)
+    put(rename_by_drain.compute_services, "delete_service", lambda _cloud, uuid: deleted.append(uuid))
+    put(type(systems), "url", lambda _self, name: name)
+    systems.host = type("Host", (), {"facts": lambda _self, _arguments: type("Facts", (), {"domains": []})})()
+    wanted = {"host": "old", "node": "old", "service": 1, "cell": "cell1", "provider": "root", "timeout": 5}
+    wanted.update(service_id="service", aggregates=[])
+    with pytest.raises(StepError, match="stranger"):
+        rename_by_drain.HostEmpty(systems).apply(wanted, {})
+    with pytest.raises(StepError, match=r"not deleted.*stranger"):
+        rename_by_drain.DeleteService(systems).apply(wanted, {})
+    assert deleted == []
+    held["root"], held["child"] = [], ["stranger"]
+    with pytest.raises(StepError, match=r"not deleted.*stranger"):
+        rename_by_drain.DeleteService(systems).apply(wanted, {})
+    held["child"] = []
+    rename_by_drain.HostEmpty(systems).apply(wanted, {})
+    rename_by_drain.DeleteService(systems).apply(wanted, {})
+    assert deleted == ["service"]

@@ -29,7 +29,13 @@ RESERVED = {"mysql": {"key": "`key`", "binary": "`binary`"}, "postgresql": {"bin
 def all_grants() -> list[schema.Grantable]:
     """Return all rights with one entry for each table and action: what is documented."""
     merged: dict[tuple[str, str, str], tuple[str, ...]] = {}
-    for grant in (*schema.GRANTS, *schema.OVN_GRANTS, *schema.LINK_GRANTS, *schema.SPEC_GRANTS):
+    for grant in (
+        *schema.GRANTS,
+        *schema.OVN_GRANTS,
+        *schema.LINK_GRANTS,
+        *schema.SPEC_GRANTS,
+        *schema.BROKER_GRANTS,
+    ):
         key = (grant.kind, grant.table, grant.action)
         merged[key] = tuple(dict.fromkeys((*merged.get(key, ()), *grant.columns)))
     return [schema.Grantable(kind, name, columns, action) for (kind, name, action), columns in merged.items()]

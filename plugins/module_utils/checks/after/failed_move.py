@@ -44,6 +44,8 @@ class FailedServer:
     unread: t.Tuple[str, ...] = ()
     #: Why its state is not to be changed although its QEMU runs where Nova has it; None: nothing speaks against it.
     against: t.Optional[str] = None
+    #: All compute hosts whose domains were not read.
+    silent: t.Tuple[str, ...] = ()
 
     @property
     def at_home(self) -> bool:
@@ -56,8 +58,17 @@ class FailedServer:
         return self.at_home and self.against is None and self.runs[str(self.server.host)] in EXECUTES
 
 
-def examine(bundle: Bundle, server: ApiServer, where: t.Iterable[str], was: t.Optional[str] = "ACTIVE") -> FailedServer:
-    """Look for the QEMU of a server. ``where``: hosts that must have been read; ``was``: its status before the move."""
+def examine(
+    bundle: Bundle,
+    server: ApiServer,
+    where: t.Iterable[str],
+    was: t.Optional[str] = "ACTIVE",
+    every: t.Iterable[str] = (),
+) -> FailedServer:
+    """Look for the QEMU of a server. ``where``: hosts that must have been read; ``was``: its status before the move.
+
+    ``every``: all compute hosts. Only if all of them were read is it known that it runs nowhere.
+    """
     hosts = by_nova_name(bundle)
     runs = {
         name: domain.state
@@ -74,7 +85,9 @@ def examine(bundle: Bundle, server: ApiServer, where: t.Iterable[str], was: t.Op
     )
     needed = sorted({*where, *((server.host,) if server.host else ())})
     unread = tuple(name for name in needed if name not in hosts or hosts[name].domains is None)
-    return FailedServer(server, runs, unread, _against(bundle, server, was))
+    known = {*every, *bundle.unreachable}
+    silent = tuple(sorted(name for name in known if name not in hosts or hosts[name].domains is None))
+    return FailedServer(server, runs, unread, _against(bundle, server, was), silent)
 
 
 def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str]) -> t.Optional[str]:
@@ -125,6 +138,11 @@ def _remedy(state: FailedServer) -> str:
             f"Make sure that the run can read {hosts}, then run the same command again. Do not reboot the server, "
             "because the server's QEMU may run on a host that the run could not read."
         )
+    if not state.runs and state.silent:
+        return (
+            f"Make sure that the run can read {', '.join(state.silent)}, then run the same command again. The server's "
+            "QEMU runs on none of the hosts that the run has read."
+        )
     if not state.runs:
         return (
             f"Start the server again (openstack server reboot --hard {uuid}), because the server's QEMU does not run "
@@ -145,8 +163,8 @@ def _remedy(state: FailedServer) -> str:
     if not state.at_home:
         (other,) = state.runs
         return (
-            f"Shut the server down on {other} (virsh shutdown {uuid}), then run openstack server reboot --hard "
-            f"{uuid}. Nova shows the server on {host}, but the server's QEMU runs on {other}."
+            f"Leave the server as it is, and follow the page of SG132. Nova shows the server on {host}, but the "
+            f"server's only QEMU process runs on {other}."
         )
     if state.runs[str(host)] not in EXECUTES:
         return (

@@ -39,9 +39,10 @@ def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterato
         subject = Subject("instance", uuid, host=mine[0].host)
         if states.get(uuid, OFF[0]) not in OFF:
             remedy = (
-                "Find out which of the guest's two domains must keep running: run rbd status, and run virsh domstate "
-                "on both hosts. Destroy the other domain, because both domains write to the same disk. If the other "
-                f"domain is on this host, run virsh destroy {uuid}. Then run the same command again."
+                f"Run virsh domstate {uuid} on this host and on {mine[0].host}, and rbd status for each disk of the "
+                "guest, because the run has not read the other host. If the guest runs on both hosts, follow the page "
+                "of SG108. If the guest runs only on this host, leave its domain as it is, and follow the page of "
+                "SG132. Then run the same command again."
             )
             seen = {"guest lives on": mine[0].host, "domain on this host": states[uuid]}
             yield finding("SG108", Subject("domain", uuid, host=mine[0].host), seen, remedy)

@@ -17,9 +17,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopted_names
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename as rename_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.adopted_names import Adoption, NotAdoptable
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity, in_flight
-from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
-from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import NOVA_COMPUTE
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity, in_flight, owners
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
@@ -30,6 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     finding,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    ComputeNode,
     Index,
     Items,
     gather,
@@ -76,14 +75,19 @@ def preflight(bundle: Bundle, request: RenameRequest) -> t.Tuple[Checked, t.Opti
 
 
 def _guests_elsewhere(bundle: Bundle, request: RenameRequest) -> Items:
-    """SG108: domains that run here though the database has them on another host: nothing may be started before."""
+    """SG108, SG132: guests that are not, or not only, where the database has them: nothing may be started before."""
     host = bundle.hosts.get(request.inventory_name)
     if host is None or host.domains is None:
         return
     index = Index(bundle)
     names = (request.rename_from, request.rename_to)
     for item in identity.domains(index, host):
-        if isinstance(item, Finding) and item.code == "SG108" and item.evidence["database"][1] not in names:
+        if not isinstance(item, Finding):
+            continue
+        if item.code == "SG108" and item.evidence["database"][1] not in names:
+            yield item
+        # Rows that still have the host's other name are what an adoption is for.
+        if item.code == "SG132" and {item.object.host, *item.evidence["domains on"]} - set(names):
             yield item
     yield from _both_directions(bundle, request)
 
@@ -122,7 +126,7 @@ def _explained(adoption: Adoption, item: Finding) -> bool:
 
 def _found(adoption: Adoption) -> Finding:
     """SG131: what each place says, and what changes."""
-    request = adoption.request
+    request, doubts = adoption.request, _doubts(adoption)
     forward = request.adopt == FORWARD
     goal = adopted_names.NEW if forward else adopted_names.OLD
     evidence: t.Dict[str, t.Any] = {
@@ -137,12 +141,33 @@ def _found(adoption: Adoption) -> Finding:
         evidence["second compute service, which the last step deletes"] = adoption.second_service.uuid
     if adoption.identity_file is not None:
         evidence["compute_id file, corrected"] = adoption.identity_file.path
+    subject = Subject("host", request.inventory_name, host=request.rename_from)
+    if doubts:
+        evidence["why the compute node may be another machine's"] = doubts
+        evidence["addresses of this machine"] = adoption.host.addresses
+        evidence["address of the compute node"] = adoption.node.host_ip
+        remedy = (
+            "Keep nova-compute stopped, and find out whether this machine is the host of the compute node, or a copy "
+            "of that host. Make the machines that the evidence names readable, then run the same command again. If "
+            "this machine is a copy, remove its compute_id file, and adopt nothing. If this machine is the host and "
+            "its address has changed too, override SG131 for this host, with the reason."
+        )
+        return finding("SG131", subject, evidence, remedy, BLOCKER)
     remedy = (
         f"No action is needed: this run gives the host the name {adoption.goal.host} in every place. A rollback "
         "restores the state that the run found."
     )
-    subject = Subject("host", request.inventory_name, host=request.rename_from)
     return finding("SG131", subject, evidence, remedy, INFO)
+
+
+def _doubts(adoption: Adoption) -> t.List[str]:
+    """Why it is not known that the compute node, with either of the names, is this machine's."""
+    row = adoption.node
+    node = ComputeNode(row.uuid, row.host, row.hypervisor_hostname, row.hypervisor_type, f"cell {adoption.cell.name}")
+    names = (adoption.source.host, adoption.goal.host)
+    # Services that report themselves are SG107: see _in_use.
+    whose = owners.owner(Index(adoption.found), adoption.host, node, names, services=False)
+    return [*(f"{name} has an identity or a name of the compute node" for name in whose.others), *whose.doubts]
 
 
 def _in_use(adoption: Adoption) -> Items:
@@ -154,16 +179,8 @@ def _in_use(adoption: Adoption) -> Items:
     reporting = {row.id for row in (cloud.services if cloud else None) or [] if row.state == "up"}
     services = [adoption.service, *([adoption.second_service] if adoption.second_service else [])]
     up = [row for row in services if row.uuid in reporting]
-    if not up or host.units is None or host.deployment is None:
-        return
-    units = naming.units_named(host.units, adoption.request.compute_units)
-    # One that crashes and is started again reports nothing: then another machine does.
-    runs = any(
-        unit.active_state in ("active", "activating", "deactivating") and unit.sub_state != "auto-restart"
-        for unit in units
-    )
-    runs = runs or any(entry.program == NOVA_COMPUTE for entry in host.deployment.processes)
-    if runs and len(up) == 1:
+    runs = owners.runs_compute(host, adoption.request.compute_units)
+    if not up or runs is None or (runs and len(up) == 1):
         return
     for row in up:
         subject = Subject("host", host.inventory_name, host=row.host)

@@ -229,7 +229,8 @@ class _Looking:
         by_id = any(entry.compute_id == row.id and not entry.deleted for entry in cell.instances or [])
         provider = self.index.providers_by_uuid.get(uuid_key(row.uuid or ""))
         allocated = provider is not None and (provider.allocations is None or bool(provider.allocations))
-        below = any(child.allocations for child in self.index.children.get(uuid_key(row.uuid or ""), []))
+        children = self.index.children.get(uuid_key(row.uuid or ""), [])
+        below = any(child.allocations is None or child.allocations for child in children)
         return by_id or allocated or below
 
     def _services(self, cell: CellFacts, node: ComputeNodeRow) -> t.Tuple[ServiceRow, t.Optional[ServiceRow]]:

@@ -371,12 +371,13 @@ def _way_out(row: MigrationRow) -> str:
     return (
         f"Wait until the migration ends. The migration never ends if nova-compute on {row.dest_compute} died or "
         f"restarted after the migration began. If the migration never ends and {row.dest_compute} does not answer, "
-        f"fence {row.dest_compute}. If the migration never ends and {row.dest_compute} answers, destroy the server's "
-        f"domain on {row.dest_compute} (virsh list --all, virsh destroy). When no domain of the server can run on "
-        f"{row.dest_compute} any more, remove the server's allocation on {row.dest_compute} (openstack resource "
-        f"provider allocation unset --provider PROVIDER_UUID {row.instance_uuid}). After you have removed the "
-        f"allocation, reset the server's state (openstack server set --state active {row.instance_uuid}). Finally, "
-        "override this finding, and run the same command again."
+        f"fence {row.dest_compute}. If the migration never ends and {row.dest_compute} answers, look for the server's "
+        f"domain on {row.dest_compute} (virsh domstate {row.instance_uuid}). If the domain runs there, leave the "
+        "server out (evacuate_partial=true): it is the guest's only copy, see the page of SG132. Only if no domain of "
+        f"the server can run on {row.dest_compute}, remove the server's allocation on {row.dest_compute} (openstack "
+        f"resource provider allocation unset --provider PROVIDER_UUID {row.instance_uuid}), reset the server's state "
+        f"(openstack server set --state active {row.instance_uuid}), override this finding, and run the same command "
+        "again."
     )
 
 

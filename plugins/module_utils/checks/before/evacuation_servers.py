@@ -48,6 +48,7 @@ WANTED = {
     "accelerator_ports": "SG710",
     "soft_deleted": "SG519",
     "cells_down": "SG709",
+    "cells": "SG512",
 }
 #: Words by which automation says that it is at work on a host, in its service's reason.
 AUTOMATION = ("masakari", "instanceha", "kdump")
@@ -98,6 +99,15 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
         )
         evidence = {"placement": "the server has allocations on this host", "Nova says": said}
         yield finding("SG709", Subject("instance", uuid, None, request.host), evidence, remedy)
+    for uuid, said in sorted((about.coming or {}).items()):
+        evidence = {"placement": "the server has allocations on this host", "Nova says": said}
+        remedy = (
+            f"Keep nova-compute of {request.host} stopped: a request to make this server on {request.host} may wait in "
+            "RabbitMQ, and this evacuation does not move the server. If the server is to be made on another host, "
+            f"delete the server and create the server again: openstack server delete {uuid}. A server that is being "
+            "resized or migrated stays on the host that Nova shows until the resize ends or fails."
+        )
+        yield finding("SG329", Subject("instance", uuid, None, request.host), evidence, remedy, WARNING)
     if request.host in (about.cells_down or ()):
         remedy = (
             "Make sure that the database and the message queue of the host's cell respond, then run the same command "
@@ -118,6 +128,14 @@ def undecided(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     for entry in about.unread:
         if entry.part in WANTED and getattr(about, entry.part) is None:
             yield Unchecked(WANTED[entry.part], request.host, f"{entry.part}: {entry.reason}")
+    if about.cells is None and about.several_cells and all(entry.part != "cells" for entry in about.unread):
+        why = (
+            "cells: the cloud has more than one cell, and the run does not know the cell of each host. Nova evacuates "
+            "a server only within the server's cell. Set nova_api_db_url"
+        )
+        yield Unchecked("SG512", request.host, why)
+    if about.cells is not None and about.cells.get(request.host.casefold()) is None:
+        yield Unchecked("SG512", request.host, "cells: the API database maps the host to no cell")
     others = sorted(word for word in about.cells_down or () if word != request.host)
     if others:
         yield Unchecked("SG709", request.host, f"a cell does not answer: {', '.join(others[:10])}")

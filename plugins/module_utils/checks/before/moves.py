@@ -38,11 +38,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner i
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import failed_move
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation, reachability
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import (
+    guest_places,
     memory,
     power_state,
     zones,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    SILENT_CELLS,
     ApiMigration,
     ApiServer,
     Bundle,
@@ -141,7 +143,11 @@ class MoveDecision:
         found = standing(self.checked.findings, overrides)
         if not request.partial or not self.assignments.assigned:
             return found
-        return [item for item in found if item.object.kind != "instance" and item.object.name not in self.barred]
+        return [item for item in found if item.object.kind != "instance" and not self._bars_itself(item)]
+
+    def _bars_itself(self, item: Finding) -> bool:
+        """Whether a finding keeps one server where it is: it names the server, or is about its domain."""
+        return item.object.name in self.barred or (item.object.kind == "domain" and item.object.id in self.barred)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,7 +207,7 @@ def preflight(
         return MoveDecision(Checked((finding("SG709", subject, {"not read": unread}, _MAKE_READABLE),)))
     servers = list(facts.servers or [])
     items = [*_of_servers(evidence, request, servers, ours), *_of_hosts(evidence, request, servers)]
-    checked = gather(items)
+    checked = guest_places.joined(gather(items))
     barred = _barred(checked, servers, overrides)
     leaving = in_order(_guest(server, evidence, request) for server in servers if server.id not in barred)
     hosts = _open_hosts(evidence, request, evidence.sent, closed or {})
@@ -259,6 +265,8 @@ def _unread(evidence: Evidence, request: MigrationRequest) -> t.List[str]:
         for entry in (owner.unread if owner is not None else ())
     }
     missing = [part for owner, names in parts for part in names if getattr(owner, part, None) is None]
+    if SILENT_CELLS in reasons:
+        missing.append(SILENT_CELLS)
     return sorted({*(f"{part}: {reasons.get(part, 'not read')}" for part in missing), *evidence.unread})
 
 
@@ -316,7 +324,12 @@ def _of_servers(
                 "Put the server's host into exactly one zone, and make sure that the run can read the aggregates.",
             )
     waiting = [server for server in servers if server.id not in ours]
-    yield from _guests_off(evidence, waiting, request)
+    index, hosts = Index(evidence.bundle), [target.host for target in evidence.about.targets or []]
+    shown = [guest_places.of_api(server) for server in waiting if server.host is not None]
+    found = list(guest_places.against_touching(index, shown, hosts))
+    yield from found
+    told = {item.object.id for item in found if isinstance(item, Finding)}
+    yield from _guests_off(evidence, [server for server in waiting if server.id not in told], request)
     yield from evacuation.migrations(evidence.bundle, {server.id for server in waiting})
 
 
@@ -346,7 +359,8 @@ def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], requ
         # Those that a move may have left so: the host itself says more than Nova's status.
         zone = zones.zone_of(evidence.zones, server.host)
         near = [target.host for target in evidence.about.targets or [] if target.zone == zone]
-        found = failed_move.examine(evidence.bundle, server, near, None)
+        every = [target.host for target in evidence.about.targets or []]
+        found = failed_move.examine(evidence.bundle, server, near, None, every)
         if found.runs:
             yield failed_move.told(dataclasses.replace(found, against=None))
             return

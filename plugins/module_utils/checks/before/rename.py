@@ -24,10 +24,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import (
     deployment,
+    guest_places,
     identity,
     in_flight,
     name_users,
     names,
+    owners,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules, releases
@@ -185,7 +187,7 @@ def preflight_rename(bundle: Bundle, request: RenameRequest, in_place: bool = Tr
         items += in_flight.ha_automation(case.index, case.host)
     if in_place:
         items += _in_place(case)
-    return once(gather(items))
+    return once(guest_places.joined(gather(items)))
 
 
 def _in_place(case: Case) -> Items:
@@ -423,8 +425,10 @@ def _host_itself(case: Case) -> Items:
         evidence = {"CONF.host": own, "rename_from": case.old, "differ only in case": same_name(own, case.old)}
         remedy = (
             "Set rename_from to the host name that nova-compute on this host uses, or run the rename for "
-            "the correct inventory host. If someone has already renamed this host, use rename_action=adopt (SG131)."
+            "the correct inventory host."
         )
+        if owners.copied_node(case.index, case.host) is None:
+            remedy += " If someone has already renamed this host, use rename_action=adopt (SG131)."
         yield finding("SG106", case.subject, evidence, remedy)
     for item in identity.duplicates(case.index):
         # Where another host was not read, or not wholly, it is not known whether it is this one's double.
@@ -434,8 +438,18 @@ def _host_itself(case: Case) -> Items:
         # Unread parts are blockers here (SG709), and so is a host that no database knows (see _home).
         if not isinstance(item, Unchecked) and item.code != "SG119":
             yield item
+    yield from _guest_places(case)
     yield from _no_peers(case)
     yield from _duplicate_node_name(case)
+
+
+def _guest_places(case: Case) -> Items:
+    """SG709: a guest of the host may be on a host that was not read. Where its domains are is told with the host."""
+    rows = case.index.instances_by_host.get(case.old, [])
+    for item in guest_places.against_touching(case.index, (guest_places.of_row(cell, row) for cell, row in rows)):
+        # One without any domain is SG109.
+        if isinstance(item, Unchecked) or (item.code == "SG709" and item.evidence["domains"]):
+            yield item
 
 
 def _name_spaces(case: Case) -> Items:
@@ -503,6 +517,7 @@ def _name_users(case: Case) -> Items:
     cloud = case.bundle.cloud
     if cloud is not None:
         yield from name_users.masakari(cloud, case.old, case.request.rename_to)
+        yield from name_users.blazar(cloud, case.old)
     found = case.host.name_users if case.host else None
     if case.host is None or found is None:
         return  # SG114, SG709

@@ -12,11 +12,14 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename as renamed
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn, rename
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import power_state
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places, power_state
+from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
+from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiServer,
     Bundle,
     CloudFacts,
+    HostFacts,
     TargetHost,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
@@ -28,7 +31,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items, gather, uuid_key
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items, gather, uuid_key
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
     L2_AGENTS,
     OVN_AGENTS,
@@ -58,7 +61,8 @@ def preflight(
     if case.host is not None:
         on_host += [*rename.unit_items(case, case.host), *rename.configuration_items(case, case.host)]
     drained = can_drain(bundle, targets, others, request, options)
-    return rename.once(any_rename + gather(on_host) + _without_told(drained, any_rename))
+    every = any_rename + gather(on_host) + _without_told(drained, any_rename)
+    return rename.once(guest_places.joined(every))
 
 
 def _without_told(checked: Checked, told: Checked) -> Checked:
@@ -84,6 +88,8 @@ def _agents(case: rename.Case) -> Items:
             yield rename.agent_item(agent, why, remedy)
     if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
         yield from rename.agent_on_host(case, case.host)
+        yield from _new_agents(case, case.host)
+    guests = {row.uuid for _cell, row in case.index.instances_by_host.get(case.old, [])}
     for port in (case.bundle.cloud.ports if case.bundle.cloud else None) or []:
         if port.binding_host_id != case.old:
             continue
@@ -96,6 +102,34 @@ def _agents(case: rename.Case) -> Items:
                 "guests."
             )
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
+        elif case.index.cells_read("instances") and port.device_id not in guests:
+            evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
+            remedy = (
+                "Find out on which host the port's server is, and set the port's binding:host_id to this host. If the "
+                "server does not exist any more, delete the port. No move of a guest takes this port to another host."
+            )
+            yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
+
+
+def _new_agents(case: rename.Case, host: HostFacts) -> Items:
+    """SG305: an L2 agent that would not register under the new name after the service is deleted."""
+    if host.units is None:
+        return  # SG709
+    units = naming.units_named(host.units, case.request.agent_units)
+    programs = {deployments.program_of(unit.name) for unit in units if unit.load_state in ("loaded", "masked")}
+    for agent in case.agents:
+        if agent.agent_type not in L2_AGENTS:
+            continue
+        if programs and agent.binary not in programs:
+            why = "the run found no systemd unit of this agent on the host, so the record would keep the old name"
+            remedy = (
+                "If the agent no longer runs on this host, delete its record (openstack network agent delete "
+                f"{agent.id}). If the agent runs, set rename_agent_units to the units of all agents of this host."
+            )
+            yield rename.agent_item(agent, why, remedy, BLOCKER)
+        elif not agent.alive:
+            why = "the agent is not alive, so it would not register under the new name either"
+            yield rename.agent_item(agent, why, "Start the agent, and wait until neutron shows it as alive.", BLOCKER)
 
 
 def _ovn(case: rename.Case) -> Items:
@@ -168,8 +202,14 @@ def can_drain(
             finding("SG203", Subject("service", _service_id(cloud, host), host=host), {"nodes": list(others)}, remedy)
         )
     found += _hidden(bundle, host, servers)
-    differing = power_state.check(host, servers, bundle.hosts.get(request.inventory_name), placement.METHODS)
-    return Checked(tuple(found)) + gather(differing)
+    found += _held_by_others(bundle, host, servers)
+    shown = [guest_places.of_api(server) for server in servers]
+    placed = gather(guest_places.against_touching(Index(bundle), shown, [target.host for target in targets]))
+    told = {item.object.id for item in placed.findings}
+    others_of_host = [server for server in servers if server.id not in told]
+    facts = bundle.hosts.get(request.inventory_name)
+    differing = power_state.check(host, others_of_host, facts, placement.METHODS)
+    return guest_places.joined(Checked(tuple(found)) + placed + gather(differing))
 
 
 def _service_id(cloud: CloudFacts, host: str) -> str:
@@ -208,6 +248,61 @@ def _hidden(bundle: Bundle, host: str, servers: t.Sequence[ApiServer]) -> t.Iter
                     "(openstack server restore), or delete the server for good (openstack server delete --force)."
                 )
                 yield finding("SG710", subject, evidence, remedy)
+
+
+def _held_by_others(bundle: Bundle, host: str, servers: t.Sequence[ApiServer]) -> t.Iterator[Finding]:
+    """SG709: who holds resources of the host without being its server. No move takes that away.
+
+    Nova deletes the allocations of the host's servers with its service, and swallows that placement keeps a provider
+    of which somebody else holds anything (scheduler/client/report.py, delete_resource_provider; 26 to 34).
+    """
+    cloud, nodes = bundle.cloud, _nodes_of(bundle, host)
+    if cloud is None:
+        return
+    tree = [row for row in cloud.providers or [] if nodes & {row.uuid, row.root_provider_uuid}]
+    unread = sorted(row.uuid for row in tree if row.allocations is None)
+    if unread or (nodes and not tree):
+        evidence = {"not read": f"the allocations of resource provider {', '.join(unread or sorted(nodes))}"}
+        remedy = "Make sure that placement answers, then run the same command again."
+        yield finding("SG709", Subject("host", f"{host}:allocations", host=host), evidence, remedy)
+    leaving = {uuid_key(server.id) for server in servers}
+    # Those that Nova does not list are SG710: see _hidden.
+    leaving |= {uuid_key(row.uuid) for _cell, row in Index(bundle).instances_by_host.get(host, [])}
+    held = [(consumer, row.uuid) for row in tree for consumer in row.allocations or {}]
+    for consumer, provider in sorted(held):
+        if uuid_key(consumer) not in leaving:
+            yield _left_allocation(bundle, host, consumer, provider)
+
+
+def _nodes_of(bundle: Bundle, host: str) -> t.Set[str]:
+    """Uuids of the compute nodes of a host, by the databases and the API."""
+    rows = [row.uuid for _cell, row in Index(bundle).node_rows_by_host.get(host, [])]
+    shown = (bundle.cloud.hypervisors if bundle.cloud else None) or []
+    return {row for row in rows if row} | {node.id for node in shown if node.service_host == host}
+
+
+def _left_allocation(bundle: Bundle, host: str, consumer: str, provider: str) -> Finding:
+    index = Index(bundle)
+    at = sorted({str(row.host) for _cell, row in index.instance_rows_by_uuid.get(consumer, []) if not row.deleted})
+    at += sorted(
+        {str(server.host) for server in (bundle.cloud.servers if bundle.cloud else None) or [] if server.id == consumer}
+        - {*at}
+    )
+    moves = [row.status for _place, row in index.migrations if row.uuid == consumer]
+    evidence = {
+        "consumer": consumer,
+        "resource provider": provider,
+        "hosts of a server with this uuid": at,
+        "migrations with this uuid": moves,
+        "Nova's servers of the host": "not among them",
+    }
+    remedy = (
+        f"Find out whether the consumer is a server or a migration (openstack server show {consumer}; openstack server "
+        "migration list). If the server is on another host, or the migration has ended, nova-manage placement audit "
+        f"--resource_provider {provider} --verbose shows the allocation as orphaned. With --delete, the command "
+        "deletes the orphaned allocations of this resource provider, and nothing else."
+    )
+    return finding("SG709", Subject("instance", consumer, host=host), evidence, remedy)
 
 
 def _room(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places, zones
 from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ZoneFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiMigration, ApiServer, ZoneFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
@@ -99,8 +99,8 @@ def _not_by_api(offered: t.Optional[str], pin: t.Optional[str]) -> t.Optional[st
     return None
 
 
-def preflight(facts: ZoneFacts, request: ResizeRequest) -> ResizeDecision:
-    """Judge the resize of one server."""
+def preflight(facts: ZoneFacts, request: ResizeRequest, last: t.Optional[ApiMigration] = None) -> ResizeDecision:
+    """Judge the resize of one server. ``last``: its newest migration."""
     server = next((entry for entry in facts.servers or [] if entry.id == request.server), None)
     if server is None:
         read = facts.servers is not None
@@ -112,7 +112,8 @@ def preflight(facts: ZoneFacts, request: ResizeRequest) -> ResizeDecision:
         evidence = {"server": "not found" if read else "not read"}
         return ResizeDecision(gather([finding(code, Subject("instance", request.server), evidence, remedy)]))
     rule = f"Nova resizes only servers with the status {' or '.join(STATUSES)}."
-    items = [*zones.state(server, STATUSES, rule), *zones.volumes(facts, server)]
+    items = [*guest_places.by_record(server, last), *zones.state(server, STATUSES, rule)]
+    items += zones.volumes(facts, server)
     if facts.aggregates is None or facts.services is None or facts.pins is None or server.id not in facts.pins:
         return ResizeDecision(gather([*items, _unread(facts, server)]), server)
     pin, zone = facts.pins[server.id], zones.zone_of(facts, server.host)

@@ -31,7 +31,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn_return
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn_return, return_domains
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, forecast, identity, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, blocklists
 from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import ServiceProcess
@@ -82,6 +82,8 @@ HELD = f"{OURS}evacuate:"
 DONE = "done"
 #: The code that is no reason against clearing, and never clear.
 DEAD_DISK = "SG517"
+#: The codes of requests that the next start here executes, or may execute, though it must not.
+WAITING = ("SG329", "SG330")
 _STOPPED = ("inactive", "failed")
 #: The first device of each bus.
 ROOT_DEVICES = ("vda", "sda", "hda", "xvda")
@@ -122,6 +124,8 @@ class Clearing:
     held_until_start: t.Optional[str] = None
     #: Whether nova-compute has started already, and left records behind: it must start once more.
     started: bool = False
+    #: Whether nova-compute is stopped, so that a start executes the requests that wait in RabbitMQ for this host.
+    requests: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,6 +176,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         None if waits else hold,
         hold if waits else None,
         waits and bool(_running(facts)),
+        not _running(facts),
     )
     ended = {domain.uuid for domain in leaving}
     items = [
@@ -184,6 +189,8 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         ),
         *_strangers(facts, found, clearing),
         *_volumes_of_deleted(facts, found, clearing),
+        *return_domains.kept(leaving, facts),
+        *return_domains.starting(index, facts, request.host, ended),
         *_lost(facts, request),
         *_too_late(facts, clearing),
         *_under_way(index, request),
@@ -191,7 +198,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         *_unreached(bundle, request),
         *_twice(bundle, facts, home(facts, request), views, ended, _servers(index, request)),
         *_without_domain(index, facts, request, views),
-        *_disks(facts, home(facts, request), views, ended | _deleted(index, facts)),
+        *_disks(facts, home(facts, request), views, ended | _deleted(index, facts), _servers(index, request)),
         *_ports(bundle, request),
         *ovn_return.check(bundle, facts, request),
         *_allocations(index, bundle, request),
@@ -769,7 +776,8 @@ def _twice(
         if hosts or others:
             evidence = {"domain": [domain.name, domain.state], "runs on": hosts, "clients": others}
             severity = None if hosts or own else WARNING
-            remedy = _second_client(domain.uuid, hosts, list(others), own)
+            alone = _one_writer(domain.uuid) if domain.state in RUNNING else _runs_elsewhere(domain.uuid)
+            remedy = _second_client(alone, hosts, list(others), own)
             yield finding("SG507", domain_subject(domain, facts), evidence, remedy, severity)
         if domain.state not in RUNNING:
             for source, (image, why) in looks.items():
@@ -802,11 +810,14 @@ def _unread_clients(image: t.Optional[RbdImage], why: t.Optional[str]) -> t.List
     return []
 
 
-def _second_client(uuid: str, hosts: t.Sequence[str], sources: t.Sequence[str], own: t.Sequence[str]) -> str:
-    """Say what to do. A volume may be another server's as well: then nothing is ended before that is known."""
+def _second_client(alone: str, hosts: t.Sequence[str], sources: t.Sequence[str], own: t.Sequence[str]) -> str:
+    """Say what to do. A volume may be another server's as well: then nothing is ended before that is known.
+
+    ``alone``: what to do if the disk is this server's alone.
+    """
     first = next(iter([*own, *sources]), "").partition("/")[2]
     if hosts or not clients.is_volume(first):
-        return _one_writer(uuid)
+        return alone
     return clients.who_has_volume(first, "run return_host again")
 
 
@@ -814,6 +825,14 @@ def _one_writer(uuid: str) -> str:
     return (
         f"Run virsh destroy {uuid} on the host where the guest must not run, or end the client that must not write to "
         "the disk. Then verify that at most one watcher remains (rbd status POOL/IMAGE), and run return_host again."
+    )
+
+
+def _runs_elsewhere(uuid: str) -> str:
+    return (
+        f"Lock the server (openstack server lock {uuid}), and leave each domain of the server as it is: this host has "
+        "no domain of the server that runs, so what the evidence shows may be the only copy of the guest. Then follow "
+        "the page of SG132."
     )
 
 
@@ -851,7 +870,7 @@ def _without_domain(index: Index, facts: HostFacts, request: ReturnRequest, view
         if hosts or others or shared:
             evidence = {"domain": None, "runs on": hosts, "clients": {**others, **shared}}
             alone = bool(hosts or others) or _may_boot_from_volume(index, uuid)
-            remedy = _second_client(uuid, hosts, [f"/{name}" for name in {**others, **shared}], ())
+            remedy = _second_client(_runs_elsewhere(uuid), hosts, [f"/{name}" for name in {**others, **shared}], ())
             subject = Subject("instance", uuid, host=request.host)
             yield finding("SG507", subject, evidence, remedy, None if alone else WARNING)
         for name in unread:
@@ -885,7 +904,13 @@ def _others_clients(facts: HostFacts, image: RbdImage) -> t.List[str]:
     return sorted(watcher.address for watcher in image.watchers or [] if not _client(facts, watcher.address))
 
 
-def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _View], ended: t.Container[str]) -> Items:
+def _disks(
+    facts: HostFacts,
+    place: t.Optional[Home],
+    views: t.Mapping[Home, _View],
+    ended: t.Container[str],
+    servers: t.Container[str],
+) -> Items:
     """SG517: a running domain's disk that no client of this host has open. It stays dead until a hard reboot.
 
     A QEMU that Ceph refused once does not open its disks again when the entry is gone.
@@ -909,6 +934,9 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
             remedy = (
                 "Hard-reboot the server as soon as nova-compute runs on this host, because the server's disk works "
                 f"again only after a hard reboot: openstack server reboot --hard {domain.uuid}"
+                if domain.uuid in servers and not any(dead.values())
+                else f"Leave the server {domain.uuid} as it is, and resolve the other findings of this domain first. "
+                "This domain cannot write to its disk, and another host or client may have the guest."
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
 
@@ -995,8 +1023,8 @@ def _ports(bundle: Bundle, request: ReturnRequest) -> Items:
         if port.binding_host_id == request.host and owner.startswith("compute:") and port.device_id not in here:
             evidence = {"server": port.device_id, "status": port.status}
             remedy = (
-                "Bind the port to the host that Nova shows for the server (openstack port set --host), or run a hard "
-                "reboot of the server."
+                "Find out on which host the guest runs (virsh domstate), then bind the port to this host "
+                "(openstack port set --host)."
             )
             yield finding("SG511", Subject("port", port.id, host=request.host), evidence, remedy, WARNING)
 
@@ -1026,8 +1054,10 @@ def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
                 "No action is needed: nova-compute removes this allocation at its next start."
                 if reaped
                 else (
-                    "Run nova-manage placement audit, because no open evacuation explains this allocation. "
-                    "nova-manage placement audit lists orphaned allocations, and removes them if you add --delete."
+                    f"Look at the server first (openstack server show {consumer}): if Nova builds, unshelves or moves "
+                    "the server, the allocation may be right, so wait. Otherwise, run nova-manage placement audit, "
+                    "because no open evacuation explains this allocation. nova-manage placement audit lists orphaned "
+                    "allocations, and removes them if you add --delete."
                 )
             )
             subject = Subject("instance", consumer, host=request.host)

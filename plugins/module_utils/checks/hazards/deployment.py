@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import owners
 from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import (
     NOVA_COMPUTE,
     ServiceProcess,
@@ -165,7 +166,7 @@ def restart_pending(facts: HostFacts) -> Items:
 
 def immutable(index: Index, facts: HostFacts) -> Items:
     """SG129: a compute_id that no tool can write; a warning where it holds another uuid than the node's."""
-    node = index.node_of(facts)
+    node = owners.own_node(index, facts)
     uuids = {entry.path: entry.uuid for entry in facts.compute_id_files or []}
     for path in facts.deployment.immutable if facts.deployment else ():
         uuid = uuids.get(path)

@@ -32,6 +32,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.recovery import (
     ABORTED,
     DESTROYED,
@@ -191,11 +192,11 @@ def restart(index: Index, facts: HostFacts) -> Items:
         )
         return
     for fate in found:
-        yield from _judged(fate, facts, host)
+        yield from _judged(index, fate, facts, host)
     yield from _records(index, host, {fate.domain.uuid for fate in found})
 
 
-def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
+def _judged(index: Index, fate: Fate, facts: HostFacts, host: str) -> Items:
     subject = domain_subject(fate.domain, facts)
     evidence = {
         "domain": [fate.domain.name, fate.domain.state],
@@ -218,15 +219,19 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
         return
     if fate.domain.state in RUNNING and fate.exists:
         remedy = (
-            f"{_STOPPED} Destroy the domain on this host, because Nova shows the guest on {fate.lives}. The guest's "
-            "disks stay in Ceph."
+            f"{_STOPPED} Destroy the domain on this host, because the guest runs on {fate.lives}, the host that Nova "
+            "shows. The guest's disks stay in Ceph."
+            if _runs_there(index, fate)
+            else f"{_STOPPED} {_only_here(fate)}"
         )
         # SG509 where a start would end it: it is still a second writer until then.
         yield finding("SG108", subject, evidence, remedy)
     elif fate.exists:
         remedy = (
-            "Undefine the domain (virsh undefine), because the domain has no process, and Nova shows the guest on "
-            "another host."
+            "Undefine the domain (virsh undefine), because the domain has no process, and the guest runs on the host "
+            "that Nova shows."
+            if _runs_there(index, fate)
+            else _only_here(fate)
         )
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.action in (DESTROYED, DESTROYED_WITH_DISKS):
@@ -244,6 +249,20 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
                 "domain unchanged at its next start"
             ),
         )
+
+
+def _runs_there(index: Index, fate: Fate) -> bool:
+    """Whether the guest was seen running where Nova shows it: then what is here is not the only copy."""
+    shown = guest_places.ShownServer(fate.domain.uuid, fate.domain.nova_name, fate.lives, None, None, "databases")
+    return any(place.stray for place in guest_places.look(index, [shown]))
+
+
+def _only_here(fate: Fate) -> str:
+    return (
+        f"Find out whether the guest runs on {fate.lives} (virsh domstate {fate.domain.uuid}), because this domain may "
+        f"be the only copy of the guest. If {fate.lives} has no domain of the guest, leave this domain as it is, and "
+        "follow the page of SG132."
+    )
 
 
 def _records(index: Index, host: str, domains: t.Container[str]) -> Items:

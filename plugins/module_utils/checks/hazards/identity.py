@@ -13,6 +13,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places, owners
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.recovery import (
     HALF_DELETED,
     LEFT,
@@ -46,7 +47,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     file_uuid,
     gather,
     host_subject,
-    instance_subject,
     open_evacuation,
     same_name,
     same_uuid,
@@ -56,10 +56,14 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import name_key
 
+#: What two hosts may share, first of all.
+COMPUTE_ID = "compute_id"
 #: Parts of a host that its identity is told from.
 IDENTITY_PARTS = ("compute_id_files", "nova_conf", "libvirt", "domains")
-#: vm_states in which an instance has no domain on its host, or perhaps none yet (nova/compute/vm_states.py).
-_NO_DOMAIN = ("building", "shelved_offloaded", "deleted")
+#: In the evidence of SG112: providers that have the node's name and another uuid.
+OTHER_PROVIDERS = "other providers with the node's name"
+#: Instances by uuid, each with its cell.
+Asked = t.Dict[str, t.Tuple[CellFacts, InstanceRow]]
 _LEAVE_STOPPED = (
     "Keep nova-compute stopped (systemctl mask nova-compute) until you know which value in the evidence is correct."
 )
@@ -78,16 +82,22 @@ def check(
     """
     index = index or Index(bundle)
     items: t.List[Item] = [*_unreachable(bundle), *duplicates(index)]
+    asked: Asked = _gone(index) if bundle.hosts else {}
     for key in sorted(bundle.hosts):
         facts = bundle.hosts[key]
-        items += [*unread_parts(facts, elsewhere(facts)), *host_items(index, facts)]
+        items += [*unread_parts(facts, elsewhere(facts)), *_host_items(index, facts, asked)]
         also(key, facts)
-    items += [*_services_without_node(index), *_unmapped(index)]
+    items += [*_placed(index, asked), *_services_without_node(index), *_unmapped(index)]
     return gather(items)
 
 
 def host_items(index: Index, facts: HostFacts) -> Items:
-    """Everything that is decided of one host from its own facts."""
+    """Everything that is decided of one host, and of its instances wherever they are."""
+    yield from _host_items(index, facts, None)
+
+
+def _host_items(index: Index, facts: HostFacts, asked: t.Optional[Asked]) -> Items:
+    """``asked``: takes the instances of which all hosts are to be asked, once for all; None: they are asked now."""
     driver = list(unsupported_driver(index, facts))
     yield from driver
     if driver:
@@ -97,7 +107,7 @@ def host_items(index: Index, facts: HostFacts) -> Items:
     yield from hypervisor_hostname(index, facts)
     yield from service_host(index, facts)
     yield from provider(index, facts)
-    yield from domains(index, facts)
+    yield from domains(index, facts) if asked is None else _of_domains(index, facts, asked)
     yield from forecast(index, facts)
 
 
@@ -228,8 +238,11 @@ def compute_id_node(index: Index, facts: HostFacts) -> Items:
     by_uuid = index.nodes_by_uuid.get(uuid_key(uuid), [])
     by_host = index.nodes_by_host.get(host, [])
     if not by_host:
-        # Known by uuid only: the name changed (SG106). Not known at all: SG116, SG119.
-        if not by_uuid and _from_api(index):
+        # Known by uuid only: the name changed (SG106), or the file is a copy. Not known at all: SG116, SG119.
+        copied = owners.copied_node(index, facts)
+        if copied is not None:
+            yield _copied_file(index, facts, copied)
+        elif not by_uuid and _from_api(index):
             yield Unchecked("SG102", facts.inventory_name, "the API shows no compute node of this host")
         return
     if any(node.host == host for node in by_uuid):
@@ -244,9 +257,49 @@ def compute_id_node(index: Index, facts: HostFacts) -> Items:
             "soft-deleted node of this uuid": uuid_key(uuid) in index.deleted_node_uuids,
             "read from": by_host[0].source,
         },
-        f"{_LEAVE_STOPPED} If the host's instances prove that the compute node belongs to this host, write the uuid of "
-        "the compute node into the compute_id file.",
+        f"{_LEAVE_STOPPED} If the host's instances prove that compute node "
+        f"{' or '.join(sorted(str(node.uuid) for node in by_host))} belongs to this host, write its uuid into "
+        f"{_paths(facts, uuid)} on {facts.inventory_name}.",
     )
+
+
+def _copied_file(index: Index, facts: HostFacts, node: ComputeNode) -> Item:
+    """SG102: the file's uuid is, or may be, another machine's, and this host has no compute node."""
+    whose = owners.owner(index, facts, node)
+    evidence = {
+        "file": file_uuid(facts),
+        "node of this host": [],
+        "node of this uuid": [[node.host, node.hypervisor_hostname]],
+        "hosts with an identity of this compute node": list(whose.others),
+        "why the compute node may be another machine's": list(whose.doubts),
+        "read from": node.source,
+    }
+    remedy = f"{_LEAVE_STOPPED} {_remove_copy(facts)}"
+    if not whose.others:
+        remedy += (
+            f" If this machine is the host {node.host} and got another name and another address, follow the section "
+            "about a changed address in docs/guides/already-renamed.md."
+        )
+    return finding("SG102", host_subject(facts), evidence, remedy)
+
+
+def _remove_copy(facts: HostFacts) -> str:
+    """What to do with a copied file: it is in nobody's way once no guest can be on the host."""
+    name, paths = facts.inventory_name, _paths(facts, file_uuid(facts))
+    if facts.domains is None or facts.domains:
+        return (
+            f"If {paths} on {name} is a copy of the file of another machine, first find out where the guests whose "
+            f"domains libvirt on {name} has belong. Do not stop, start or undefine these domains before you know it."
+        )
+    return (
+        f"If {paths} on {name} is a copy of the file of another machine, move the file away on {name}, and nowhere "
+        f"else. Then start nova-compute on {name}: nova-compute registers {name} as a new compute host."
+    )
+
+
+def _paths(facts: HostFacts, uuid: t.Optional[str]) -> str:
+    paths = [entry.path for entry in uuid_files(facts) if same_uuid(entry.uuid, uuid)]
+    return " and ".join(paths) or "the compute_id file"
 
 
 def _from_api(index: Index) -> bool:
@@ -265,18 +318,43 @@ def duplicates(index: Index) -> Items:
     for name in sorted(index.bundle.unreachable):
         why = index.bundle.unreachable[name]
         yield Unchecked("SG107", name, f"this host was not read, and not compared with the other hosts: {why}")
-    for (kind, value), owners in sorted(keys.items(), key=lambda item: item[0]):
-        for facts in owners if len(owners) > 1 else []:
-            others = [other.inventory_name for other in owners if other is not facts]
+    for (kind, value), having in sorted(keys.items(), key=lambda item: item[0]):
+        for facts in having if len(having) > 1 else []:
+            others = [other.inventory_name for other in having if other is not facts]
             yield finding(
                 "SG107",
                 host_subject(facts),
                 {"identity": kind, "value": value, "also on": others},
-                (
+                (kind == COMPUTE_ID and _remove_copies(index, having))
+                or (
                     f"Choose one host that keeps this {kind}. Give each of the other hosts a new {kind} before "
                     "nova-compute starts on that host."
                 ),
             )
+
+
+def _remove_copies(index: Index, having: t.Sequence[HostFacts]) -> t.Optional[str]:
+    """Which of several hosts with one compute_id keeps it, and what to do on the others; None: it is not known."""
+    copies = [facts for facts in having if owners.copied_node(index, facts) is not None]
+    keeps = [facts for facts in having if facts not in copies]
+    if len(keeps) != 1 or index.node_of(keeps[0]) is None:
+        return None
+    names = ", ".join(facts.inventory_name for facts in copies)
+    head = (
+        f"Leave {keeps[0].inventory_name} as it is, because the compute node with this compute_id has its names. "
+        f"Keep nova-compute stopped on {names} (systemctl mask nova-compute)."
+    )
+    return " ".join([head, *(_own_or_none(index, facts) for facts in copies)])
+
+
+def _own_or_none(index: Index, facts: HostFacts) -> str:
+    rows = index.nodes_by_host.get(conf_host(facts), [])
+    if len(rows) != 1:
+        return _remove_copy(facts)
+    return (
+        f"If the instances of {facts.inventory_name} prove that compute node {rows[0].uuid} belongs to it, write this "
+        f"uuid into {_paths(facts, file_uuid(facts))} on {facts.inventory_name}."
+    )
 
 
 def _unread_identities(facts: HostFacts) -> t.Iterator[str]:
@@ -293,7 +371,7 @@ def _unread_identities(facts: HostFacts) -> t.Iterator[str]:
 
 def _identities(facts: HostFacts) -> t.Iterator[t.Tuple[str, str]]:
     for uuid in sorted({uuid_key(entry.uuid) for entry in uuid_files(facts) if entry.uuid}):
-        yield "compute_id", uuid
+        yield COMPUTE_ID, uuid
     if facts.libvirt and facts.libvirt.host_uuid:
         yield "libvirt host uuid", uuid_key(facts.libvirt.host_uuid)
     if facts.machine_id:
@@ -310,7 +388,7 @@ def hypervisor_hostname(index: Index, facts: HostFacts) -> Items:
     """SG105: libvirt's host name is not the node's: a refusal since 27, an orphan in 26 (manager.py, _get_nodes)."""
     if facts.libvirt is None or conf_host(facts) is None:
         return
-    node = index.node_of(facts)
+    node = owners.own_node(index, facts)
     if node is None:
         yield Unchecked("SG105", facts.inventory_name, "this host's compute node was not read, or does not exist")
     elif node.hypervisor_hostname != facts.libvirt.hostname:
@@ -334,7 +412,7 @@ def service_host(index: Index, facts: HostFacts) -> Items:
     if host is None:
         yield Unchecked("SG106", facts.inventory_name, "nova.conf was not read")
         return
-    node = index.node_of(facts)
+    node = owners.own_node(index, facts)
     if node is not None and node.host != host:
         yield finding(
             "SG106",
@@ -351,7 +429,7 @@ def service_host(index: Index, facts: HostFacts) -> Items:
     elif not index.cells_read("services") or not index.in_scope(host):
         if not any(row.host == host for row in index.api_services or []):
             yield Unchecked("SG106", facts.inventory_name, "this host's compute service was not read")
-    elif not index.services_by_host.get(host):
+    elif not index.services_by_host.get(host) and owners.copied_node(index, facts) is None:
         yield from _unknown_host(index, facts, host, node)
 
 
@@ -385,7 +463,7 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
 
 def provider(index: Index, facts: HostFacts) -> Items:
     """SG112: the provider is addressed by name: one that differs breaks every update (facts of nova, 0.8)."""
-    node = index.node_of(facts)
+    node = owners.own_node(index, facts)
     if node is None or node.uuid is None or index.providers is None:
         yield Unchecked("SG112", facts.inventory_name, "the compute node or the resource providers were not read")
         return
@@ -400,7 +478,7 @@ def provider(index: Index, facts: HostFacts) -> Items:
         {
             "compute node": [node.uuid, name],
             "provider of that uuid": found.name if found else None,
-            "other providers with the node's name": others,
+            OTHER_PROVIDERS: others,
         },
         "Find the resource provider that has the compute node's uuid. Compare the allocations of this resource "
         "provider with the host's instances. Then give this resource provider the name of the compute node.",
@@ -466,56 +544,71 @@ def _mapped_hosts(index: Index, mappings: t.Sequence[t.Any]) -> t.Set[str]:
 
 
 def domains(index: Index, facts: HostFacts) -> Items:
-    """SG108, SG109, SG110: what libvirt has here must be what the databases place here."""
-    host = conf_host(facts)
+    """SG108, SG109, SG110, SG132: what libvirt has here must be what the databases place here, once in the cloud."""
+    asked: Asked = {}
+    yield from _of_domains(index, facts, asked)
+    host = guest_places.name_of(index, facts)
+    if facts.domains is not None and _instances_known(index):
+        asked.update({row.uuid: (cell, row) for cell, row in index.instances_by_host.get(host, [])})
+    yield from _placed(index, asked)
+
+
+def _placed(index: Index, asked: Asked) -> Items:
+    return guest_places.items(index, (guest_places.of_row(cell, row) for cell, row in asked.values()))
+
+
+def _of_domains(index: Index, facts: HostFacts, asked: Asked) -> Items:
+    """SG110, and what is undecided of a host. ``asked``: takes the instances that are not as they should be here."""
+    host = guest_places.name_of(index, facts)
     if facts.domains is None or host is None or not _instances_known(index):
         unread = (
             "the run did not read one or more of these facts: the host's libvirt domains, the host name in nova.conf, "
             "the instances in the cell databases"
         )
-        for code in ("SG108", "SG109", "SG110"):
+        for code in ("SG108", "SG109", "SG110", "SG132"):
             yield Unchecked(code, facts.inventory_name, unread)
         return
-    # A host whose name changed is still at home where its node is (SG106): its guests are not strangers.
-    node = index.node_of(facts)
-    if node is not None and node.host is not None and not index.nodes_by_host.get(host):
-        host = node.host
     for domain in facts.domains:
-        yield from _domain(index, facts, host, domain)
+        yield from _domain(index, facts, host, domain, asked)
+    for uuid in facts.qemu_processes or {}:
+        asked.update(_elsewhere(index, uuid, host))
     here = {domain.uuid for domain in facts.domains}
     for cell, row in index.instances_by_host.get(host, []):
         if row.uuid not in here:
-            yield from _missing_domain(index, cell, row, host)
+            asked[row.uuid] = (cell, row)
     if not index.cells_read("instances"):
         yield Unchecked("SG109", facts.inventory_name, "the instances of at least one cell were not read")
+
+
+def _elsewhere(index: Index, uuid: str, host: str) -> Asked:
+    """Return the existing instance of a uuid, unless the databases show it on this host.
+
+    A name that differs only in case is half a rename (SG301), not another host.
+    """
+    live = [(cell, row) for cell, row in index.instance_rows_by_uuid.get(uuid, []) if not row.deleted]
+    return {row.uuid: (cell, row) for cell, row in live[:1] if not same_name(row.host, host)}
+
+
+def _gone(index: Index) -> Asked:
+    """Return the instances whose last migration went elsewhere: a host that was not read may have them."""
+    found: Asked = {}
+    for uuid, (_place, record) in index.last_migrations.items():
+        for cell, row in index.instance_rows_by_uuid.get(uuid, []):
+            if not row.deleted and guest_places.took_away(record, row.host):
+                found[row.uuid] = (cell, row)
+    return found
 
 
 def _instances_known(index: Index) -> bool:
     return any(cell.instances is not None for cell in index.cells or [])
 
 
-def _domain(index: Index, facts: HostFacts, host: str, domain: Domain) -> Items:
+def _domain(index: Index, facts: HostFacts, host: str, domain: Domain, asked: Asked) -> Items:
     rows = index.instance_rows_by_uuid.get(domain.uuid, [])
-    live = [(cell, row) for cell, row in rows if not row.deleted]
-    if not live:
+    if all(row.deleted for _cell, row in rows):
         yield from _unknown_domain(index, host, domain_subject(domain, facts), domain, bool(rows))
         return
-    cell, row = live[0]
-    # A name that differs only in case is half a rename (SG301), not another host.
-    if same_name(row.host, host) or index.moving(domain.uuid, host):
-        return
-    yield finding(
-        "SG108",
-        domain_subject(domain, facts),
-        {
-            "libvirt": [facts.inventory_name, domain.state, domain.pid],
-            "database": [f"cell {cell.name}", row.host, row.vm_state],
-            "this host": host,
-            "evacuations": [entry.status for entry in index.migrations_by_instance.get(domain.uuid, [])],
-        },
-        "Check the watchers of the disks (rbd status) before anything else, because two hosts may write to the disks "
-        "of this instance. Then stop the domain on every host except the host that Nova shows for the instance.",
-    )
+    asked.update(_elsewhere(index, domain.uuid, host))
 
 
 def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, deleted: bool) -> Items:
@@ -551,22 +644,6 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
             "Find out who owns the domain, then move the domain to another machine or undefine it. Nova does not "
             "manage this domain, and does not count the domain's resources."
         ),
-    )
-
-
-def _missing_domain(index: Index, cell: CellFacts, row: InstanceRow, host: str) -> Items:
-    if row.vm_state in _NO_DOMAIN or row.task_state is not None or index.moving(row.uuid, host):
-        return  # not spawned yet, offloaded (SG217), or in flight (SG701, SG702, SG703)
-    yield finding(
-        "SG109",
-        instance_subject(row),
-        {"read from": f"cell {cell.name}", "vm_state": row.vm_state, "host": row.host, "node": row.node},
-        (
-            "Look for the instance's domain on the other hosts before you hard-reboot the server, because a hard "
-            "reboot creates a new domain on this host."
-        ),
-        # A build that failed leaves an instance in error and no domain.
-        WARNING if row.vm_state == "error" else None,
     )
 
 

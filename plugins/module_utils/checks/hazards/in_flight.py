@@ -113,7 +113,8 @@ def instance_task(row: InstanceRow, severity: str) -> Items:
 
 
 _WAIT = (
-    "Wait until the task ends (openstack server event list), or reset the server's state if the task will never end."
+    "Wait until the task ends. To see what the task does, run openstack server event list SERVER. If nova-compute of "
+    "the server's host is stopped, the request may wait in RabbitMQ, and nova-compute executes it at its next start."
 )
 
 

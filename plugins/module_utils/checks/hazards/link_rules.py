@@ -24,6 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     Bundle,
     CellLinks,
     ComputeNodeRow,
+    DeletedNode,
     HostFacts,
     LinkFacts,
     LinkInstance,
@@ -420,11 +421,53 @@ class Links:
         found = self.compute_services.get((id(cell), row.host), [])
         if len(found) != 1:
             return uncertain(f"{row.host} has {len(found)} existing nova-compute services")
-        refused = self._held(cell, row.host) or self._shared(cell, row)
+        refused = self._held(cell, row.host) or self._shared(cell, row) or self._file_contradicts(row)
         if refused:
             return refused
         why = f"service {found[0].id} is the only existing nova-compute service of {row.host}"
         return Verdict({"service_id": found[0].id}, why, _service_premise(found[0]))
+
+    @functools.cached_property
+    def _hosts_asked(self) -> bool:
+        """Whether compute hosts were to be read. Without any, names decide, as they do for nova-compute."""
+        return bool(self.bundle.hosts or self.bundle.unreachable)
+
+    def _file_contradicts(self, row: ComputeNodeRow) -> t.Optional[Verdict]:
+        """A compute_id file of another host, another uuid in the file of this one, or a file that was not read."""
+        if not self._hosts_asked:
+            return None
+        named = self.hosts_by_name.get(row.host, [])
+        holders = self.hosts_by_file.get(uuid_key(row.uuid), []) if row.uuid else []
+        strangers = sorted(host.inventory_name for host in holders if conf_host(host) != row.host)
+        if strangers:
+            return uncertain(f"the node's uuid is in the compute_id file of {', '.join(strangers)}, not of {row.host}")
+        if not any(host.compute_id_files is not None for host in named):
+            return uncertain(f"the run did not read the compute_id files of {row.host}, which could contradict")
+        if any(uuid is not None and not same_uuid(uuid, row.uuid) for uuid in map(file_uuid, named)):
+            return uncertain(f"the compute_id file of {row.host} has another uuid than the compute node")
+        return None
+
+    def _unwitnessed(self, cell: CellLinks, host: t.Optional[str], node: t.Optional[str]) -> t.Optional[Verdict]:
+        """The host of a node was to be read, and its domains were not."""
+        key = (id(cell), host, node)
+        if key not in self._unread_witnesses:
+            row = self.node_of(cell, host, node) if self._hosts_asked else None
+            witness = self.witness(row) if row is not None else None
+            unread = row is not None and (witness is None or witness.domains is None)
+            self._unread_witnesses[key] = uncertain(self._no_witness(host)) if unread else None
+        return self._unread_witnesses[key]
+
+    @functools.cached_property
+    def _unread_witnesses(self) -> t.Dict[t.Tuple[int, t.Optional[str], t.Optional[str]], t.Optional[Verdict]]:
+        """What :meth:`_unwitnessed` said."""
+        return {}
+
+    @staticmethod
+    def _no_witness(host: t.Optional[str]) -> str:
+        return (
+            f"either the run did not read the domains of {host}, or libvirt on {host} reports a name that differs from "
+            "the compute node's name"
+        )
 
     def _service_by_file(self, wrong: Wrong) -> Verdict:
         """The link names another's service: whose the node is, its uuid in a compute_id file decides."""
@@ -464,7 +507,29 @@ class Links:
         verdict = self._by_names.get(key)
         if verdict is None:
             verdict = self._by_names[key] = self._names_alone(cell, row)
-        return (verdict.after and self._runs_elsewhere(cell, row)) or verdict
+        return (verdict.after and self._is_contradicted(wrong)) or verdict
+
+    def _is_contradicted(self, wrong: Wrong) -> t.Optional[Verdict]:
+        cell, row = wrong.cell, wrong.row
+        node = self.node_of(cell, row.host, row.node)
+        refused = self._runs_elsewhere(row.uuid, node) or self._unwitnessed(cell, row.host, row.node)
+        if refused or row.compute_id is None:
+            return refused
+        # The deleted node that the id leads to: its host may still have the domain.
+        deleted = self._deleted_nodes.get((id(cell), row.compute_id))
+        if deleted is None or deleted.host == row.host or not self._may_have_domains(deleted.host):
+            return None
+        return uncertain(f"the run did not read the domains of {deleted.host}, to which compute_id led")
+
+    @functools.cached_property
+    def _deleted_nodes(self) -> t.Dict[t.Tuple[int, int], DeletedNode]:
+        return {(id(cell), row.id): row for cell in self.cells for row in cell.deleted_nodes or []}
+
+    def _may_have_domains(self, host: t.Optional[str]) -> bool:
+        """Whether a host was to be read and was not, or still has a compute service."""
+        if any(facts.domains is not None for facts in self.hosts_by_name.get(host, [])) or not self._hosts_asked:
+            return False
+        return host in self.bundle.unreachable or any(name == host for _cell, name in self.compute_services)
 
     @functools.cached_property
     def _by_names(self) -> t.Dict[t.Tuple[int, t.Optional[str], t.Optional[str]], Verdict]:
@@ -481,10 +546,9 @@ class Links:
         why = f"node {node.id} is the only existing node with host {row.host} and hypervisor_hostname {row.node}"
         return Verdict({"compute_id": node.id}, why, _node_premise(node))
 
-    def _runs_elsewhere(self, cell: CellLinks, row: LinkInstance) -> t.Optional[Verdict]:
-        """A domain seen running on another host than the names say contradicts them (SG108)."""
-        places = self.running_on(row.uuid) if self.bundle.hosts else []
-        node = self.node_of(cell, row.host, row.node) if places else None
+    def _runs_elsewhere(self, uuid: str, node: t.Optional[ComputeNodeRow]) -> t.Optional[Verdict]:
+        """A domain seen running on another host than the node's contradicts the names (SG108)."""
+        places = self.running_on(uuid) if self.bundle.hosts else []
         others = [host for host in places if node is None or host is not self.witness(node)]
         if others:
             return uncertain(
@@ -505,10 +569,7 @@ class Links:
                 return refused
             witness = self.witness(node)
             if witness is None or witness.domains is None:
-                return uncertain(
-                    "the run does not know which host has the instance: either the run did not read the domains of "
-                    f"{node.host}, or libvirt on {node.host} reports a name that differs from the compute node's name"
-                )
+                return uncertain(f"the run does not know which host has the instance: {self._no_witness(node.host)}")
         places = self.running_on(row.uuid)
         if len(places) != 1:
             return uncertain(
@@ -538,10 +599,46 @@ class Links:
         places = [host.inventory_name for host, _state in self.seen_on(row.uuid)]
         if places:
             return uncertain(f"the instance has no host, but its domain is on {', '.join(places)}")
+        unread = self._unread_traces(wrong.cell, row)
+        if unread:
+            return uncertain(
+                f"the run did not read the domains of {', '.join(unread)}, which may have the domain of the instance"
+            )
         after = {"node": None, "compute_id": None} if wrong.cell.has_compute_id else {"node": None}
         return Verdict(
             after, f"the instance is {row.vm_state} and has no host, so the instance belongs to no compute node"
         )
+
+    def _unread_traces(self, cell: CellLinks, row: LinkInstance) -> t.List[str]:
+        """Hosts whose domains were not read, of those that the node or the id leads to: the last trace of a domain."""
+        led = [
+            node for node in cell.compute_nodes or [] if row.node is not None and node.hypervisor_hostname == row.node
+        ]
+        if row.compute_id is not None:
+            led += [node for node in (self.nodes.get((id(cell), row.compute_id)),) if node is not None]
+        unread = [str(node.host) for node in led if not self._has_domains(self.witness(node))]
+        gone = self._deleted_nodes.get((id(cell), row.compute_id or 0))
+        names = {row.node if not led else None, gone.host if gone else None} - {None}
+        unread += sorted(str(name) for name in names if not any(map(self._has_domains, self._hosts_called(name))))
+        if (
+            not led
+            and not names
+            and not (self.bundle.hosts and all(map(self._has_domains, self.bundle.hosts.values())))
+        ):
+            unread.append("all compute hosts")
+        return list(dict.fromkeys(unread))
+
+    @staticmethod
+    def _has_domains(host: t.Optional[HostFacts]) -> bool:
+        return host is not None and host.domains is not None
+
+    def _hosts_called(self, name: t.Optional[str]) -> t.List[HostFacts]:
+        """Hosts that were read and have a name, in Nova or in libvirt."""
+        return [
+            host
+            for host in self.bundle.hosts.values()
+            if name in (conf_host(host), host.libvirt.hostname if host.libvirt else None)
+        ]
 
     def _destination(self, wrong: Wrong) -> Verdict:
         cell, row = wrong.cell, wrong.row
@@ -553,6 +650,7 @@ class Links:
         if node is None:
             return uncertain("the migration's destination is not an existing compute node of this cell")
         refused = self._held(cell, row.dest_compute) or self._shared(cell, node)
+        refused = refused or self._unwitnessed(cell, row.dest_compute, row.dest_node)
         if refused:
             return refused
         why = (

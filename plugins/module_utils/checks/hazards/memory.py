@@ -58,8 +58,10 @@ _REMEDIES = {
     ),
     "SG701": (
         "Set evacuate_reset_states=[task]. With this option, the run first verifies that the host is dead. The run "
-        "then resets tasks such as a reboot, a stop or a snapshot. On a dead host, most tasks never end. The run never "
-        "resets the task of an evacuation, migration or deletion (see SG702)."
+        "then resets tasks such as a reboot or a snapshot. To start, stop, suspend, resume, rescue or unrescue a "
+        "server, Nova has sent a request that waits in RabbitMQ until nova-compute of the host starts again: the run "
+        "resets these tasks only if it can read RabbitMQ (nova_api_db_url or stackguard_rabbit_urls) and remove the "
+        "request. The run never resets the task of an evacuation, migration or deletion (see SG702)."
     ),
     "SG709": (
         "Make sure that the run can read the items that the evidence lists as not read, then run "

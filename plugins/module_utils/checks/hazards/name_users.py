@@ -26,6 +26,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, same_name
 
 Pair = t.Tuple[naming.Names, naming.Names]
+#: Blazar's aggregate of hosts that nobody has reserved, as it is by default (blazar, nova.py, aggregate_freepool_name).
+BLAZAR_POOL = "freepool"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,6 +122,67 @@ CONSEQUENCES = {
         "new devices and new providers, and the old devices and providers remain",
         "Unbind the accelerators before the rename, and delete the devices of the old name after the rename.",
     ),
+    "manila-share": Consequence(
+        BLOCKER,
+        "shares belong to HOST@BACKEND#POOL. After a rename, no manila-share service manages the existing shares",
+        "Set [DEFAULT] host of manila-share to the old name and override this finding, or run manila-manage share "
+        "update_host after the rename.",
+    ),
+    "zun-compute": Consequence(
+        BLOCKER,
+        "Zun identifies a compute node and its containers by the host's name. After a rename, zun-compute registers "
+        "as a new compute node, and no zun-compute manages the existing containers",
+        "Move or delete the containers of this host before the rename, or set [DEFAULT] host of zun-compute to the old "
+        "name and override this finding.",
+    ),
+    "ironic-conductor": Consequence(
+        BLOCKER,
+        "the conductor's name is its place in Ironic's hash ring, and the lock on each bare metal node that the "
+        "conductor has reserved. After a rename, the conductor registers as a new one, and reserved nodes stay locked",
+        "Set [DEFAULT] host of ironic-conductor to the old name and override this finding, or put the conductor's "
+        "work on other conductors and stop the conductor before the rename.",
+    ),
+    "etcd": Consequence(
+        BLOCKER,
+        "if its name or its peer address is taken from the host's name, the etcd member does not start under the new "
+        "name, and the cluster waits for the old member",
+        "Set the member's name and its addresses in etcd's configuration to fixed values, or remove the member from "
+        "its cluster before the rename (etcdctl member remove) and add it again after the rename.",
+    ),
+    "kubelet": Consequence(
+        BLOCKER,
+        "a Kubernetes node is called as the host. Under the new name, kubelet registers as a new node, and Kubernetes "
+        "evicts the pods of the old node",
+        "Drain the node and remove it from the Kubernetes cluster before the rename (kubectl drain, kubectl delete "
+        "node), and join it again after the rename. Or set kubelet's option hostname-override to the old name, and "
+        "override this finding.",
+    ),
+    "glusterd": Consequence(
+        BLOCKER,
+        "bricks and peers of a Gluster volume are named HOST:PATH. As soon as DNS no longer has the old name, the "
+        "bricks of this host do not start, and its peers reject it",
+        "Keep the old name resolvable for all Gluster peers and clients and override this finding, or replace the "
+        "bricks of this host before the rename (gluster volume replace-brick).",
+    ),
+    "linstor": Consequence(
+        BLOCKER,
+        "DRBD compares the host's name with the names in its resource files, and LINSTOR with the names of its nodes. "
+        "Under the new name, the resources of this host do not start",
+        "Move the DRBD resources to other hosts and remove the node before the rename, and add the node again after "
+        "the rename.",
+    ),
+    "consul": Consequence(
+        WARNING,
+        "if node_name is not set, a Consul agent has the host's name. After its next start, its services and health "
+        "checks are those of a new node",
+        "Set node_name to a fixed value, or make the agent leave before the rename (consul leave).",
+    ),
+    "chef": Consequence(
+        WARNING,
+        "if node_name is not set, the Chef client registers under the new name as a new node without a run list. A "
+        "Chef client that runs during the rename may restore the old names",
+        "Stop the Chef client during the rename. Set node_name, or rename the node on the Chef server.",
+    ),
     "freeipa": Consequence(
         WARNING,
         "the machine's principal, keytab and tracked certificates contain the host's name. After a rename, certmonger "
@@ -172,6 +235,23 @@ def masakari(cloud: CloudFacts, old: str, new: str) -> Items:
             evidence = {"segment": entry.segment, "host": entry.name, "consequence": CONSEQUENCES["masakari"].why}
             remedy = f"After the rename, run openstack segment host update --name {new} {entry.segment} {entry.id}"
             yield finding("SG313", Subject("host", entry.id, "masakari", old), evidence, remedy, WARNING)
+
+
+def blazar(cloud: CloudFacts, old: str) -> Items:
+    """SG313: Blazar knows its hosts by name, and keeps them in aggregates of its own. No process here tells of it."""
+    for entry in cloud.aggregates or []:
+        marks = sorted(key for key in entry.metadata or {} if key.casefold().startswith("blazar"))
+        if old in entry.hosts and (marks or entry.name == BLAZAR_POOL):
+            evidence = {
+                "aggregate": entry.name,
+                "metadata": marks,
+                "consequence": "Blazar knows the host by its old name, so leases of the host fail after the rename",
+            }
+            remedy = (
+                "Wait until no lease reserves the host, and remove the host from Blazar before the rename (openstack "
+                "reservation host delete). After the rename, add the host again under the new name."
+            )
+            yield finding("SG313", Subject("host", f"{old}:blazar:{entry.id}", "blazar", old), evidence, remedy)
 
 
 def _options(subject: Subject, options: t.Sequence[str]) -> Items:

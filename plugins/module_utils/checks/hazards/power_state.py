@@ -46,16 +46,20 @@ def check(
         state = UNREAD if states is None else states.get(uuid_key(server.id), NO_DOMAIN)
         if state not in RUNS:
             evidence = {"status in Nova": server.status, "state in libvirt": state}
-            remedy = _UNREAD if states is None else _REMEDY
+            remedy = {UNREAD: _READ, NO_DOMAIN: _GONE}.get(state, _OFF)
             yield finding("SG710", Subject("instance", server.id, server.name, host), evidence, remedy)
 
 
 UNREAD, NO_DOMAIN, OFF = "not read", "no domain", "not running"
-_UNREAD = (
+_READ = (
     "Make sure that the run can read libvirt on this host, then run the same command again. Without the facts from "
     "libvirt, the run does not know whether the guest runs."
 )
-_REMEDY = (
-    "Wait until Nova shows the server as SHUTOFF (sync_power_state_interval, by default 10 minutes), or start the "
-    "guest (openstack server reboot --hard). Then run the same command again."
+_GONE = (
+    "Run the playbook audit for all compute hosts, and follow the remedy of SG132 or SG109 for the server. Leave the "
+    "server as it is until then, because Nova shows the server as running on a host that has no domain of the server."
+)
+_OFF = (
+    "Wait until Nova shows the server as SHUTOFF (sync_power_state_interval, by default 10 minutes), then run the same "
+    "command again."
 )

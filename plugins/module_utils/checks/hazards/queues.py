@@ -19,6 +19,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 
 #: What nova-compute listens to: the second since release 33 (nova/compute/rpcapi.py).
 TOPICS = ("compute", "compute-alt")
+#: A broker that could not be read, or in which the host's nova-compute reads no queue.
+NOT_OURS = "SG316"
 
 
 def names_of(host: str) -> t.List[str]:
@@ -34,11 +36,11 @@ def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t
         evidence = {"queue": main, "exists": own is not None, "consumers": own.consumers if own else 0}
         remedy = (
             "If nova-compute does not run on the host, start nova-compute. If nova-compute already runs, set "
-            "rename_rabbit_url to the transport_url of the host's cell: the present value contains the wrong RabbitMQ "
-            "server or the wrong virtual host. To rename the host without a check of the queues, remove "
-            "rename_rabbit_url from your variables."
+            "stackguard_rabbit_urls to the transport_url of the host's cell: the present value contains the wrong "
+            "RabbitMQ server or the wrong virtual host. To rename the host without a check of the queues, override "
+            "SG316 for the host."
         )
-        yield finding("SG316", Subject("host", old), evidence, remedy)
+        yield finding(NOT_OURS, Subject("host", old), evidence, remedy)
     for name in names_of(new):
         queue = found.get(name)
         if queue is not None and (queue.messages or queue.consumers):
@@ -65,16 +67,16 @@ def _remedy(queue: Queue) -> str:
 def not_asked(old: str, reason: str) -> Finding:
     """SG316: the broker was to be asked, and was not."""
     remedy = (
-        "Fix the cause that the evidence shows, or remove rename_rabbit_url from your variables. Without "
-        "rename_rabbit_url, the run does not read the queues."
+        "Fix the cause that the evidence shows. To rename the host without a check of the queues, override SG316 for "
+        "the host."
     )
-    return finding("SG316", Subject("host", old), {"reason": reason}, remedy)
+    return finding(NOT_OURS, Subject("host", old), {"reason": reason}, remedy)
 
 
-def without_access(new: str) -> Unchecked:
-    """SG315 undecided: no broker was named."""
+def without_access(new: str, reason: str) -> Unchecked:
+    """SG315 undecided: no broker was named, and the one of C(cell_mappings) could not be read."""
     why = (
-        "RabbitMQ was not read (rename_rabbit_url is not set). If the queues of the new name contain requests, "
+        f"RabbitMQ was not read ({reason}). If the queues of the new name contain requests, "
         f"nova-compute executes these requests at its first start under that name. List the queues: {look(new)}"
     )
     return Unchecked("SG315", names_of(new)[0], why)

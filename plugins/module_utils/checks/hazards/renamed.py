@@ -13,6 +13,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import owners
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.identity import OTHER_PROVIDERS
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     Checked,
@@ -52,16 +54,30 @@ EXPLAINED = frozenset(
 
 @dataclasses.dataclass(frozen=True)
 class Renamed:
-    """A host that has two names. ``ids``: objects that are its own, whatever their names are."""
+    """A host that has two names. ``ids``: objects that are its own, whatever their names are; ``nodes``: libvirt's."""
 
     item: Finding
     names: t.FrozenSet[str]
     ids: t.FrozenSet[str]
+    nodes: t.FrozenSet[str]
 
+    def explains(self, item: Finding) -> bool:
+        """Whether a finding says no more than that this host was renamed, and has no cause of its own."""
+        about = item.code in EXPLAINED and (item.object.host in self.names or item.object.id in self.ids)
+        return about and not self._has_own_cause(item)
 
-def explained(item: Finding, names: t.Container[t.Optional[str]], ids: t.Container[t.Optional[str]]) -> bool:
-    """Whether a finding says no more than that hosts of these names, with these objects, were renamed."""
-    return item.code in EXPLAINED and (item.object.host in names or item.object.id in ids)
+    def _has_own_cause(self, item: Finding) -> bool:
+        evidence = item.evidence
+        if item.code == "SG112":
+            return evidence["provider of that uuid"] not in self.nodes or bool(evidence[OTHER_PROVIDERS])
+        if item.code == "SG302":
+            return "mapped to" in evidence and "service is in" in evidence
+        if item.code == "SG304":
+            return not str(evidence.get("child")).startswith(tuple(self.nodes))
+        if item.code == "SG306":
+            bound = {evidence.get("binding:host_id", item.object.host), evidence.get("instances.host")} - {None}
+            return "binding:vif_type" in evidence or not bound <= self.names
+        return False
 
 
 def instead(index: Index, checked: Checked) -> Checked:
@@ -74,9 +90,7 @@ def instead(index: Index, checked: Checked) -> Checked:
             found.append(seen)
         elif seen is not None:
             undecided.append(seen)
-    names = frozenset().union(*(entry.names for entry in found))
-    ids = frozenset().union(*(entry.ids for entry in found))
-    kept = [item for item in checked.findings if not explained(item, names, ids)]
+    kept = [item for item in checked.findings if not any(entry.explains(item) for entry in found)]
     return Checked((*(entry.item for entry in found), *kept), tuple(dict.fromkeys([*checked.unchecked, *undecided])))
 
 
@@ -93,10 +107,16 @@ def _look(index: Index, facts: HostFacts) -> t.Union[Renamed, Unchecked, None]:
         return None
     if all(same_name(name, own) for name in hosts) and same_name(node.hypervisor_hostname, libvirt):
         return None  # It differs in case only: a word was misspelt, and the checks of the places say where.
+    whose = owners.owner(index, facts, node, hosts)
+    if whose.others:
+        return None  # The uuid, the service id or the name is a copy: SG102, SG107, SG203.
+    if whose.doubts:
+        return Unchecked("SG131", facts.inventory_name, "; ".join(whose.doubts))
     service = next((host for host in _services(index, node) if host is not None), None)
     item = _finding(facts, node, own, libvirt, (service, hosts))
     ids = frozenset({facts.inventory_name, *({str(node.uuid)} if node.uuid else ()), *_owned(index, node)})
-    return Renamed(item, frozenset({own, *hosts}), ids)
+    names = frozenset({own, *hosts})
+    return Renamed(item, names, ids, names | {libvirt, str(node.hypervisor_hostname)})
 
 
 def _is_ours(index: Index, facts: HostFacts, node: ComputeNode) -> bool:

@@ -397,12 +397,19 @@ def _servers_of_volumes(bundle: Bundle) -> t.Dict[str, t.Set[str]]:
 
 
 def _leftover_domains(bundle: Bundle, uuids: t.Container[str], source: str) -> Items:
-    """A failed evacuation may have left the guest running on its destination (facts of nova, 4.2, E8)."""
+    """A failed evacuation may have left the guest running on its destination (facts of nova, 4.2, E8).
+
+    Or the guest went there, and Nova lost its last write (SG132): it may be the only copy.
+    """
     for name, facts in sorted(by_nova_name(bundle).items()):
         for domain in facts.domains or []:
             if name != source and domain.uuid in uuids and domain.state in RUNNING:
                 evidence = {"domain": domain.name, "state": domain.state, "host": name, "Nova says": source}
-                yield _double(domain_subject(domain, facts), evidence)
+                remedy = (
+                    f"Leave the server out of the evacuation (evacuate_partial=true), and leave its domain on {name} "
+                    f"as it is. The guest runs on {name}: an evacuation would start a second QEMU on the same disks."
+                )
+                yield finding("SG507", domain_subject(domain, facts), evidence, remedy)
 
 
 def _double(subject: Subject, evidence: t.Mapping[str, t.Any]) -> Finding:
@@ -868,9 +875,18 @@ def _landed_image(
     addresses = [watcher.address for watcher in found.watchers]
     if len(addresses) > int(running):
         yield _double(Subject("image", name), {"watchers": addresses, "running": running})
-    # A config drive is opened for reading only, and has no watcher.
-    elif running and not addresses and not name.endswith("_disk.config"):
+    elif running and not addresses and not _unopened(name):
         yield _no_watcher(subject, name)
+
+
+def _unopened(name: str) -> bool:
+    """Whether a server that runs need not have an image of its own open.
+
+    A config drive is opened for reading only, and has no watcher. What a rescue left (disk.rescue, disk.config.rescue)
+    no start opens: an evacuated server boots from its own disk.
+    """
+    suffix = name.partition("_disk")[2]
+    return suffix.startswith(".config") or suffix.endswith(".rescue")
 
 
 def _no_watcher(subject: Subject, image: str) -> Finding:

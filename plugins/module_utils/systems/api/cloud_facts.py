@@ -16,6 +16,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     compute_services,
     host_aggregates,
@@ -44,6 +45,8 @@ PARTS = (
     "agents",
     "ports",
 )
+#: vif types of ports that an agent on the host binds, of ML2/OVS, of OVN and of the Linux bridge.
+BY_AGENTS = ("ovs", "bridge")
 #: What the compute API takes for a hypervisor_hostname_pattern; anything else (an IPv6 address) it refuses.
 _PATTERN = re.compile(r"[a-zA-Z0-9._-]{1,255}")
 
@@ -76,7 +79,9 @@ def read_cloud(
     aggregates = reader.part("aggregates", lambda: host_aggregates.list_aggregates(connection))
     providers = reader.part("providers", lambda: reader.providers(hypervisors, aggregates))
     devices = sorted(reader.devices(servers)) if hosts else []
-    ports = reader.part("ports", lambda: reader.ports(devices))
+    ports = reader.credible_ports(reader.part("ports", lambda: reader.ports(devices)), servers)
+    agents = reader.part("agents", lambda: _flat(reader.names, lambda host: network.list_agents(connection, host)))
+    agents = reader.credible_agents(agents, ports)
     routed = None
     if hosts and ports is not None:
         routed = reader.attempt("routed_subnets", lambda: network.routed_subnets(connection, ports))
@@ -99,7 +104,7 @@ def read_cloud(
         aggregates=aggregates,
         providers=providers,
         migrations=reader.part("migrations", reader.migrations),
-        agents=reader.part("agents", lambda: _flat(reader.names, lambda host: network.list_agents(connection, host))),
+        agents=agents,
         ports=ports,
         unread=reader.unread,
         port_devices=devices if ports is not None else [],
@@ -144,6 +149,27 @@ class _Reader:
             self.unread.append(facts.Unread(name, f"the answer cannot be parsed: {type(error).__name__} {error}"))
             return None
 
+    def credible_ports(
+        self, ports: t.Optional[t.List[facts.ApiPort]], servers: t.Optional[t.Sequence[facts.ApiServer]]
+    ) -> t.Optional[t.List[facts.ApiPort]]:
+        """Return the ports; None where neutron has none of a whole cloud with servers: it did not show them."""
+        there = sum(1 for server in servers or () if server.host)
+        if ports or ports is None or self.names or not there:
+            return ports
+        self.unread.append(facts.Unread("ports", f"neutron lists no port, but Nova has {count(there, 'server')}"))
+        return None
+
+    def credible_agents(
+        self, agents: t.Optional[t.List[facts.ApiAgent]], ports: t.Optional[t.Sequence[facts.ApiPort]]
+    ) -> t.Optional[t.List[facts.ApiAgent]]:
+        """Return the agents; None where neutron has none of a whole cloud with ports that only an agent can bind."""
+        bound = sum(1 for port in ports or () if port.binding_host_id and port.binding_vif_type in BY_AGENTS)
+        if agents or agents is None or self.names or not bound:
+            return agents
+        why = f"neutron lists no agent, but agents have bound {count(bound, 'port')}"
+        self.unread.append(facts.Unread("agents", why))
+        return None
+
     def wanted(self, *names: t.Optional[str]) -> bool:
         """Whether one of the names is in the scope; case variants are, as Nova's database takes them for equal."""
         scope = {name.casefold() for name in self.names}
@@ -181,11 +207,10 @@ class _Reader:
     def servers(self, compute_max: t.Optional[str]) -> t.List[facts.ApiServer]:
         offered = compute_max or http.max_microversion(self.connection, http.COMPUTE)
         microversion = releases.lower_microversion(server_records.PIN_SHOWN, offered)
-        found = _flat(self.names, lambda host: server_records.list_servers(self.connection, microversion, host))
-        unanswered = sum(1 for server in found if server.status == facts.CELL_DOWN and server.vm_state is None)
-        if unanswered:
-            self.unread.append(facts.Unread("servers.unknown", f"{unanswered} servers in cells that do not answer"))
-        return found
+        found = server_records.list_servers(self.connection, microversion, self.names)
+        if found.silent:
+            self.unread.append(facts.Unread(facts.SILENT_CELLS, server_records.silence(found.silent)))
+        return found.servers
 
     def providers(
         self,
@@ -207,14 +232,15 @@ class _Reader:
         return resource_providers.provider_trees(self.connection, sorted(uuids))
 
     def migrations(self) -> t.List[facts.ApiMigration]:
-        found: t.Dict[int, facts.ApiMigration] = {}
+        # Every cell counts its ids on its own.
+        found: t.Dict[t.Tuple[int, str], facts.ApiMigration] = {}
         for status in migration_records.OPEN_STATUSES:
             kind = migration_records.EVACUATION if status == "done" else None
             for item in _flat(
                 self.names,
                 lambda host, s=status, k=kind: migration_records.list_migrations(self.connection, s, k, host),  # type: ignore[misc]
             ):
-                found[item.id] = item
+                found[item.id, str(item.uuid)] = item
         return [found[key] for key in sorted(found)]
 
     def devices(self, servers: t.Optional[t.Sequence[facts.ApiServer]]) -> t.Set[str]:

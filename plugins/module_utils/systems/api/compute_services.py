@@ -23,6 +23,8 @@ Item = t.Mapping[str, t.Any]
 SERVICES = "2.69"
 #: PUT /os-services/{uuid}: status, reason and forced_down in one body.
 UPDATE = "2.53"
+#: Below 2.53 a service has the number of its row as id.
+NUMBERED = "2.52"
 #: Status and reason of a compute service.
 Status = t.Tuple[str, t.Optional[str]]
 
@@ -30,6 +32,21 @@ Status = t.Tuple[str, t.Optional[str]]
 def raw_services(connection: t.Any) -> t.List[t.Dict[str, t.Any]]:
     """Return every nova-compute service as the API says; without C(id) where its cell does not answer."""
     return http.items(connection, http.COMPUTE, "/os-services", "services", SERVICES, params={"binary": "nova-compute"})
+
+
+def silent_hosts(services: t.Iterable[Item]) -> t.Set[str]:
+    """Return the hosts, of what :func:`raw_services` returned, whose cell did not answer."""
+    return {str(item["host"]) for item in services if not item.get("id")}
+
+
+def several_cells(connection: t.Any) -> bool:
+    """Whether Nova shows more than one cell: every cell numbers its services on its own.
+
+    False is no proof of one cell: services of two cells may happen to have no number in common.
+    """
+    rows = http.items(connection, http.COMPUTE, "/os-services", "services", NUMBERED, params={"binary": "nova-compute"})
+    numbers = [item["id"] for item in rows]
+    return len(set(numbers)) < len(numbers)
 
 
 def service_of(item: Item) -> facts.ApiService:
@@ -57,8 +74,13 @@ def get_service(connection: t.Any, service_id: str) -> facts.ApiService:
 
 def list_services(connection: t.Any) -> t.List[facts.ApiService]:
     """Return the nova-compute services of the cells that answer."""
+    return services_of(raw_services(connection))
+
+
+def services_of(rows: t.Iterable[Item]) -> t.List[facts.ApiService]:
+    """Return the services among what :func:`raw_services` returned."""
     # One of a cell that does not answer comes without an id: nothing can be sent there.
-    return [service_of(item) for item in raw_services(connection) if item.get("id")]
+    return [service_of(item) for item in rows if item.get("id")]
 
 
 def find_service(connection: t.Any, host: str) -> t.Optional[facts.ApiService]:

@@ -54,6 +54,8 @@ DATABASE_SPEC: ArgumentSpec = {
     "nova_api_db_url": {"type": "str", "no_log": True},
     "nova_cell_db_urls": {"type": "dict", "no_log": True},
     "neutron_db_url": {"type": "str", "no_log": True},
+    # One URL, or a dictionary of cells and URLs.
+    "rabbit_urls": {"type": "raw", "no_log": True},
 }
 
 #: Documented in doc_fragments/ovn.py.

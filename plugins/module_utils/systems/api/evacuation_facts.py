@@ -15,6 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     allocation_candidates,
+    compute_services,
     flavors,
     host_account,
     host_aggregates,
@@ -108,8 +109,10 @@ def _about_the_dead(
         accelerator_ports=part("accelerator_ports", lambda: network.accelerated_servers(connection, servers)),
         encrypted=None if volumes is None else server_disks.encrypted_volumes(servers, volumes, before.encrypted or {}),
         unlisted=None if account is None else account.unlisted,
+        coming=None if account is None else account.coming,
         soft_deleted=None if account is None else account.soft_deleted,
         cells_down=None if account is None else account.cells_down,
+        several_cells=part("several_cells", lambda: compute_services.several_cells(connection)),
     )
 
 

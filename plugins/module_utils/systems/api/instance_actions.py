@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, times
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, migration_records
 
@@ -23,6 +23,8 @@ Json = t.Dict[str, t.Any]
 INSTANCE_ACTIONS = "2.84"
 #: Actions with a time of their last change.
 ACTIONS = "2.58"
+#: Seconds in which a nova-compute that runs takes up what was asked of it.
+ON_ITS_WAY = 300.0
 #: Actions that the API carries out by itself: no nova-compute begins an event of them.
 BY_API = frozenset({"lock", "unlock", "create"})
 
@@ -63,6 +65,39 @@ def newest_actions(connection: t.Any, uuids: t.Sequence[str]) -> t.Dict[str, t.O
         return str(row["request_id"]) if row else None
 
     return http.each(list(uuids), newest)
+
+
+class OpenActions(t.NamedTuple):
+    """Actions of a server that have not ended. ``before``: the request id of the action before them; None: none."""
+
+    entries: t.List[facts.GuestAction]
+    before: t.Optional[str]
+
+
+def open_actions(connection: t.Any, uuids: t.Sequence[str], seconds: float) -> t.Dict[str, OpenActions]:
+    """Return what was asked of each server in the last so many seconds, by Nova's clock, and has not ended.
+
+    Attaching and detaching set no task state: nothing else shows that nova-compute is at work. Older actions that never
+    ended were left by a nova-compute that was killed. One that nobody has taken up within some minutes is on no way.
+    """
+    now = http.date(connection, http.COMPUTE)
+
+    def read(uuid: str) -> t.Optional[OpenActions]:
+        found = []
+        for row in _actions(connection, uuid):
+            started = times.moment(str(row.get("start_time")))
+            age = 0.0 if started is None else now - started.timestamp()
+            if age > seconds:
+                return OpenActions(found, str(row["request_id"])) if found else None
+            if row["action"] in BY_API:
+                continue
+            entry = _asked(connection, uuid, row)
+            if not entry.ended and (entry.begun or age <= ON_ITS_WAY):
+                found.append(entry)
+        return OpenActions(found, None) if found else None
+
+    read_ = http.each(list(uuids), read)
+    return {uuid: entry for uuid, entry in read_.items() if entry is not None}
 
 
 def asked_since(connection: t.Any, known: t.Mapping[str, t.Optional[str]]) -> t.Dict[str, t.List[facts.GuestAction]]:

@@ -10,7 +10,8 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import measured
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, http
 
 Json = t.Dict[str, t.Any]
 
@@ -31,6 +32,8 @@ OPEN_STATUSES = (
     "confirming",
     "done",
 )
+#: Hosts that a message names.
+SHOWN = 10
 #: "done" is an end for all but evacuations.
 EVACUATION = "evacuation"
 #: Statuses in which a migration may still bring a server to a host, of all types.
@@ -56,20 +59,21 @@ def list_migrations(
     if host:
         params["host"] = host
     items = http.pages(connection, http.COMPUTE, "/os-migrations", "migrations", MIGRATIONS, params, marker="uuid")
-    return [
-        facts.ApiMigration(
-            id=item["id"],
-            uuid=item.get("uuid"),
-            migration_type=item.get("migration_type"),
-            status=item["status"],
-            instance_uuid=item.get("instance_uuid"),
-            source_compute=item.get("source_compute"),
-            source_node=item.get("source_node"),
-            dest_compute=item.get("dest_compute"),
-            dest_node=item.get("dest_node"),
-        )
-        for item in items
-    ]
+    return [_record(item) for item in items]
+
+
+def _record(item: Json) -> facts.ApiMigration:
+    return facts.ApiMigration(
+        id=item["id"],
+        uuid=item.get("uuid"),
+        migration_type=item.get("migration_type"),
+        status=item["status"],
+        instance_uuid=item.get("instance_uuid"),
+        source_compute=item.get("source_compute"),
+        source_node=item.get("source_node"),
+        dest_compute=item.get("dest_compute"),
+        dest_node=item.get("dest_node"),
+    )
 
 
 def progress(connection: t.Any, uuid: str) -> t.Optional[str]:
@@ -90,14 +94,31 @@ def last_migration(connection: t.Any, uuid: str, migration_type: t.Optional[str]
     return found[0] if found else None
 
 
+def newest(connection: t.Any, uuid: str) -> t.Optional[facts.ApiMigration]:
+    """Return a server's newest migration; None: it has none."""
+    found = last_migration(connection, uuid)
+    return None if found is None else _record(found)
+
+
 def list_arriving(connection: t.Any) -> t.List[facts.ApiMigration]:
-    """Return every migration of the cloud that may still bring a server to a host. One list for each status."""
-    found: t.Dict[int, facts.ApiMigration] = {}
-    for status in ARRIVING:
-        for row in list_migrations(connection, status):
-            if measured.arriving_at(row) is not None:
-                found[row.id] = row
-    return [found[key] for key in sorted(found)]
+    """Return every migration that may still bring a server to a host. Raises as of :func:`with_statuses`."""
+    return [row for row in with_statuses(connection, ARRIVING) if measured.arriving_at(row) is not None]
+
+
+def with_statuses(connection: t.Any, statuses: t.Iterable[str]) -> t.List[facts.ApiMigration]:
+    """Return every migration of the cloud with one of these statuses. One list for each.
+
+    Nova leaves out the migrations of a cell that does not answer. No server moves between cells, so the caller sends
+    none to the hosts of such a cell. Raises :class:`ApiError` where a cell answers at one moment only.
+    """
+    before = compute_services.silent_hosts(compute_services.raw_services(connection))
+    rows = [row for status in statuses for row in list_migrations(connection, status)]
+    # Every cell counts its ids on its own.
+    found = {(row.id, row.uuid, row.instance_uuid): row for row in rows}
+    changed = sorted(before ^ compute_services.silent_hosts(compute_services.raw_services(connection)))
+    if changed:
+        raise ApiError(f"the cell of these hosts does not always answer: {', '.join(changed[:SHOWN])}")
+    return sorted(found.values(), key=lambda row: (row.id, str(row.uuid)))
 
 
 def evacuation_statuses(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
 
@@ -16,6 +16,8 @@ Json = t.Dict[str, t.Any]
 
 #: Service types of Cinder.
 VOLUME_TYPES = ("block-storage", "block-store", "volumev3", "volume")
+#: Image properties that a server was made with.
+OWN_PROPERTIES = "2.98"
 #: Image properties that decide something here begin so.
 PROPERTIES = ("hw_", "os_", "trait:")
 
@@ -66,13 +68,15 @@ def image_properties(
     volumes: t.Mapping[str, t.Sequence[Json]],
     known: t.Mapping[str, t.Dict[str, str]],
 ) -> t.Dict[str, t.Dict[str, str]]:
-    """Return the properties of each server's image: Glance's, or those that its boot volume was made with.
+    """Return the properties of each server's image, as the server was made with them, or its boot volume was.
 
-    Nova keeps a copy of its own, which no API shows before microversion 2.98; an image that is gone is unread.
+    Nova shows its own copy since microversion 2.98. Without it, Glance's of today stand for them; an image that is gone
+    is unread.
     """
-    images = sorted({server.image for server in servers if server.image and server.id not in known})
-    read = http.each(images, lambda image: _image(connection, image))
     found = {server.id: known[server.id] for server in servers if server.id in known}
+    found.update(_own_properties(connection, [server for server in servers if server.id not in known]))
+    images = sorted({server.image for server in servers if server.image and server.id not in found})
+    read = http.each(images, lambda image: _image(connection, image))
     for server in servers:
         image = read.get(server.image) if server.image else None
         if server.id not in found and image is not None:
@@ -81,6 +85,23 @@ def image_properties(
             if volume.get("bootable") in ("true", True):
                 found.setdefault(server.id, _wanted(volume.get("volume_image_metadata") or {}))
     return found
+
+
+def _own_properties(connection: t.Any, servers: t.Sequence[facts.ApiServer]) -> t.Dict[str, t.Dict[str, str]]:
+    """Return what Nova shows of the image properties of servers that boot from an image."""
+    offered = releases.microversion_tuple(http.max_microversion(connection, http.COMPUTE))
+    if offered < releases.microversion_tuple(OWN_PROPERTIES):
+        return {}
+    uuids = [server.id for server in servers if server.image]
+    answers = http.each(
+        uuids, lambda uuid: http.get_or_none(connection, http.COMPUTE, f"/servers/{uuid}", OWN_PROPERTIES)
+    )
+    shown = {uuid: (answer or {}).get("server", {}).get("image") for uuid, answer in answers.items()}
+    return {
+        uuid: _wanted(image["properties"])
+        for uuid, image in shown.items()
+        if isinstance(image, dict) and isinstance(image.get("properties"), dict)
+    }
 
 
 def _image(connection: t.Any, uuid: str) -> t.Optional[t.Dict[str, str]]:

@@ -2,15 +2,22 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers as Nova shows them: listed, one by one, with locks, shares and topology."""
+"""Servers as Nova shows them: listed, one by one, with locks, shares and topology.
+
+Nova leaves the servers of a cell that does not answer out of every list that is paged, sorted or filtered, and says
+nothing (api/openstack/compute/servers.py, _is_cell_down_supported). Who needs a complete list asks
+:func:`list_servers`.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import flavors, http
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import one_line
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, flavors, http
 
 Json = t.Dict[str, t.Any]
 Item = t.Mapping[str, t.Any]
@@ -27,20 +34,87 @@ TOPOLOGY = "2.78"
 SHARES = "2.97"
 #: Locks with a reason, shown and filtered by.
 LOCKS = "2.73"
+#: Silent hosts that a message names.
+SHOWN = 10
 
 
 class NotShownError(ApiError):
     """Nova does not show a server, and nothing proves that it is deleted."""
 
 
+class SilentCellError(ApiError):
+    """A cell did not answer: a list of servers lacks the cell's servers."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerList:
+    """What Nova listed. ``silent``: hosts, and uuids of servers, whose cell did not answer before, during or after."""
+
+    servers: t.List[facts.ApiServer]
+    silent: t.List[str]
+
+    def complete(self) -> t.List[facts.ApiServer]:
+        """Return the servers. Raises :class:`SilentCellError` where some may be missing."""
+        if self.silent:
+            raise SilentCellError(silence(self.silent))
+        return self.servers
+
+
+def silence(silent: t.Sequence[str]) -> str:
+    """Say which cells did not answer."""
+    more = f" and {len(silent) - SHOWN} more" if len(silent) > SHOWN else ""
+    return f"a cell does not answer, so Nova's list of servers is incomplete: {', '.join(silent[:SHOWN])}{more}"
+
+
 def list_servers(
-    connection: t.Any, microversion: str, host: t.Optional[str] = None, whole: bool = False
-) -> t.List[facts.ApiServer]:
-    """Return all servers of all projects, or those on one host. ``whole``: as of :func:`server_of`."""
-    params = {"all_tenants": "1", **({"host": host} if host else {})}
-    items = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", microversion, params)
-    # Of a whole cloud the flavors and metadata of a million servers would only be carried about.
-    return [server_of(item, whole=whole or host is not None) for item in items]
+    connection: t.Any,
+    microversion: str,
+    hosts: t.Sequence[str] = (),
+    whole: bool = False,
+    expected: t.Collection[str] = (),
+) -> ServerList:
+    """Return the servers of all projects, on these hosts or everywhere, and which cells did not answer.
+
+    ``whole``: as of :func:`server_of`. ``expected``: uuids of servers by another source, read just before: what the
+    list lacks is asked for singly, and its cell did not answer if Nova knows it. Asked for the whole cloud, every cell
+    must answer; asked for hosts, theirs: one that Nova does not know may be in any cell.
+    """
+    before = compute_services.raw_services(connection)
+    found = [
+        # Of a whole cloud the flavors and metadata of a million servers would only be carried about.
+        server_of(item, whole=whole or bool(hosts))
+        for host in hosts or (None,)
+        for item in _paged(connection, {"host": host} if host else {}, microversion)
+    ]
+    after = compute_services.raw_services(connection)
+    silent = {*_silent(before, hosts), *_silent(after, hosts)}
+    lacking = sorted(set(expected) - {server.id for server in found})
+    left_out = http.each(lacking, lambda uuid: _left_out(connection, uuid))
+    silent |= {uuid for uuid in lacking if left_out[uuid]}
+    return ServerList(found, sorted(silent))
+
+
+def _left_out(connection: t.Any, uuid: str) -> bool:
+    """Whether this is a server that a list should have. A consumer of placement may be a migration, too."""
+    try:
+        item = raw_server(connection, uuid)
+    except ApiError:
+        return True
+    return item is not None and item.get("status") != "SOFT_DELETED"
+
+
+def _paged(connection: t.Any, params: t.Mapping[str, str], microversion: str) -> t.Iterator[Json]:
+    given = {"all_tenants": "1", **params}
+    return http.pages(connection, http.COMPUTE, "/servers/detail", "servers", microversion, given)
+
+
+def _silent(services: t.Sequence[Item], hosts: t.Sequence[str]) -> t.Set[str]:
+    silent = compute_services.silent_hosts(services)
+    if not hosts or not silent:
+        return silent
+    wanted = {host.casefold() for host in hosts}
+    known = {str(item["host"]).casefold() for item in services}
+    return {name for name in silent if name.casefold() in wanted} | (silent if wanted - known else set())
 
 
 def server_of(item: Item, whole: bool = False) -> facts.ApiServer:
@@ -51,7 +125,7 @@ def server_of(item: Item, whole: bool = False) -> facts.ApiServer:
     image = item.get("image")
     return facts.ApiServer(
         id=item["id"],
-        name=item.get("name") or "",
+        name=one_line(item.get("name") or ""),
         project_id=item.get("tenant_id"),
         status=item["status"],
         host=item.get("OS-EXT-SRV-ATTR:host"),
@@ -71,18 +145,18 @@ def server_of(item: Item, whole: bool = False) -> facts.ApiServer:
 
 
 def servers_on(connection: t.Any, host: str) -> t.List[facts.ApiServer]:
-    """Return every server of a host, of whatever project."""
-    return list_servers(connection, SERVERS, host)
+    """Return every server of a host, of whatever project. Raises :class:`SilentCellError`."""
+    return list_servers(connection, SERVERS, [host]).complete()
 
 
 def servers_since(connection: t.Any, host: t.Optional[str], since: t.Optional[str]) -> t.List[facts.ApiServer]:
     """Return the servers, of one host or of all, that changed since then, the deleted among them.
 
-    ``since``: ISO 8601, by Nova's clock; None: all that exist.
+    ``since``: ISO 8601, by Nova's clock; None: all that exist. The caller asks singly for each server that the list
+    lacks: servers of a cell that does not answer are not in it.
     """
-    params = {"all_tenants": "1", **({"host": host} if host else {}), **({"changes-since": since} if since else {})}
-    items = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", SERVERS, params)
-    return [server_of(item) for item in items]
+    params = {**({"host": host} if host else {}), **({"changes-since": since} if since else {})}
+    return [server_of(item) for item in _paged(connection, params, SERVERS)]
 
 
 def server_as_listed(connection: t.Any, uuid: str) -> t.Optional[facts.ApiServer]:
@@ -109,9 +183,16 @@ def whole_server(connection: t.Any, uuid: str) -> t.Optional[facts.ApiServer]:
 
 
 def named_servers(connection: t.Any, name: str) -> t.List[str]:
-    """Return the uuids of all servers of that very name. Nova's filter is a regular expression, in any case."""
+    """Return the uuids of all servers of that very name. Raises :class:`SilentCellError`: there may be more.
+
+    Nova's filter is a regular expression, in any case.
+    """
+    before = compute_services.raw_services(connection)
     params = {"all_tenants": "1"}
-    items = http.pages(connection, http.COMPUTE, "/servers", "servers", servers_microversion(connection), params)
+    items = list(http.pages(connection, http.COMPUTE, "/servers", "servers", servers_microversion(connection), params))
+    silent = _silent(before, ()) | _silent(compute_services.raw_services(connection), ())
+    if silent:
+        raise SilentCellError(silence(sorted(silent)))
     return sorted(item["id"] for item in items if item["name"] == name)
 
 
@@ -135,8 +216,7 @@ def is_deleted(connection: t.Any, uuid: str) -> bool:
 
     A 404 alone is no proof: another cloud and another project's credentials answer the same.
     """
-    params = {"all_tenants": "1", "deleted": "True", "uuid": uuid}
-    items = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", SERVERS, params)
+    items = _paged(connection, {"deleted": "True", "uuid": uuid}, SERVERS)
     return any(item["id"] == uuid and item.get("status") == "DELETED" for item in items)
 
 
@@ -176,9 +256,10 @@ def soft_deleted(connection: t.Any, host: str) -> t.Dict[str, str]:
     """Return the soft-deleted servers of a host, uuid to name.
 
     Only a list of deleted servers has them (db/main/api.py, instance_get_all_by_filters_sort)."""
-    params = {"all_tenants": "1", "host": host, "deleted": "True", "status": "SOFT_DELETED"}
-    items = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", SERVERS, params)
-    return {str(item["id"]): str(item.get("name") or "") for item in items if item.get("status") == "SOFT_DELETED"}
+    items = _paged(connection, {"host": host, "deleted": "True", "status": "SOFT_DELETED"}, SERVERS)
+    return {
+        str(item["id"]): one_line(str(item.get("name") or "")) for item in items if item.get("status") == "SOFT_DELETED"
+    }
 
 
 def shares_of(connection: t.Any, servers: t.Sequence[facts.ApiServer], known: t.Mapping[str, int]) -> t.Dict[str, int]:
@@ -226,8 +307,7 @@ def locked_for(connection: t.Any, reason: str) -> t.List[facts.GuestState]:
 
 
 def _listed(connection: t.Any, params: t.Mapping[str, str]) -> t.List[facts.GuestState]:
-    rows = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", LOCKS, {"all_tenants": "1", **params})
-    return [_state(row) for row in rows]
+    return [_state(row) for row in _paged(connection, params, LOCKS)]
 
 
 def _single(connection: t.Any, uuid: str) -> t.Optional[facts.GuestState]:
@@ -241,7 +321,7 @@ def _state(row: t.Mapping[str, t.Any]) -> facts.GuestState:
         raise ApiError(f"Nova does not know the state of server {row['id']}: the cell of this server does not answer")
     return facts.GuestState(
         row["id"],
-        row.get("name") or "",
+        one_line(row.get("name") or ""),
         row.get("OS-EXT-SRV-ATTR:host"),
         row["OS-EXT-STS:task_state"],
         bool(row["locked"]),

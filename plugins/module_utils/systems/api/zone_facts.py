@@ -35,11 +35,13 @@ def read_zones(
     api_db_url: t.Optional[str] = None,
     flavor: t.Optional[facts.ServerFlavor] = None,
     whole: bool = True,
+    silent: t.Iterable[str] = (),
 ) -> facts.ZoneFacts:
     """Read what decides in which zone these servers stay. ``flavor``: what they shall be; None: what they are.
 
     ``whole`` False, for many servers: without their volumes and placement's offers, each of which is a call.
-    Never raises for a part that cannot be read: see ``unread``. ``servers``: as :func:`find_servers` returns them.
+    Never raises for a part that cannot be read: see ``unread``. ``silent``: whose cell did not answer when the servers
+    were listed.
     """
     unread: t.List[facts.Unread] = []
 
@@ -53,7 +55,8 @@ def read_zones(
         return None
 
     offered = part("microversion", lambda: http.max_microversion(connection, http.COMPUTE))
-    services = part("services", lambda: compute_services.list_services(connection))
+    rows = part("services", lambda: compute_services.raw_services(connection))
+    services = part("services", lambda: compute_services.services_of(rows)) if rows is not None else None
     aggregates = part("aggregates", lambda: host_aggregates.list_aggregates(connection))
     pins, pins_from = None, None
     if offered is not None and _at_least(offered, server_records.PIN_SHOWN):
@@ -85,6 +88,7 @@ def read_zones(
         volumes=part("volumes", lambda: server_disks.volume_zones(connection, servers)) if whole else None,
         offers=found,
         unread=unread,
+        silent=sorted({*silent, *compute_services.silent_hosts(rows or ())}),
     )
 
 

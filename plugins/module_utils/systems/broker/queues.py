@@ -33,14 +33,18 @@ except ImportError:
 else:
     AMQP = True
 
-MISSING = "rename_rabbit_url needs the Python library amqp on the Ansible controller: pip install 'amqp>=5.0'"
+MISSING = "reading RabbitMQ needs the Python library amqp on the Ansible controller: pip install 'amqp>=5.0'"
 #: Seconds.
 CONNECT_TIMEOUT = 10
 ANSWER_TIMEOUT = 30
+#: Bytes: no queue can have a longer name (AMQP's short string), whatever a host is to be called.
+LONGEST = 255
 #: How often, and how many seconds apart, a queue is looked at until its counts stand still.
 LOOKS, BETWEEN_LOOKS = 10, 0.5
-#: Messages of one queue that are looked at: where more wait, the queue is left alone.
-LIMIT = 500
+#: Seconds between looks at a queue whose consumer is to go.
+BETWEEN_PATIENT_LOOKS = 5
+#: Messages of one queue that are looked at: where more wait, the queue is left alone. Most are events of neutron.
+LIMIT = 5000
 
 
 class Broker:
@@ -65,12 +69,21 @@ class Broker:
 
     def queue(self, name: str) -> t.Optional[facts.Queue]:
         """Return a queue's counts, or None where there is no such queue. Raises :class:`BrokerError`."""
+        if len(name.encode()) > LONGEST:
+            return None
         with self._channel() as channel:
             try:
                 found = channel.queue_declare(name, passive=True)
             except amqp_errors.NotFound:
                 return None
             return facts.Queue(name, int(found.message_count), int(found.consumer_count))
+
+    def counts(self, names: t.Iterable[str]) -> t.Iterator[facts.Queue]:
+        """Yield the counts of those queues that exist. Raises :class:`BrokerError`."""
+        for name in names:
+            found = self.queue(name)
+            if found is not None:
+                yield found
 
     def waiting(self, name: str) -> t.List[facts.QueuedRequest]:
         """Return the requests that wait in a queue, and leave them there. Raises :class:`BrokerError`.
@@ -79,6 +92,11 @@ class Broker:
         """
         with self._channel() as channel:
             return [found for _tag, found in _taken(channel, name)]
+
+    def waiting_if_idle(self, name: str) -> t.List[facts.QueuedRequest]:
+        """Return what waits in a queue that nobody reads; nothing where there is none, or somebody does."""
+        found = self.queue(name)
+        return self.waiting(name) if found is not None and not found.consumers else []
 
     def remove(self, name: str, reported: t.Container[str]) -> t.Optional[str]:
         """Delete a queue in which nothing is but requests of these ids; return why it was left, None: it is gone.
@@ -107,6 +125,35 @@ class Broker:
                 # A quorum queue knows no such condition, and the refusal has ended the connection.
                 self.close()
         return self._remove_quorum_queue(name)
+
+    def take(self, name: str, ids: t.Container[str]) -> t.List[str]:
+        """Remove the requests of these ids from a queue that nobody reads; return the ids that are gone.
+
+        Everything else stays, in its order. Raises :class:`BrokerError`, also where the queue has a consumer at any of
+        several looks: what it was given meanwhile cannot be seen.
+        """
+        if self.idle(name) is None:
+            return []
+        with self._channel() as channel:
+            taken = [(tag, request.id) for tag, request in _taken(channel, name) if request.id in ids]
+            for tag, _id in taken:
+                channel.basic_ack(tag)
+        return [found_id for _tag, found_id in taken]
+
+    def idle(self, name: str, patience: float = 0.0) -> t.Optional[facts.Queue]:
+        """Return the counts of a queue in which no consumer was seen twice; None: there is no such queue.
+
+        ``patience``: seconds to wait for consumers to go: RabbitMQ counts a dead host's until its heartbeats are
+        missed. Raises :class:`BrokerError` where one stays.
+        """
+        end = time.monotonic() + patience
+        while True:
+            found = self._at_rest(name)
+            if found is None or not found.consumers:
+                return found
+            if time.monotonic() >= end:
+                raise BrokerError(f"queue {name} has {found.consumers} consumers")
+            time.sleep(BETWEEN_PATIENT_LOOKS)
 
     def _at_rest(self, name: str) -> t.Optional[facts.Queue]:
         """Return a queue's counts once they stand still.
@@ -234,6 +281,7 @@ def request_of(queue: str, body: t.Union[str, bytes]) -> facts.QueuedRequest:
             str(message["method"]),
             message.get("_context_request_id"),
             sorted(set(_instances(message.get("args")))),
+            message.get("_context_timestamp"),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise BrokerError(f"{queue}: a message in this queue is not a request of Nova") from None

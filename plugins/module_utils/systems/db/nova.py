@@ -462,7 +462,11 @@ def _migrations(has_compute_id: bool) -> t.Callable[[sa.Connection, t.Sequence[s
     def read(connection: sa.Connection, hosts: t.Sequence[str]) -> t.List[facts.MigrationRow]:
         c = schema.table(schema.CELL, "migrations").c
         columns = _columns("migrations", *(() if has_compute_id else ("dest_compute_id",)))
-        wanted = sa.or_(schema.unfinished(connection, hosts), schema.abortable(connection, hosts))
+        wanted = sa.or_(
+            schema.unfinished(connection, hosts),
+            schema.abortable(connection, hosts),
+            schema.took_away(connection, hosts),
+        )
         statement = sa.select(*columns).where(wanted).order_by(c.id)
         return [facts.MigrationRow(*(*row[:-1], _deleted(row[-1]))) for row in _fetch(connection, statement)]
 
@@ -473,6 +477,16 @@ def cells_of_hosts(url: str, hosts: t.Sequence[str]) -> t.Dict[str, t.Optional[s
     """Return the uuid of the cell that each host is mapped to, by the API database's word. Raises DatabaseError."""
     with database.snapshot(url) as connection:
         return {row.host: row.cell_uuid for row in _host_mappings(connection, hosts)}
+
+
+def with_cells(about: facts.EvacuationFacts, url: str, sources: t.Sequence[str]) -> facts.EvacuationFacts:
+    """Add in which cell each host is: Nova moves and evacuates no server into another cell."""
+    names = sorted({*sources, *(target.host for target in about.targets or [])})
+    try:
+        found = cells_of_hosts(url, names)
+    except DatabaseError as error:
+        return dataclasses.replace(about, unread=[*about.unread, facts.Unread("cells", error.message)])
+    return dataclasses.replace(about, cells={host.casefold(): cell for host, cell in found.items()})
 
 
 def _host_mappings(connection: sa.Connection, hosts: t.Sequence[str]) -> t.List[facts.HostMappingRow]:

@@ -143,6 +143,9 @@ LOCKS: t.Dict[str, t.Tuple[str, ...]] = {"services": ("host",), "compute_nodes":
 SPEC_COLUMNS: t.Dict[str, t.Tuple[str, ...]] = {"request_specs": ("id", "instance_uuid", "spec")}
 SPEC_UPDATES: t.Dict[str, t.Tuple[str, ...]] = {"request_specs": ("spec",)}
 
+#: Read of the API database where the RabbitMQ of each cell is looked for. A run does without: it says so then.
+BROKER_COLUMNS: t.Dict[str, t.Tuple[str, ...]] = {"cell_mappings": ("uuid", "transport_url")}
+
 #: What a rename of a host with OVN reads and writes in neutron's database.
 OVN_COLUMNS: t.Dict[str, t.Tuple[str, ...]] = {
     "ml2_port_bindings": ("port_id", "host", "vnic_type", "vif_type", "profile", "status"),
@@ -155,6 +158,9 @@ FINAL_STATUSES = ("confirmed", "reverted", "error", "failed", "completed", "canc
 #: An evacuation in one of these is still to be cleaned up by its source when that starts again
 #: (C(compute/manager.py), C(_destroy_evacuated_instances)), even when its row is soft-deleted.
 UNREAPED_STATUSES = ("accepted", "pre-migrating", "done")
+
+#: Statuses after which the instance of a migration is on its destination.
+ARRIVED_STATUSES = ("completed", "confirmed", "done")
 
 #: Of a live migration that a start of nova-compute aborts (C(compute/manager.py), C(_reset_live_migration)).
 RUNNING = "running"
@@ -193,6 +199,11 @@ OVN_GRANTS: t.Tuple[Grantable, ...] = tuple(
     right
     for name, columns in OVN_COLUMNS.items()
     for right in (Grantable(NEUTRON, name, columns, "select"), Grantable(NEUTRON, name, ("host",), "update"))
+)
+
+#: The right to find the RabbitMQ of each cell.
+BROKER_GRANTS: t.Tuple[Grantable, ...] = tuple(
+    Grantable(API, name, columns, "select") for name, columns in BROKER_COLUMNS.items()
 )
 
 #: Every right that pinning servers in the database needs.
@@ -280,6 +291,21 @@ def abortable(connection: sa.Connection, names: t.Sequence[str]) -> sa.ColumnEle
     read_deleted "yes": 26 to 34 alike).
     """
     return sa.and_(_touching(connection, names), table(CELL, "migrations").c.status == RUNNING)
+
+
+def took_away(connection: sa.Connection, names: t.Sequence[str]) -> sa.ColumnElement[bool]:
+    """Return the condition for migrations that ended elsewhere than where their instance is, by its row.
+
+    The newest of each instance: Nova lost the last write of such a one, or an operator corrected the row.
+    """
+    c, i = table(CELL, "migrations").c, table(CELL, "instances").c
+    later = table(CELL, "migrations").alias("later")
+    instance = sa.exists().where(
+        i.uuid == c.instance_uuid, i.deleted == 0, i.host == c.source_compute, i.host != c.dest_compute
+    )
+    newer = sa.exists().where(later.c.instance_uuid == c.instance_uuid, later.c.id > c.id, later.c.deleted == 0)
+    ended = sa.and_(c.deleted == 0, c.status.in_(ARRIVED_STATUSES))
+    return sa.and_(_touching(connection, names), ended, instance, sa.not_(newer))
 
 
 def _touching(connection: sa.Connection, names: t.Sequence[str]) -> sa.ColumnElement[bool]:

@@ -72,6 +72,8 @@ AGENT_UNITS = (
 )
 #: Writes the machine's name into Open vSwitch at boot, over what is there (Open vSwitch 3.1).
 OVS_RECORD_HOSTNAME = "ovs-record-hostname"
+#: Starts at boot the guests that ran at the last shutdown, before anybody can ask where their servers are.
+LIBVIRT_GUESTS = "libvirt-guests"
 STATE_DIR = "/var/lib/stackguard"
 _PATIENCE = 30
 
@@ -175,6 +177,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
             "name_spaces", lambda: name_spaces.read(options.compute_units, systemctl=systemctl, seen=later)
         ),
         deployment=None if deployed is None else _with_immutable(parts, deployed, files or []),
+        guests_on_boot=parts.read("guests_on_boot", libvirt.guests_on_boot),
     )
 
 
@@ -396,7 +399,7 @@ def open_operations(state_dir: str) -> t.List[OpenOperation]:
 
 
 def _named(options: HostOptions) -> t.List[str]:
-    return [*options.compute_units, *options.agent_units, OVS_RECORD_HOSTNAME]
+    return [*options.compute_units, *options.agent_units, OVS_RECORD_HOSTNAME, LIBVIRT_GUESTS]
 
 
 def _units(options: HostOptions, deployed: t.Optional[Deployment], systemctl: units.Systemctl) -> t.List[Unit]:

@@ -10,6 +10,7 @@ One call lists all domains, one fetches each domain's XML: nothing here starts a
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 import typing as t
 import xml.etree.ElementTree as ET
@@ -149,9 +150,10 @@ def definitions(opened: t.Any, read_at: str) -> t.Tuple[t.List[GuestDefinition],
     return sorted(found, key=lambda entry: entry.uuid), texts
 
 
-def end_domain(uri: str, uuid: str) -> None:
+def end_domain(uri: str, uuid: str, managed_save: bool = False) -> None:
     """Destroy a domain where it is active, and undefine it where it is defined. Its disks, NVRAM and TPM state stay.
 
+    ``managed_save``: whether a managed save image goes with it; libvirt refuses to undefine a domain that has one.
     One that is not there is no error. Raises as :func:`read_identity` does.
     """
 
@@ -167,7 +169,7 @@ def end_domain(uri: str, uuid: str) -> None:
                 if persistent:
                     # Older libvirts know no flag for the TPM, and keep its state.
                     keep = libvirt.VIR_DOMAIN_UNDEFINE_KEEP_NVRAM | getattr(libvirt, "VIR_DOMAIN_UNDEFINE_KEEP_TPM", 0)
-                    handle.undefineFlags(keep)
+                    handle.undefineFlags(keep | (libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE if managed_save else 0))
             except libvirt.libvirtError as error:
                 if error.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
                     raise
@@ -200,7 +202,41 @@ def _domain(handle: t.Any, guests: t.Mapping[str, t.Sequence[int]], proc: str) -
         xml_digest=domain_xml.digest(xml),
         rss_mib=None if pid is None else processes.resident_mib(pid, proc),
         hugepage_kib=domain_xml.hugepage_kib(root),
+        managed_save=bool(handle.hasManagedSaveImage(0)),
+        autostart=bool(handle.autostart()),
+        snapshots=_snapshots(handle),
     )
+
+
+def _snapshots(handle: t.Any) -> int:
+    """Return the number of snapshots and checkpoints. Drivers and libvirts that know no checkpoints have none."""
+    import libvirt
+
+    found = int(handle.snapshotNum(0))
+    try:
+        return found + len(handle.listAllCheckpoints())
+    except AttributeError:
+        return found
+    except libvirt.libvirtError as error:
+        if error.get_error_code() != libvirt.VIR_ERR_NO_SUPPORT:
+            raise
+        return found
+
+
+#: Where distributions keep the settings of libvirt-guests, shell assignments.
+GUESTS_FILES = ("/etc/default/libvirt-guests", "/etc/sysconfig/libvirt-guests")
+
+
+def guests_on_boot(files: t.Sequence[str] = GUESTS_FILES) -> str:
+    """Return ON_BOOT of libvirt-guests; where no file sets it, its own default (tools/libvirt-guests.sh.in)."""
+    found = "start"
+    for path in files:
+        with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8") as stream:
+            for line in stream:
+                name, sign, value = line.strip().partition("=")
+                if sign and name == "ON_BOOT":
+                    found = " ".join(shlex.split(value, comments=True))
+    return found
 
 
 def _pid(uuid: str, name: str, guests: t.Mapping[str, t.Sequence[int]]) -> t.Optional[int]:

@@ -72,7 +72,29 @@ KINDS = (
     ),
     ServiceKind("ceilometer", ("ceilometer-polling", "ceilometer-agent-compute"), ("*ceilometer*compute*",)),
     ServiceKind("cyborg", ("cyborg-agent",), ("cyborg-agent*", "kolla-cyborg_agent-container*")),
+    ServiceKind(
+        "manila-share", ("manila-share",), ("*manila-share*", "kolla-manila_share-container*", "devstack@m-shr*")
+    ),
+    ServiceKind("zun-compute", ("zun-compute",), ("*zun-compute*", "kolla-zun_compute-container*")),
+    ServiceKind(
+        "ironic-conductor",
+        ("ironic-conductor",),
+        ("*ironic-conductor*", "kolla-ironic_conductor-container*", "devstack@ir-cond*"),
+    ),
+    ServiceKind("etcd", ("etcd",), ("etcd.service", "etcd@*", "kolla-etcd-container*"), ("/var/lib/etcd/*/member",)),
+    ServiceKind(
+        "kubelet",
+        ("kubelet", "k3s", "k3s-agent", "rke2"),
+        ("kubelet.service", "k3s*", "rke2-*", "snap.kubelet.*", "snap.microk8s.*"),
+        ("/var/lib/kubelet/config.yaml", "/var/lib/rancher/*/agent/kubelet.kubeconfig"),
+    ),
+    ServiceKind("glusterd", ("glusterd",), ("glusterd.service",), ("/var/lib/glusterd/glusterd.info",)),
+    ServiceKind("linstor", (), ("linstor-satellite*", "linstor-controller*", "drbd@*"), ("/etc/drbd.d/*.res",)),
+    ServiceKind(
+        "consul", ("consul",), ("consul.service", "consul@*"), ("/opt/consul/node-id", "/var/lib/consul/node-id")
+    ),
     ServiceKind("freeipa", (), (), ("/etc/ipa/default.conf",)),
+    ServiceKind("chef", ("chef-client",), ("chef-client*",), ("/etc/chef/client.rb",)),
     ServiceKind("puppet", (), ("puppet.service", "puppet-agent.service"), ()),
     ServiceKind("salt", ("salt-minion",), ("salt-minion.service",), ()),
 )

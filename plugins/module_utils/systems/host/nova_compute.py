@@ -105,6 +105,9 @@ def load(files: t.Sequence[str], folders: t.Sequence[str], service: Service) -> 
     arguments, kolla = _arguments(files, folders, service)
     names = [nova_conf.variable(*option) for option in (*_DEFAULTS, *_OTHERS)]
     environment, unread = next_environment(service, names, kolla)
+    if not (files or folders):
+        unread = unread or _unexpanded(service)
+        environment = {} if unread else environment
     config = nova_conf.Config.load(arguments, environment)
     config.defaults.update(_DEFAULTS)
     config.defaults["DEFAULT", "host"] = host_names.kernel_name()
@@ -115,6 +118,20 @@ def load(files: t.Sequence[str], folders: t.Sequence[str], service: Service) -> 
         config.defaults["DEFAULT", "pybasedir"] = _site_packages(service)
         config.defaults["DEFAULT", "state_path"] = "$pybasedir"
     return ServiceConfig(config, kolla, unread)
+
+
+def _unexpanded(service: Service) -> t.Optional[str]:
+    """Return why the options of the next start are not known: its command line has variables; None: it has none.
+
+    A process has its arguments without variables. systemd.service(5): C($$) is a dollar sign.
+    """
+    found = [word for word in service.argv if service.pid is None and re.search(r"\$(?!\$)", word.replace("$$", ""))]
+    if not found:
+        return None
+    return (
+        f"the command line of {service.unit or service.program} contains {', '.join(found)}, and the run does not know "
+        "which options these variables add. Set nova_conf_files"
+    )
 
 
 def next_environment(

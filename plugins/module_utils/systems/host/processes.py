@@ -94,12 +94,27 @@ def resident_mib(pid: int, proc: str = "/proc") -> t.Optional[int]:
 
 
 def qemu_by_uuid(proc: str = "/proc", seen: t.Optional[Table] = None) -> t.Dict[str, t.List[int]]:
-    """Return domain uuid to the processes whose arguments bear C(-uuid UUID), as libvirt starts every QEMU."""
+    """Return domain uuid to the processes whose arguments bear C(-uuid UUID), as libvirt starts every QEMU.
+
+    Between fork and exec a child bears its parent's arguments: it is no second QEMU.
+    """
     result: t.Dict[str, t.List[int]] = {}
     for pid, arguments in (table(proc) if seen is None else seen).items():
         if "-uuid" in arguments[1:-1]:
             result.setdefault(arguments[arguments.index("-uuid", 1) + 1], []).append(pid)
-    return result
+    return {uuid: pids if len(pids) == 1 else _without_forks(pids, proc) for uuid, pids in result.items()}
+
+
+def _without_forks(pids: t.Sequence[int], proc: str) -> t.List[int]:
+    """Return the processes that are no child of another of them. One that has ended meanwhile is not there."""
+    there = [pid for pid in pids if os.path.exists(f"{proc}/{pid}")] or list(pids)
+    return [pid for pid in there if _parent(pid, proc) not in there]
+
+
+def _parent(pid: int, proc: str) -> t.Optional[int]:
+    """Return a process's parent (proc(5), field 4 of C(stat)); None where it is gone."""
+    raw = _read(pid, "stat", proc)
+    return None if not raw else int(raw[raw.rindex(b")") + 2 :].split()[1])
 
 
 def noted_pid(domain_name: str, folder: str = _PID_FILES) -> t.Optional[int]:

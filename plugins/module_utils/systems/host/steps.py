@@ -631,7 +631,7 @@ class EndDomains:
                     changed_meanwhile=True,
                 )
         for item in planned:
-            libvirt.end_domain(uri, str(item["uuid"]))
+            libvirt.end_domain(uri, str(item["uuid"]), bool(item.get("managed_save")))
         return {}
 
     def verify(self, params: Params) -> Result:

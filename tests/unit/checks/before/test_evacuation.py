@@ -747,6 +747,21 @@ def test_a_guest_that_has_not_landed_as_it_should(images, domains, running, code
     assert landing(images, domains, running) == codes
 
 
+@pytest.mark.parametrize("name", [f"{DISK}.rescue", f"{DISK}.config", f"{DISK}.config.rescue"])
+def test_what_no_start_opens_needs_no_client(name):
+    """H2: a RESCUE server was evacuated, ran from its own disk, and was never verified."""
+    some = scene().images(image(DISK, [HERE]), image(name)).at(3, domains=[running_there()])
+    before = storage.DisksBefore(ONE, {DISK: f"id-{DISK}", name: f"id-{name}"})
+    assert [item.code for item in storage.landed(some.bundle, before, "compute3", True)] == []
+    strange = some.images(image(DISK, [HERE]), image(name, [SOURCE]))
+    assert [item.code for item in storage.landed(strange.bundle, before, "compute3", True)] == ["SG507"]
+    gone = some.images(image(DISK, [HERE]))
+    assert [item.code for item in storage.landed(gone.bundle, before, "compute3", True)] == ["SG504"]
+    swap = some.images(image(DISK, [HERE]), image(f"{DISK}.swap"))
+    before = storage.DisksBefore(ONE, {DISK: f"id-{DISK}", f"{DISK}.swap": f"id-{DISK}.swap"})
+    assert [item.code for item in storage.landed(swap.bundle, before, "compute3", True)] == ["SG109"]
+
+
 def test_a_destination_that_listed_names_only_is_read_by_another_host():
     some = scene().images(image(DISK, [HERE]), on=(2,)).at(3, rbd=listing(DISK), domains=[running_there()])
     before = storage.DisksBefore(ONE, {DISK: f"id-{DISK}"})

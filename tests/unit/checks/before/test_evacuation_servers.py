@@ -206,6 +206,27 @@ def test_a_state_that_the_dead_host_left_behind_is_reset_by_option_and_its_loss_
 
 
 @pytest.mark.parametrize(
+    ("status", "task"),
+    [
+        ("REBOOT", "reboot_started"),
+        ("HARD_REBOOT", "rebooting_hard"),
+        ("HARD_REBOOT", "reboot_pending_hard"),
+        ("PASSWORD", "updating_password"),
+    ],
+)
+def test_a_status_that_only_its_task_makes_goes_with_the_task(status, task):
+    """H1: SG710 refused a server in HARD_REBOOT, whatever evacuate_reset_states said."""
+    some = scene().server(1, status=status, task_state=task)
+    assert blockers(some) == ["SG701"]
+    allowed = some.asked(resets=("task",))
+    assert blockers(allowed) == []
+    assert places(allowed) == {ONE: "compute3", TWO: "compute3"}
+    assert next(entry for entry in decide(allowed).guests if entry.uuid == ONE).power == "running"
+    # Without its task the status is not what Nova calls such a server.
+    assert blockers(scene().server(1, status=status).asked(resets=("task",))) == ["SG710"]
+
+
+@pytest.mark.parametrize(
     ("changes", "code"),
     [
         ({"task_state": "deleting"}, "SG701"),
@@ -233,6 +254,13 @@ def test_a_list_of_servers_that_lacks_one_is_not_nobody():
     assert blockers(some.told(unread=[Unread("unlisted", "503")])) == ["SG709"]
 
 
+def test_a_server_whose_build_may_wait_for_the_dead_host_is_named_and_keeps_nobody():
+    some = scene().told(coming={"new": "Nova shows the server on no host (BUILD, task none)"})
+    assert [(item.object.id, item.severity) for item in told(some, "SG329")] == [("new", findings.WARNING)]
+    assert blockers(some) == []
+    assert told(scene(), "SG329") == []
+
+
 def test_somebody_whom_only_placement_knows_can_be_passed_by_name():
     some = scene().told(unlisted={"leaked": "no server and no migration has this uuid"})
     items = decide(some).checked.findings
@@ -243,6 +271,27 @@ def test_another_cell_that_does_not_answer_is_undecided_and_keeps_nobody():
     some = scene().told(cells_down=["compute9"])
     assert blockers(some) == []
     assert ("SG709", "compute1") in unchecked(some)
+
+
+def test_an_evacuation_plans_within_the_cell_of_the_host():
+    hosts = [target.host for target in scene().about.targets]
+    own = dict.fromkeys(hosts, "cell1")
+    assert decide(scene().told(cells=own)).assignments.assigned
+    decided = decide(scene().told(cells={**dict.fromkeys(hosts, "cell2"), "compute1": "cell1"}))
+    assert decided.assignments.assigned == []
+    assert {"SG512"} <= {item.code for item in decided.checked.findings}
+
+
+def test_whose_cells_are_not_known_is_undecided_where_there_are_several():
+    hosts = [target.host for target in scene().about.targets]
+    asked = ("SG512", "compute1")
+    assert asked in unchecked(scene().told(several_cells=True))
+    assert asked in unchecked(scene().told(unread=[Unread("cells", "503")]))
+    assert asked in unchecked(scene().told(cells={**dict.fromkeys(hosts, "cell1"), "compute1": None}))
+    for some in (scene(), scene().told(several_cells=False), scene().told(cells=dict.fromkeys(hosts, "cell1"))):
+        assert asked not in unchecked(some)
+        assert blockers(some) == []
+    assert blockers(scene().told(several_cells=True)) == []
 
 
 def test_soft_deleted_servers_are_named_and_not_lost():

@@ -19,7 +19,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model import certificates, facts, findings
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
-SERIOUS = {"ceph-osd", "ceph-mon", "rabbitmq", "galera", "pacemaker", "cinder-volume"}
+SERIOUS = {
+    *("ceph-osd", "ceph-mon", "rabbitmq", "galera", "pacemaker", "cinder-volume", "manila-share", "zun-compute"),
+    *("ironic-conductor", "etcd", "kubelet", "glusterd", "linstor"),
+}
 
 
 def of(cloud, code, some=None, in_place=True):
@@ -52,6 +55,17 @@ def test_a_record_in_masakari_is_told_with_the_command_that_renames_it():
     assert found.remedy.endswith(f"openstack segment host update --name {some.new} rack7 uuid-1")
     unread = some.cloud.cloud(ha_hosts=None, unread=[facts.Unread("ha_hosts", "503")])
     assert undecided(unread, "SG313") == [(some.old, "Masakari may have a record of this host: 503")]
+
+
+def test_an_aggregate_of_blazar_tells_that_blazar_knows_the_host():
+    some = fleet()
+    (member,) = [row for row in some.cloud.bundle.cloud.aggregates if some.old in row.hosts]
+    assert of(some.cloud, "SG313") == []
+    for changes in ({"name": "freepool"}, {"metadata": {"blazar:owner": "lease"}}):
+        (found,) = of(some.cloud.change("aggregates", {"id": member.id}, **changes), "SG313")
+        assert (found.severity, found.object.name) == (findings.BLOCKER, "blazar")
+    elsewhere = some.cloud.change("aggregates", lambda row: some.old not in row.hosts, name="freepool")
+    assert of(elsewhere, "SG313") == []
 
 
 def test_options_with_the_old_name_are_told():

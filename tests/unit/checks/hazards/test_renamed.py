@@ -63,7 +63,7 @@ def test_what_is_dangerous_is_told_beside_it():
     cloud = of(places=("static", "kernel"))
     moved = {"host": "compute2", "node": "compute2", "compute_id": 202}
     cloud = cloud.change("instances", {"uuid": builders.guest(1, 1)}, **moved)
-    assert {"SG108", "SG131"} <= set(codes(cloud))
+    assert {"SG131", "SG132"} <= set(codes(cloud))
 
 
 def test_other_hosts_keep_their_findings():

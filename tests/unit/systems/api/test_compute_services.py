@@ -14,6 +14,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     compute_services,
 )
+from ansible_collections.stackguard.nova.tests.unit.systems.api.answering_cloud import Cloud
 from ansible_collections.stackguard.nova.tests.unit.systems.api.cassette import Player, writes
 
 NOBODY = "00000000-0000-0000-0000-00000000dead"
@@ -83,3 +84,11 @@ def test_no_such_service() -> None:
 
 def test_deleting_a_service_that_is_gone_is_fine() -> None:
     compute_services.delete_service(Player("errors"), NOBODY)
+
+
+@pytest.mark.parametrize(("numbers", "several"), [([2, 3, 4], False), ([2, 3, 2], True), ([], False)])
+def test_two_services_with_one_number_are_in_two_cells(numbers, several):
+    cloud = Cloud()
+    cloud.gives("/os-services", services=[{"id": number, "host": f"compute{number}"} for number in numbers])
+    assert compute_services.several_cells(cloud) is several
+    assert cloud.asked == [("/os-services", "2.52", {"binary": "nova-compute"})]

@@ -101,6 +101,20 @@ def test_what_each_server_loses_is_read(cloud):
     assert not [path for path, *_rest in cloud.asked if "/images" in path or "/volumes" in path or "topology" in path]
 
 
+def test_the_properties_that_a_server_was_made_with_count_more_than_those_of_its_image_today(cloud):
+    """N8e: a virtual TPM that Glance no longer names was found by a 409 in the middle of a run."""
+    prepared(cloud)
+    cloud.gives("/servers/a", server=shown("a", image={"id": "image-1", "properties": {"hw_tpm_version": "2.0"}}))
+    assert read(cloud, SERVER).image_properties == {"a": {"hw_tpm_version": "2.0"}}
+    assert ("/servers/a", "2.98", {}) in cloud.asked
+    cloud.gives("/servers/a", server=shown("a", image={"id": "image-1", "properties": {}}))
+    assert read(cloud, SERVER).image_properties == {"a": {}}
+    old = Cloud((2, 97))
+    prepared(old)
+    assert read(old, SERVER).image_properties == {"a": {"hw_firmware_type": "uefi"}}
+    assert not [asked for asked in old.asked if asked[0] == "/servers/a"]
+
+
 def test_an_image_that_is_gone_and_a_nova_without_shares(cloud):
     prepared(cloud)
     del cloud.answers["/images/image-1"]

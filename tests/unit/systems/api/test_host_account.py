@@ -45,6 +45,18 @@ def test_a_server_that_the_list_lacks_is_found_through_placement(cloud):
     assert "cell timed out" in account.unlisted["lost"]
 
 
+def test_who_is_about_to_come_is_named(cloud):
+    """N8b: a build, an unshelve or a resize to the dead host was explained away; its request waits for the host."""
+    holds(cloud, "new", "shelved", "growing", "away")
+    cloud.gives("/servers/new", server=shown("new", host=None, status="BUILD"))
+    cloud.gives("/servers/shelved", server=shown("shelved", host=None, status="SHELVED_OFFLOADED"))
+    growing = shown("growing", host="compute9", status="RESIZE")
+    cloud.gives("/servers/growing", server={**growing, "OS-EXT-STS:task_state": "resize_migrated"})
+    cloud.gives("/servers/away", server=shown("away", host="compute9"))
+    account = host_account.account_of(cloud, HOST)
+    assert (sorted(account.coming), account.unlisted, account.empty) == (["growing", "new", "shelved"], {}, False)
+
+
 def test_what_a_migration_holds_is_explained(cloud):
     holds(cloud, "m1")
     cloud.gives("/os-migrations", migrations=[{"id": 1, "uuid": "m1", "status": "finished"}])

@@ -481,6 +481,28 @@ def test_an_unread_environment_is_a_note_and_the_facts_say_so(conf, monkeypatch)
     assert nova_compute.nova_facts(nova_compute.load((str(conf),), (), service()), service()).environment is None
 
 
+@pytest.mark.parametrize(
+    ("more", "pid", "given", "known"),
+    [
+        (["$NOVA_OPTS"], None, (), False),
+        (["${NOVA_OPTS}"], None, (), False),
+        # A process has its arguments without variables; C($$) is a dollar; an operator's files are these files.
+        (["$NOVA_OPTS"], 5, (), True),
+        (["--debug=a$$b"], None, (), True),
+        ([], None, (), True),
+        (["$NOVA_OPTS"], None, "conf", True),
+    ],
+)
+def test_variables_on_the_command_line_are_unread(conf, monkeypatch, more, pid, given, known):
+    """They may add a file that sets another host: the forecast said that nova-compute starts."""
+    monkeypatch.setattr(unit_environment, "next_start", lambda *_args: {})
+    run = nova_compute.Service("nova-compute", [f"--config-file={conf}", *more], pid, True, "u.service", {})
+    loaded, parts = nova_compute.load((str(conf),) if given else (), (), run), host.Parts()
+    nova_compute.note_odd_options(parts, loaded)
+    assert (nova_compute.nova_facts(loaded, run).environment is not None) is known
+    assert [item.part for item in parts.unread] == ([] if known else ["nova_conf.environment"])
+
+
 def test_a_stopped_container_of_kolla_is_asked_for_what_it_was_made_with(monkeypatch):
     """A returning host's container may be stopped, and no unit of nova-compute is there."""
     env = {"docker": [f"{HOST}=x", "SECRET=y"]}
@@ -885,12 +907,13 @@ def test_units_of_containers_are_read_beside_the_usual_ones(monkeypatch):
     assert asked == [
         "mine",
         host.OVS_RECORD_HOSTNAME,
+        host.LIBVIRT_GUESTS,
         "kolla-nova_compute-container.service",
         "kolla-neutron_openvswitch_agent-container.service",
     ]
     asked.clear()
     host._units(host.HostOptions("h", compute_units=("mine",), agent_units=()), None, units.Systemctl())
-    assert asked == ["mine", host.OVS_RECORD_HOSTNAME]
+    assert asked == ["mine", host.OVS_RECORD_HOSTNAME, host.LIBVIRT_GUESTS]
 
 
 def test_immutable_files_are_those_of_compute_id(monkeypatch):

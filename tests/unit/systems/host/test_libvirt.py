@@ -31,11 +31,18 @@ class Gone(BindingError):
     code = 42
 
 
+class Unsupported(BindingError):
+    code = 3
+
+
 class Handle:
     """One domain of the stand-in."""
 
-    def __init__(self, uuid=UUID, state=1, xml=LIVE, error=None):
+    def __init__(self, uuid=UUID, state=1, xml=LIVE, error=None, saved=0, auto=0, snapshots=0):
         self.uuid, self.state, self.xml, self.error = uuid, state, xml, error
+        self.hasManagedSaveImage = lambda flags: saved + flags
+        self.autostart = lambda: auto
+        self.snapshotNum = lambda flags: snapshots + flags
 
     def name(self):
         return "instance-00000001"
@@ -64,7 +71,7 @@ def binding(monkeypatch):
     """A libvirt module whose connections hold ``binding.domains``."""
     module = types.ModuleType("libvirt")
     module.domains, module.closed, module.refuses = [Handle()], 0, None
-    module.libvirtError, module.VIR_ERR_NO_DOMAIN = BindingError, 42
+    module.libvirtError, module.VIR_ERR_NO_DOMAIN, module.VIR_ERR_NO_SUPPORT = BindingError, 42, 3
     module.registerErrorHandler = lambda handler, context: handler(context, "an error")
 
     class Connection:
@@ -122,6 +129,38 @@ def test_domains(binding, proc):
     assert (on.memory_mib, on.vcpus, on.nova_name, on.machine_type) == (64, 1, "guest3", "pc-i440fx-7.2")
     assert on.xml_digest == domain_xml.digest(LIVE)
     assert (off.state, off.pid, off.pid_start, off.rss_mib, off.disks) == ("shutoff", None, None, None, [])
+
+
+def test_what_starts_a_domain_and_what_keeps_it(binding, proc):
+    """An evacuated SUSPENDED server left a managed save image, and libvirt refused to undefine its domain."""
+    (plain,) = libvirt.read_domains("qemu:///system", str(proc))
+    assert (plain.managed_save, plain.autostart, plain.snapshots) == (False, False, 0)
+    binding.domains[:] = [Handle(saved=1, auto=1, snapshots=2)]
+    (kept,) = libvirt.read_domains("qemu:///system", str(proc))
+    assert (kept.managed_save, kept.autostart, kept.snapshots) == (True, True, 2)
+    binding.domains[0].listAllCheckpoints = lambda: ["one"]
+    assert libvirt.read_domains("qemu:///system", str(proc))[0].snapshots == 3
+
+    def unsupported():
+        raise Unsupported("this function is not supported")
+
+    binding.domains[0].listAllCheckpoints = unsupported
+    assert libvirt.read_domains("qemu:///system", str(proc))[0].snapshots == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", "start"),
+        ("#ON_BOOT=ignore\n", "start"),
+        ("ON_BOOT=ignore\n", "ignore"),
+        ("ON_BOOT='ignore' # ours\nON_SHUTDOWN=shutdown\n", "ignore"),
+        ("ON_BOOT=ignore\nON_BOOT=start\n", "start"),
+    ],
+)
+def test_what_libvirt_guests_does_at_boot(tmp_path, text, found):
+    (tmp_path / "guests").write_text(text)
+    assert libvirt.guests_on_boot([str(tmp_path / "guests"), str(tmp_path / "none")]) == found
 
 
 def test_a_domain_that_vanishes_is_left_out(binding, proc):
@@ -274,6 +313,15 @@ def test_a_domain_is_ended(binding, domain, told):
     libvirt.end_domain("qemu:///system", UUID)
     assert domain.told == told
     assert binding.closed == 1
+
+
+def test_a_managed_save_image_goes_only_where_it_is_planned(binding):
+    domain = Ending(active=False)
+    writable(binding, domain)
+    binding.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE = 1
+    libvirt.end_domain("qemu:///system", UUID)
+    libvirt.end_domain("qemu:///system", UUID, True)
+    assert domain.told == [("undefine", 8), ("undefine", 9)]
 
 
 def test_a_domain_that_is_gone_is_ended(binding):

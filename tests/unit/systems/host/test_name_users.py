@@ -82,6 +82,13 @@ FSID = "4d1f7d1e-0e5c-11f0-8a6e-525400a1b2c3"
         ("ceilometer", ["/usr/bin/python3", "/usr/bin/ceilometer-polling"]),
         ("cyborg", ["/usr/bin/python3", "/usr/bin/cyborg-agent"]),
         ("salt", ["/usr/bin/python3", "/usr/bin/salt-minion"]),
+        ("manila-share", ["/usr/bin/python3", "/usr/bin/manila-share"]),
+        ("zun-compute", ["/var/lib/kolla/venv/bin/python3", "/var/lib/kolla/venv/bin/zun-compute"]),
+        ("ironic-conductor", ["/usr/bin/python3", "/usr/bin/ironic-conductor"]),
+        ("etcd", ["/usr/bin/etcd", "--name", "compute1"]),
+        ("kubelet", ["/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml"]),
+        ("glusterd", ["/usr/sbin/glusterd", "-p", "/var/run/glusterd.pid"]),
+        ("consul", ["/usr/bin/consul", "agent"]),
     ],
 )
 def test_a_service_that_runs_is_seen_also_in_a_container(host, kind, arguments):
@@ -103,6 +110,14 @@ def test_a_service_that_runs_is_seen_also_in_a_container(host, kind, arguments):
         ("cinder-volume", "openstack-cinder-volume.service"),
         ("cinder-volume", "kolla-cinder_volume-container.service"),
         ("puppet", "puppet.service"),
+        ("manila-share", "openstack-manila-share.service"),
+        ("zun-compute", "kolla-zun_compute-container.service"),
+        ("ironic-conductor", "kolla-ironic_conductor-container.service"),
+        ("etcd", "kolla-etcd-container.service"),
+        ("kubelet", "k3s-agent.service"),
+        ("glusterd", "glusterd.service"),
+        ("linstor", "linstor-satellite.service"),
+        ("chef", "chef-client.service"),
     ],
 )
 def test_a_service_that_is_started_at_boot_is_seen_while_it_is_stopped(host, kind, unit):
@@ -126,6 +141,10 @@ def test_a_service_that_is_started_at_boot_is_seen_while_it_is_stopped(host, kin
         ("rabbitmq", "/var/lib/rabbitmq/mnesia/rabbit@compute1"),
         ("galera", "/var/lib/mysql/grastate.dat"),
         ("freeipa", "/etc/ipa/default.conf"),
+        ("etcd", "/var/lib/etcd/default.etcd/member"),
+        ("kubelet", "/var/lib/kubelet/config.yaml"),
+        ("glusterd", "/var/lib/glusterd/glusterd.info"),
+        ("linstor", "/etc/drbd.d/r0.res"),
     ],
 )
 def test_what_a_service_left_on_disk_is_seen(host, kind, path):

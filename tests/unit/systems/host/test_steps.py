@@ -358,14 +358,15 @@ def ending(monkeypatch):
     """Two domains with their QEMUs; what is ended leaves both lists, unless it is in ``stays``."""
     here = {row.uuid: row for row in (builders.domain(1, 1), builders.domain(1, 2))}
     world = types.SimpleNamespace(
-        here=here, qemu={uuid: [row.pid] for uuid, row in here.items()}, ended=[], stays=set()
+        here=here, qemu={uuid: [row.pid] for uuid, row in here.items()}, ended=[], saves=[], stays=set()
     )
     monkeypatch.setattr(libvirt, "read_domains", lambda uri: list(here.values()) if uri == "u:///" else None)
     monkeypatch.setattr(steps.processes, "qemu_by_uuid", lambda: world.qemu)
 
-    def end(uri, uuid):
+    def end(uri, uuid, managed_save):
         assert uri == "u:///"
         world.ended.append(uuid)
+        world.saves += [uuid] if managed_save else []
         here.pop(uuid, None)
         if uuid not in world.stays:
             world.qemu.pop(uuid, None)
@@ -382,6 +383,12 @@ def test_domains_are_ended_and_a_second_time_nothing_is_left_to_do(ending):
     assert action.verify(ending.params) == {"remark": "2 domains ended"}
     action.apply(ending.params)
     assert len(ending.ended) == 2
+
+
+def test_a_managed_save_image_is_removed_where_the_plan_says_so(ending):
+    ending.params["domains"][1]["managed_save"] = True
+    steps.EndDomains().apply(ending.params)
+    assert ending.saves == [ending.params["domains"][1]["uuid"]]
 
 
 def test_a_process_that_was_not_planned_for_ends_nothing(ending):
