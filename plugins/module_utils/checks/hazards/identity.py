@@ -13,6 +13,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import by_nova_name, libvirt_twins
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.recovery import (
     HALF_DELETED,
@@ -26,6 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     Domain,
     HostFacts,
     InstanceRow,
+    ResourceProvider,
     ServiceRow,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
@@ -33,6 +35,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     INFO,
     WARNING,
     Checked,
+    Finding,
     Subject,
     Unchecked,
     finding,
@@ -274,15 +277,39 @@ def duplicates(index: Index) -> Items:
     for (kind, value), owners in sorted(keys.items(), key=lambda item: item[0]):
         for facts in owners if len(owners) > 1 else []:
             others = [other.inventory_name for other in owners if other is not facts]
-            yield finding(
-                "SG107",
-                host_subject(facts),
-                {"identity": kind, "value": value, "also on": others},
-                (
-                    f"Choose one host that keeps this {kind}. Give each of the other hosts a new {kind} before "
-                    "nova-compute starts on that host."
-                ),
-            )
+            yield _duplicate(facts, kind, value, others)
+
+
+LIBVIRT_UUID = "libvirt host uuid"
+#: Key of the evidence of a value without which nova-compute is not to start.
+NOT_STARTED = "nova-compute"
+
+
+def _duplicate(facts: HostFacts, kind: str, value: str, others: t.Sequence[str], severity: str = BLOCKER) -> Finding:
+    evidence = {"identity": kind, "value": value, "also on": others}
+    remedy = (
+        f"Choose one host that keeps this {kind}. Give each of the other hosts a new {kind} before nova-compute starts on "
+        "that host."
+    )
+    if kind == LIBVIRT_UUID:
+        remedy = (
+            "Choose one host that keeps this uuid. On each of the other hosts, set host_uuid to a new uuid in the "
+            "configuration of the libvirt daemon (/etc/libvirt/libvirtd.conf, or /etc/libvirt/virtqemud.conf with modular "
+            "daemons), then restart this daemon. Guests and nova-compute keep running. Until then, libvirt refuses each "
+            "live migration between these hosts."
+        )
+    else:
+        evidence[NOT_STARTED] = "is not to start with this value"
+    return finding("SG107", host_subject(facts), evidence, remedy, severity)
+
+
+def twins(bundle: Bundle, host: str) -> Items:
+    """SG107, as a warning: hosts that are no destination of a live migration from this host."""
+    hosts = by_nova_name(bundle)
+    names = libvirt_twins(bundle, host)
+    if names and hosts[host].libvirt is not None:
+        uuid = uuid_key(hosts[host].libvirt.host_uuid)
+        yield _duplicate(hosts[host], LIBVIRT_UUID, uuid, [hosts[name].inventory_name for name in names], WARNING)
 
 
 def _unread_identities(facts: HostFacts) -> t.Iterator[str]:
@@ -301,7 +328,7 @@ def _identities(facts: HostFacts) -> t.Iterator[t.Tuple[str, str]]:
     for uuid in sorted({uuid_key(entry.uuid) for entry in uuid_files(facts) if entry.uuid}):
         yield "compute_id", uuid
     if facts.libvirt and facts.libvirt.host_uuid:
-        yield "libvirt host uuid", uuid_key(facts.libvirt.host_uuid)
+        yield LIBVIRT_UUID, uuid_key(facts.libvirt.host_uuid)
     if facts.machine_id:
         yield "machine-id", facts.machine_id.strip().lower()
     host = conf_host(facts)
@@ -397,8 +424,8 @@ def provider(index: Index, facts: HostFacts) -> Items:
         return
     found = index.providers_by_uuid.get(uuid_key(node.uuid))
     name = node.hypervisor_hostname
-    others = [row.uuid for row in index.providers_by_name.get(name, []) if not same_uuid(row.uuid, node.uuid)]
-    if found is not None and found.name == name and not others:
+    namesakes = [row for row in index.providers_by_name.get(name, []) if not same_uuid(row.uuid, node.uuid)]
+    if found is not None and found.name == name and not namesakes:
         return
     yield finding(
         "SG112",
@@ -406,10 +433,44 @@ def provider(index: Index, facts: HostFacts) -> Items:
         {
             "compute node": [node.uuid, name],
             "provider of that uuid": found.name if found else None,
-            "other providers with the node's name": others,
+            "other providers with the node's name": [row.uuid for row in namesakes],
+            **({"their consumers": _consumers(namesakes)} if namesakes else {}),
         },
-        "Find the resource provider that has the compute node's uuid. Compare the allocations of this resource "
-        "provider with the host's instances. Then give this resource provider the name of the compute node.",
+        _provider_remedy(found, namesakes, name),
+    )
+
+
+def _consumers(providers: t.Sequence[ResourceProvider]) -> t.Dict[str, t.Optional[t.List[str]]]:
+    """Return who has allocations of each provider; None: not read."""
+    return {row.uuid: None if row.allocations is None else sorted(row.allocations) for row in providers}
+
+
+def _provider_remedy(
+    found: t.Optional[ResourceProvider], namesakes: t.Sequence[ResourceProvider], name: t.Optional[str]
+) -> str:
+    """One remedy for each state. nova-compute makes a provider of its node's uuid itself, once the name is free."""
+    if not namesakes and found is None:
+        return (
+            "Find out in nova-compute's log why nova-compute does not create the resource provider of its compute node. "
+            "No resource provider has the compute node's uuid or name."
+        )
+    if not namesakes:
+        return (
+            "Compare the allocations of the resource provider that has the compute node's uuid with the host's instances "
+            f"(openstack resource provider show --allocations UUID). Then give this resource provider the name {name}: "
+            "openstack resource provider set --name NAME UUID."
+        )
+    others = ", ".join(row.uuid for row in namesakes)
+    after = (
+        "nova-compute then creates the resource provider with the compute node's uuid."
+        if found is None
+        else f"Then give the resource provider with the compute node's uuid the name {name}."
+    )
+    return (
+        f"Find out where each consumer of resource provider {others} is (openstack resource provider show --allocations "
+        "UUID; openstack server show CONSUMER). For each consumer, remove only its part of the allocation (openstack "
+        f"resource provider allocation unset --provider UUID CONSUMER). When resource provider {others} has no "
+        f"allocations, delete it (openstack resource provider delete UUID). {after}"
     )
 
 
