@@ -593,10 +593,6 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
 )
 
 
-#: In the evidence of SG107: the host that the finding is about keeps what another host has copied.
-KEEPS = "keeps it"
-
-
 @dataclasses.dataclass(frozen=True)
 class Subject:
     """What a finding is about. ``id``: the object's uuid where it has one, else its database id or name."""

@@ -21,7 +21,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     BLOCKER,
     CATALOGUE,
     INFO,
-    KEEPS,
     Finding,
     ordered,
 )
@@ -49,14 +48,13 @@ PHASES = (
 class Rule:
     """What is to be known of a code's remedy. ``after``: codes that make it void while they stand on the same host.
 
-    ``evidence``: what a finding's evidence has where its remedy is about nova-compute at all; ``unless``: where not.
+    ``evidence``: what a finding's evidence has where its remedy is about nova-compute at all.
     """
 
     phase: str
     compute: t.Optional[str] = None
     after: t.FrozenSet[str] = frozenset()
     evidence: t.Optional[str] = None
-    unless: t.Optional[str] = None
 
 
 #: An open rename has two names on purpose: it is resumed or rolled back, and nothing of it is corrected by hand.
@@ -75,8 +73,8 @@ RULES: t.Mapping[str, Rule] = {
     "SG104": Rule("identity", STOPPED, _FILES),
     "SG105": Rule("names", STOPPED, _NAMES),
     "SG106": Rule("names", STOPPED, _NAMES),
-    # The host that keeps its identity is left as it is.
-    "SG107": Rule("identity", STOPPED, _OPERATION, unless=KEEPS),
+    # Of libvirt's host uuid, and on the host that keeps its compute_id, nova-compute may run.
+    "SG107": Rule("identity", STOPPED, _OPERATION, "nova-compute"),
     "SG108": Rule("guests", STOPPED),
     "SG109": Rule("guests", STOPPED),
     "SG110": Rule("guests", STOPPED),
@@ -184,7 +182,7 @@ def rule_of(code: str) -> Rule:
 def needs(item: Finding) -> t.Optional[str]:
     """Return what the remedy of a finding needs of nova-compute: STOPPED, RUNNING, or None."""
     rule = rule_of(item.code)
-    about = (rule.evidence is None or rule.evidence in item.evidence) and rule.unless not in item.evidence
+    about = rule.evidence is None or rule.evidence in item.evidence
     return rule.compute if about else None
 
 
