@@ -103,7 +103,7 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
         evidence = {"placement": "the server has allocations on this host", "Nova says": said}
         remedy = (
             f"Keep nova-compute of {request.host} stopped: a request to make this server on {request.host} may wait in "
-            "RabbitMQ, and this evacuation does not move the server. Ask the owner whether the server is still needed. A "
+            "RabbitMQ, and this evacuation does not move the server. Ask whether the owner still needs the server. A "
             "server that is being resized or migrated stays on the host that Nova shows until the resize ends or fails."
         )
         yield finding("SG329", Subject("instance", uuid, None, request.host), evidence, remedy, WARNING)
