@@ -181,7 +181,7 @@ def install(monkeypatch, current):
         world = current().world
         return reading.returning_facts(world, world.local).domains
 
-    def end_domain(_uri, uuid):
+    def end_domain(_uri, uuid, *_more, **_named):
         world = current().world
         world.say("domain ended", world.servers[uuid].name, world.local.name)
         world.stop_domain(world.local, world.servers[uuid], clean=False)
