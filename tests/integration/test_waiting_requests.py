@@ -144,9 +144,11 @@ def test_a_host_is_not_clear_while_a_request_waits_that_nobody_has_read(clean, p
         assert cleared.stats["state"] == "clear", cleared.told()
         assert {uuid for uuid, _severity in of_code(cleared, "SG121")} == {start, rescue, stop}
         start_again(lab)
-        for uuid in guests.values():
-            assert runs_on(lab, uuid) == [OTHER]
+        for uuid in (rescue, stop):
+            assert (lab.server(uuid)["status"], runs_on(lab, uuid)) == ("ACTIVE", [OTHER])
             assert len(evacuation.watchers(lab, f"{uuid}_disk")) == 1
+        # It was stopped before its host died, and nobody started it since.
+        assert (lab.server(start)["status"], runs_on(lab, start)) == ("SHUTOFF", [])
 
 
 @LEFT

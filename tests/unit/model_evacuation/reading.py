@@ -204,6 +204,7 @@ def returning_facts(world, host):
         domains=None if host.libvirt_silent else domains,
         units=[_unit(host)],
         deployment=_deployment(host),
+        guests_on_boot="start",
         compute_id_files=[facts.ComputeIdFile("/var/lib/nova/compute_id", True, True, host.node)],
         libvirt=facts.Libvirt("qemu:///system", "9.0.0", host.name, host.name),
     )

@@ -22,6 +22,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import findi
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
@@ -181,12 +182,15 @@ def install(monkeypatch, current):
         world = current().world
         return reading.returning_facts(world, world.local).domains
 
-    def end_domain(_uri, uuid, *_more, **_named):
+    def end_domain(_uri, uuid, _managed_save):
         world = current().world
         world.say("domain ended", world.servers[uuid].name, world.local.name)
         world.stop_domain(world.local, world.servers[uuid], clean=False)
         world.local.defined.discard(uuid)
 
+    # RabbitMQ is read, and nothing waits in it: see tests/unit/operations/test_waiting_requests.py.
+    monkeypatch.setattr(waiting_requests, "count", lambda *_asked: findings.Checked())
+    monkeypatch.setattr(waiting_requests, "settle", lambda *_asked: findings.Checked())
     monkeypatch.setattr(host_steps.libvirt, "read_domains", domains)
     monkeypatch.setattr(host_steps.libvirt, "end_domain", end_domain)
     monkeypatch.setattr(host_steps.processes, "qemu_by_uuid", lambda: dict(current().world.local.domains))
