@@ -22,7 +22,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import findi
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
@@ -188,9 +187,6 @@ def install(monkeypatch, current):
         world.stop_domain(world.local, world.servers[uuid], clean=False)
         world.local.defined.discard(uuid)
 
-    # RabbitMQ is read, and nothing waits in it: see tests/unit/operations/test_waiting_requests.py.
-    monkeypatch.setattr(waiting_requests, "count", lambda *_asked: findings.Checked())
-    monkeypatch.setattr(waiting_requests, "settle", lambda *_asked: findings.Checked())
     monkeypatch.setattr(host_steps.libvirt, "read_domains", domains)
     monkeypatch.setattr(host_steps.libvirt, "end_domain", end_domain)
     monkeypatch.setattr(host_steps.processes, "qemu_by_uuid", lambda: dict(current().world.local.domains))
