@@ -252,8 +252,8 @@ class World:
                     alive = {"pid": row.pid or 77} if state in ALIVE else {"pid": None, "pid_start": None}
                     domains.append(dataclasses.replace(row, state=state, **alive))
             cloud = cloud.host(name, domains=domains, qemu_processes=hidden)
-            if self.ceph:
-                cloud = cloud.host(name, rbd=evacuations.disks(*pool))
+        for name in cloud.bundle.hosts:
+            cloud = cloud.host(name, rbd=evacuations.disks(*pool) if self.ceph else None)
         return cloud
 
     @staticmethod
