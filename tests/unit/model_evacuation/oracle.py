@@ -345,6 +345,19 @@ class Oracle:
         if (host.status, host.forced_down) != (status, False):
             self.bad("hold-left", host.name, host.status, host.reason, host.forced_down)
 
+    def ends(self, server, host):
+        """A run ends a domain: never the only one of a server that nobody has evacuated from this host."""
+        world = self.world
+        others = [other.name for other in world.hosts.values() if other is not host and server.uuid in other.domains]
+        evacuated = [
+            entry
+            for entry in world.migrations
+            if entry.server == server.uuid and entry.source == host.name and entry.type == "evacuation"
+        ]
+        runs = server.uuid in host.domains and world.opens(host, server.uuid, host.home[0])
+        if runs and not others and not evacuated and not server.deleted:
+            self.bad("only-copy-ended", server.name, "on", host.name)
+
     # --- requests of owners that waited for a host
 
     #: It does nothing to a server that is elsewhere: an event, a reboot that Nova refuses, clearing up after a resize.

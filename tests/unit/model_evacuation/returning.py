@@ -183,6 +183,7 @@ def install(monkeypatch, current):
 
     def end_domain(_uri, uuid, _managed_save):
         world = current().world
+        world.watch.ends(world.servers[uuid], world.local)
         world.say("domain ended", world.servers[uuid].name, world.local.name)
         world.stop_domain(world.local, world.servers[uuid], clean=False)
         world.local.defined.discard(uuid)
@@ -336,15 +337,26 @@ class Comeback:
         """Do what the remedies say."""
         if "SG510" in message:
             self.world.stop_compute(self.host)
-        if "SG507" in message:
+        if "SG132" in message:
+            self._correct_rows()
+        elif "SG507" in message:
             self._end_elsewhere()
         if "SG108" in message or "SG509" in message or "SG110" in message:
             for uuid in sorted(self.host.domains):
                 server = self.world.servers[uuid]
                 if server.deleted or server.host != self.host.name:
+                    self.world.watch.ends(server, self.host)
                     self.world.say("virsh destroy", server.name)
                     self.world.stop_domain(self.host, server, clean=False)
                     self.host.defined.discard(uuid)
+
+    def _correct_rows(self):
+        """The page of SG132: Nova is to show the host where the guest runs."""
+        for server in (self.world.servers[uuid] for uuid in self.world.lost):
+            places = [host.name for host in self.world.hosts.values() if server.uuid in host.domains]
+            if len(places) == 1 and server.host not in places and not server.deleted:
+                self.world.say("UPDATE instances", server.name, "is on", *places)
+                server.host = places[0]
 
     def _end_elsewhere(self):
         """End what runs on another host of a server that Nova has here, and every strange client."""

@@ -122,6 +122,8 @@ class Kind:
     requests: float = 0.3
     no_rabbit: float = 0.2
     rabbit_breaks: float = 0.1
+    #: Nova's last write of a live migration was lost: a server of the dead host runs elsewhere, or the other way round.
+    lost: float = 0.1
     #: Seconds that a slow reading takes.
     slow_seconds: float = 90.0
     #: Everybody must have left in the end.
@@ -170,6 +172,7 @@ def calm():
         "requests",
         "no_rabbit",
         "rabbit_breaks",
+        "lost",
     ]
     return Kind(**dict.fromkeys(names, 0.0))
 
@@ -196,10 +199,16 @@ def requested():
     return dataclasses.replace(kind, returns=1.0, alive=0.3, new_address=0.3, compute_dead=0.2, cut_off=0.4, volumes=0.3)
 
 
+def lost():
+    """Nova shows servers where they are not, and the host comes back, perhaps with guests that live there only."""
+    kind = dataclasses.replace(calm(), lost=1.0, returns=1.0, alive=0.7, cut_off=0.6, compute_dead=0.4, aborts=0.3)
+    return dataclasses.replace(kind, odd_options=0.5, some=0.3)
+
+
 def early():
     """Everything that the first scenarios had: their seeds are still the same."""
     later = ("breaks", "looked", "overtaken", "old", "pinned", "repair", "soft", "special", "resized", "healed")
-    rabbit = ("requests", "no_rabbit", "rabbit_breaks")
+    rabbit = ("requests", "no_rabbit", "rabbit_breaks", "lost")
     return dataclasses.replace(wild(), **dict.fromkeys((*later, *rabbit, "alive"), 0.0))
 
 
@@ -339,8 +348,34 @@ class Builder:
             self._soft_delete(mine[0])
         if len(mine) > 1 and self.another("resized"):
             self._resize(mine[-1])
+        self._lose()
         if len(mine) > 1 and self.another("tpm"):
             mine[0].tpm = True
+
+    def _lose(self):
+        """A live migration ended, and Nova's last write of it was lost."""
+        world, dice = self.world, random.Random(f"{self.world.seed}-lost")
+        if dice.random() >= self.kind.lost:
+            return
+        dead = world.hosts[DEAD]
+        living = [host for host in world.hosts.values() if host is not dead and host.powered]
+        others = [host for host in living if host.home == dead.home]
+        runs = [server for server in world.servers.values() if server.uuid in world.hosts[server.host].domains]
+        runs = [server for server in runs if server.host == DEAD or world.hosts[server.host] in others]
+        if not others or not runs:
+            return
+        server = dice.choice(runs)
+        source = world.hosts[server.host]
+        dest = dead if source is not dead else dice.choice(others)
+        world.say("lost write", server.name, "runs on", dest.name, "and is shown on", source.name)
+        world.lost.add(server.uuid)
+        world.stop_domain(source, server)
+        world.start_domain(dest, server)
+        number = len(world.migrations) + 1
+        record = Migration(
+            number, server.uuid, source.name, dest.name, "completed", world.now, stage="ended", type="live-migration"
+        )
+        world.migrations.append(record)
 
     def _boot_from_volumes(self):
         world = self.world

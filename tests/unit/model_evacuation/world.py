@@ -196,6 +196,8 @@ class World:
         self.overcommit = 2.0
         self.nested = False
         self.queues = Queues(self)
+        #: Servers of which Nova's last write was lost.
+        self.lost = set()
 
     # --- time
 
@@ -315,7 +317,9 @@ class World:
         self.queues.woken(host)
         if self.resume_on_boot and not host.masked:
             for server in self.servers.values():
-                if server.host == host.name and not server.deleted and server.status == "ACTIVE":
+                # Of one that is lost, nobody can keep Nova from it.
+                starts = server.host == host.name and not server.deleted and server.status == "ACTIVE"
+                if starts and server.uuid not in self.lost:
                     self.start_domain(host, server)
         self.watch.look()
 
