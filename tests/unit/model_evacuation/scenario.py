@@ -122,6 +122,8 @@ class Kind:
     requests: float = 0.3
     no_rabbit: float = 0.2
     rabbit_breaks: float = 0.1
+    #: Owners who send all the time.
+    busy: float = 0.0
     #: Nova's last write of a live migration was lost: a server of the dead host runs elsewhere, or the other way round.
     lost: float = 0.1
     #: Seconds that a slow reading takes.
@@ -364,7 +366,8 @@ class Builder:
         runs = [server for server in runs if server.host == DEAD or world.hosts[server.host] in others]
         if not others or not runs:
             return
-        server = dice.choice(runs)
+        arriving = [server for server in runs if server.host != DEAD]
+        server = dice.choice(arriving if arriving and dice.random() < 0.5 else runs)
         source = world.hosts[server.host]
         dest = dead if source is not dead else dice.choice(others)
         world.say("lost write", server.name, "runs on", dest.name, "and is shown on", source.name)
@@ -624,6 +627,7 @@ class Scenario:
         if dice.random() < self.kind.requests:
             owners = queues.Owners(self.world, dice.choice((0.0, 0.02, 0.1)))
             owners.before(dice.choice((0.3, 0.8)))
+            owners.often = 0.4 if dice.random() < self.kind.busy else owners.often
             self.world.sleepers.append(owners.tick)
 
     def _noted_requests(self):

@@ -114,6 +114,13 @@ def test_a_request_that_waited_changes_nothing_of_a_server_that_lives_elsewhere(
     assert returns["not-clear"] > 0, returns
 
 
+@pytest.mark.examples
+def test_a_server_that_is_not_where_nova_shows_it_is_neither_sent_nor_ended(stage, times):
+    endings = played(stage, scenario.lost, 25 * times, "lost")
+    states, _ended, _all = statistics(endings)
+    assert states["evacuated"] > len(endings) // 4, states
+
+
 @pytest.mark.parametrize("seed", BROKE_ONCE)
 def test_what_broke_a_rule_once_does_not_again(stage, seed):
     one(stage, scenario.early, seed, "early")

@@ -448,6 +448,20 @@ def the_end_does_not_look_again(patch):
     patch.nothing(evacuate.waiting_requests, "settle", Checked())
 
 
+def a_return_ends_what_nova_shows_elsewhere(patch):
+    """B01: the last write of a live migration to the host was lost, and the only copy of the guest is here."""
+    patch.put(return_host, "_leftover", lambda _index, fate: fate.exists and fate.lives is not None)
+    patch.nothing(return_host, "_harmless", True)
+    patch.nothing(return_host.forecast, "restart")
+
+
+def a_lost_write_is_not_seen(patch):
+    """B01: the guest runs on another host than Nova shows, and is evacuated."""
+    patch.nothing(storage, "_leftover_domains")
+    patch.nothing(storage, "writers")
+    patch.nothing(fencing, "strangers")
+
+
 def a_dead_consumer_reads(patch):
     """Found by this model: RabbitMQ counts the consumer of a dead host, and what it was given is out of sight."""
 
@@ -464,6 +478,7 @@ back = changed(refused, alive=1.0, returns=1.0)
 
 #: Owners' requests wait for the host, and it comes back.
 asked = scenario.requested()
+lost = scenario.lost()
 RESET = ("reset-and-its-request-waits",)
 
 #: One pool for all hosts; the host stays dead.
@@ -541,14 +556,16 @@ CASES = {
     a_return_does_not_look_at_the_queue: (asked, ("old-request", "two-writers")),
     nothing_is_removed: (asked, ("old-request", "two-writers", "pass-and-a-request-waits", *RESET)),
     a_reset_forgets_the_request: (changed(asked, no_rabbit=1.0), RESET),
-    a_reset_trusts_an_earlier_look: (changed(asked, no_rabbit=0.0), RESET),
+    a_reset_trusts_an_earlier_look: (changed(asked, no_rabbit=0.0, busy=1.0), RESET),
     a_missing_queue_is_empty: (changed(asked, no_rabbit=1.0), ("old-request", "two-writers", *RESET)),
     every_request_is_removed: (changed(asked, no_rabbit=0.0), ("stranded",)),
     what_nobody_knows_is_removed: (changed(asked, no_rabbit=0.0), ("stranded",)),
     a_return_removes_what_is_its_own: (changed(asked, no_rabbit=0.0, some=1.0), ("request-of-its-own-lost",)),
     ids_are_noted_afterwards: (changed(asked, no_rabbit=0.0), ("request-not-noted",)),
     the_end_does_not_look_again: (changed(asked, no_rabbit=0.0), ("pass-and-a-request-waits", *RESET)),
-    a_dead_consumer_reads: (asked, ("pass-and-a-request-waits",)),
+    a_return_ends_what_nova_shows_elsewhere: (lost, ("only-copy-ended",)),
+    a_lost_write_is_not_seen: (lost, ("sent-while-it-runs",)),
+    a_dead_consumer_reads: (changed(asked, cut_off=0.0, compute_dead=0.0, no_rabbit=0.0), ("pass-and-a-request-waits",)),
     an_abort_lifts_what_an_earlier_operation_needs: (
         changed(refused, aborts=0.5, kill=1.0, some=1.0, many=1.0),
         ("lifted-under-a-guest",),
