@@ -50,7 +50,9 @@ def _host(finding, sentence):
 def destroy(world, finding, sentence):
     """C(virsh destroy): of a domain, or of a process that libvirt does not show."""
     one = _guest(world, finding, sentence)
-    ends = re.search(r"virsh destroy|[Ee]nd th(e|is) (process|domain|QEMU)|[Ss]top the (other )?(domain|QEMU)", sentence)
+    ends = re.search(
+        r"virsh destroy|[Ee]nd th(e|is) (process|domain|QEMU)|[Ss]top the (other )?(domain|QEMU)", sentence
+    )
     if one is None or not ends:
         return False
     world.end(one, _host(finding, sentence))

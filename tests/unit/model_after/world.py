@@ -280,7 +280,9 @@ def lost_live(world, one, dest):
 
 def lost_cold(world, one, dest):
     """A cold migration or a resize whose last write was lost: the domain is on neither host, or defined on both."""
-    world.arrive(one, dest, world.dice.choice(("migration", "resize")), world.dice.choice(("confirmed", "finished")), lost=True)
+    world.arrive(
+        one, dest, world.dice.choice(("migration", "resize")), world.dice.choice(("confirmed", "finished")), lost=True
+    )
     both = {one.home: OFF, dest: OFF}
     one.copies = world.dice.choice(({}, {dest: OFF}, both, {dest: RUNNING}))
     one.truth = dest if RUNNING in one.copies.values() else None

@@ -198,7 +198,9 @@ def back():
 def requested():
     """Owners send requests to servers of the dead host, not every run reaches RabbitMQ, and the host comes back."""
     kind = dataclasses.replace(calm(), requests=1.0, no_rabbit=0.3, rabbit_breaks=0.2, kill=0.1, odd_options=0.5)
-    return dataclasses.replace(kind, returns=1.0, alive=0.3, new_address=0.3, compute_dead=0.2, cut_off=0.4, volumes=0.3)
+    return dataclasses.replace(
+        kind, returns=1.0, alive=0.3, new_address=0.3, compute_dead=0.2, cut_off=0.4, volumes=0.3
+    )
 
 
 def lost():

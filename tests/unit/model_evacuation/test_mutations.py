@@ -565,7 +565,10 @@ CASES = {
     the_end_does_not_look_again: (changed(asked, no_rabbit=0.0), ("pass-and-a-request-waits", *RESET)),
     a_return_ends_what_nova_shows_elsewhere: (lost, ("only-copy-ended",)),
     a_lost_write_is_not_seen: (lost, ("sent-while-it-runs",)),
-    a_dead_consumer_reads: (changed(asked, cut_off=0.0, compute_dead=0.0, no_rabbit=0.0), ("pass-and-a-request-waits",)),
+    a_dead_consumer_reads: (
+        changed(asked, cut_off=0.0, compute_dead=0.0, no_rabbit=0.0),
+        ("pass-and-a-request-waits",),
+    ),
     an_abort_lifts_what_an_earlier_operation_needs: (
         changed(refused, aborts=0.5, kill=1.0, some=1.0, many=1.0),
         ("lifted-under-a-guest",),
