@@ -75,7 +75,7 @@ class Queues:
         #: Hosts with a message that nobody can parse.
         self.garbled = set()
         #: Ids that a journal of a run has named before it removed anything: see oracle.
-        self.noted = lambda: frozenset()
+        self.noted = frozenset
 
     def of(self, host):
         return self.waiting.setdefault(host, [])
