@@ -23,7 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import (
     stored,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, audit_page, changes, tables
-from ansible_collections.stackguard.nova.plugins.plugin_utils import pages, shown
+from ansible_collections.stackguard.nova.plugins.plugin_utils import pages, screen
 
 Result = t.Dict[str, t.Any]
 
@@ -53,7 +53,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
-    @shown.result
+    @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Return the verdict; fail by ``fail_on``."""
         super().run(tmp, task_vars)
@@ -112,7 +112,7 @@ class ActionModule(ActionBase):
         if args["history"] and when is not None and not self._task.check_mode:
             history.save(self._history_dir(args), when, changes.kept_plain(mine), args["history"])
         table = audit.table(found, against)
-        shown.say(table)
+        screen.say(table)
         report = found.report
         failed = audit.fails(found.verdict, args["fail_on"], against)
         return {

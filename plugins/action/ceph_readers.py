@@ -13,7 +13,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import ceph_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.plugin_utils import shown
+from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
 
 Result = t.Dict[str, t.Any]
 
@@ -29,7 +29,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
-    @shown.result
+    @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Return the readers."""
         super().run(tmp, task_vars)

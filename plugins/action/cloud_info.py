@@ -10,7 +10,7 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.plugin_utils import shown, without_effect
+from ansible_collections.stackguard.nova.plugins.plugin_utils import screen, without_effect
 
 
 class ActionModule(ActionBase):
@@ -19,7 +19,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
-    @shown.message
+    @screen.message
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Return the module's result."""
         super().run(tmp, task_vars)

@@ -24,7 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.plugin_utils import shown
+from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
 
 MODULE = "stackguard.nova.compute_host_info"
 _VOLUME = "volume-"
@@ -38,7 +38,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
-    @shown.message
+    @screen.message
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Return the module's result, or a digest of it where there is an evidence directory."""
         super().run(tmp, task_vars)

@@ -33,7 +33,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connec
     connect,
     openstack_spec,
 )
-from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, shown, without_effect
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, screen, without_effect
 
 Result = t.Dict[str, t.Any]
 
@@ -65,7 +65,7 @@ class ActionModule(ActionBase):
     _supports_async = False
     _connection_to_cloud: t.Any = None
 
-    @shown.result
+    @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Take the answers, go on, and return what is needed; or how it ended."""
         super().run(tmp, task_vars)
@@ -221,7 +221,7 @@ def _problem(args: Result) -> t.Optional[str]:
 
 def _say(message: str) -> None:
     if message:
-        shown.say(message)
+        screen.say(message)
 
 
 def _now() -> str:

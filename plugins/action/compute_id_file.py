@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import compute_id
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.plugin_utils import shown
+from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
 
 MODULE = "stackguard.nova.compute_id_file"
 INFO = "stackguard.nova.compute_host_info"
@@ -31,7 +31,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
-    @shown.result
+    @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Read, decide, write."""
         super().run(tmp, task_vars)

@@ -26,7 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner impor
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import database_spec
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
-from ansible_collections.stackguard.nova.plugins.plugin_utils import shown
+from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
 
 #: What the operation is given by name; the rest is in its request.
 OPTIONS = ("action", "nova_api_db_url", "nova_cell_db_urls", "neutron_db_url", "report_dir", "expect_plan")
@@ -98,7 +98,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
-    @shown.result
+    @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Run the action that was asked for."""
         super().run(tmp, task_vars)
@@ -128,7 +128,7 @@ class ActionModule(ActionBase):
         run = repair_links.RepairRun(
             state=state,
             clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
-            say=shown.say,
+            say=screen.say,
             mine=run_owner.this_run(),
             options={name: args[name] for name in OPTIONS},
             overrides=findings.parse_overrides(args["overrides"]),
@@ -164,7 +164,7 @@ class ActionModule(ActionBase):
         journal = found.get("journal")
         if journal is None:
             return {"state": "none"}
-        shown.say(
+        screen.say(
             f"Operation {journal['operation_id']} is open. Run the same command again to resume the operation, or "
             "run the command with -e repair_action=rollback to undo the operation."
         )

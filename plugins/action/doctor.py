@@ -23,7 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.doctor
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.doctor import read_databases_state
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn.doctor import is_asked_for, read_ovn_state
-from ansible_collections.stackguard.nova.plugins.plugin_utils import playbooks, shown
+from ansible_collections.stackguard.nova.plugins.plugin_utils import playbooks, screen
 
 Result = t.Dict[str, t.Any]
 
@@ -57,7 +57,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
-    @shown.result
+    @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Return the verdict; fail where anything that was asked for is not ok."""
         super().run(tmp, task_vars)
@@ -90,7 +90,7 @@ class ActionModule(ActionBase):
         directory = self._on_controller(args["report_dir"])
         path = evidence.save_text(directory, REPORT, reports.report_json(plain))
         table = reports.table(results, args["accept_unchecked"])
-        shown.say(table)
+        screen.say(table)
         passed = plain["verdict"] == "pass"
         return {
             "changed": False,

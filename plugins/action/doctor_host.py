@@ -20,7 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import ClockOffset, DoctorHost
 from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import HostState
 from ansible_collections.stackguard.nova.plugins.module_utils.records import answers
-from ansible_collections.stackguard.nova.plugins.plugin_utils import shown
+from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
 
 MODULE = "stackguard.nova.doctor_host"
 _VERSION = "python3 -c 'import json, sys; print(json.dumps(list(sys.version_info[:3])))'"
@@ -34,7 +34,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
-    @shown.message
+    @screen.message
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Return the module's result; with ``evidence_dir`` keep it there instead."""
         super().run(tmp, task_vars)

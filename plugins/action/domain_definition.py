@@ -21,7 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import ordered
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
-from ansible_collections.stackguard.nova.plugins.plugin_utils import shown
+from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
 
 MODULE = "stackguard.nova.domain_definition"
 
@@ -34,7 +34,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
-    @shown.result
+    @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Return what changed since the last record."""
         super().run(tmp, task_vars)
@@ -64,6 +64,6 @@ class ActionModule(ActionBase):
             evidence.save_texts(directory, dict(result["definitions"]))
         shown = terminal.findings_text(checked)
         if shown:
-            shown.say(shown)
+            screen.say(shown)
         findings = [to_plain(item) for item in ordered(checked.findings)]
         return {"changed": changed, "guests": result["guests"], "findings": findings}

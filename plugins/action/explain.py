@@ -12,7 +12,7 @@ import typing as t
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import codes
-from ansible_collections.stackguard.nova.plugins.plugin_utils import shown
+from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
 
 PAGES = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "codes")
 
@@ -23,7 +23,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
-    @shown.result
+    @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Return what was printed."""
         super().run(tmp, task_vars)
@@ -35,7 +35,7 @@ class ActionModule(ActionBase):
             return {"failed": True, "changed": False, "msg": str(error)}
         except OSError as error:
             return {"failed": True, "changed": False, "msg": f"{error.filename}: {error.strerror}"}
-        shown.say(text)
+        screen.say(text)
         return {"changed": False, "code": code, "text": text, "msg": text.splitlines()[0].lstrip("# ") if code else ALL}
 
 

@@ -12,7 +12,7 @@ import typing as t
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import findings_query as queries
-from ansible_collections.stackguard.nova.plugins.plugin_utils import shown
+from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "report": {"type": "path", "required": True},
@@ -32,7 +32,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
-    @shown.result
+    @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Return the answer; fail where it is to fail."""
         super().run(tmp, task_vars)
@@ -56,7 +56,7 @@ class ActionModule(ActionBase):
             return _refused(f"findings_report: {path}: {error.message}")
         text = queries.shown(found, args["format"])
         if text:
-            shown.say(text)
+            screen.say(text)
         failed = found.fails(args["fail_if"])
         return {
             "changed": False,

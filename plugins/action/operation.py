@@ -39,7 +39,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connec
     openstack_spec,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
-from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, shown, without_effect
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, screen, without_effect
 
 
 class JournaledRun(ActionBase):
@@ -68,7 +68,7 @@ class JournaledRun(ActionBase):
         action = {"type": "str", "default": "apply", "choices": list(cls.ACTIONS)}
         return {"action": action, **cls.COMMON, **cls.ARGUMENTS}
 
-    @shown.result
+    @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Run the action that was asked for."""
         super().run(tmp, task_vars)
@@ -223,7 +223,7 @@ class ActionModule(JournaledRun):
 
 def _say(text: str) -> None:
     if text:
-        shown.say(text)
+        screen.say(text)
 
 
 def now() -> str:

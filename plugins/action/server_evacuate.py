@@ -46,7 +46,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connec
     openstack_spec,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts
-from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, shown, without_effect
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, screen, without_effect
 
 Result = t.Dict[str, t.Any]
 
@@ -61,7 +61,7 @@ class ActionModule(ActionBase):
     _supports_async = False
     _connection_to_cloud: t.Any = None
 
-    @shown.result
+    @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
         """Take the answers, go on, and return what is needed; or how it ended."""
         super().run(tmp, task_vars)
@@ -284,7 +284,7 @@ def _message(args: Result, scratch: Scratch, failed: bool) -> str:
 def _say(message: str) -> None:
     if message:
         # A plan or findings speak for themselves; of what happens, people want to know when.
-        shown.say(message if "\n" in message else f"[{time.strftime('%H:%M:%S')}] {message}")
+        screen.say(message if "\n" in message else f"[{time.strftime('%H:%M:%S')}] {message}")
 
 
 def _now() -> str:

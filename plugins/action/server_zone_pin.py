@@ -36,7 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connec
     openstack_spec,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
-from ansible_collections.stackguard.nova.plugins.plugin_utils import shown, without_effect
+from ansible_collections.stackguard.nova.plugins.plugin_utils import screen, without_effect
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "action": {"type": "str", "default": "apply", "choices": ["apply", "resume", "status", "rollback"]},
@@ -62,7 +62,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
-    @shown.result
+    @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Read, judge, and change what is to be changed."""
         super().run(tmp, task_vars)
@@ -87,7 +87,7 @@ class ActionModule(ActionBase):
         return pin_zones.PinRun(
             state=state_of(self, args["state_dir"], self._task_vars),
             clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
-            say=shown.say,
+            say=screen.say,
             mine=run_owner.this_run(),
             options={**args, "restore": restore, "nova_api_db_url": args["nova_api_db_url"] or None},
             overrides=(),

@@ -148,6 +148,7 @@ options:
     description:
       - Ceph pools in which the module searches for O(rbd_volumes). The module searches only the Ceph cluster that the
         compute host uses. If the Ceph user has no permission to read a pool, C(unread) lists this pool.
+      - If the compute host has no disk images in Ceph, the module reads Ceph only if O(rbd_volume_pools) is set.
   rbd_user:
     type: str
     description:
@@ -307,7 +308,7 @@ host:
     rbd:
       description: With O(rbd=true), the facts that this host reads from Ceph, with the keys C(via), C(fsid), C(pool),
         C(instances), C(images), C(blocklist), C(unread), C(client_address), C(opened), C(infrastructure),
-        C(blocklist_word), C(rights) and C(volumes).
+        C(blocklist_word), C(rights), C(nova_rights) and C(volumes).
       type: dict
     unread:
       description: The parts of the facts that the module could not read.

@@ -13,7 +13,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.operation_page import OperationRun
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Host
-from ansible_collections.stackguard.nova.plugins.plugin_utils import pages
+from ansible_collections.stackguard.nova.plugins.plugin_utils import pages, screen
 
 Json = t.Mapping[str, t.Any]
 
@@ -42,7 +42,7 @@ def leave(directory: str, keeper: t.Optional[Keeper], shown: OperationRun) -> No
     try:
         _leave(directory, keeper, shown)
     except Exception as error:  # noqa: BLE001 (whatever it is, the operation is what it is)
-        shown.warn(f"{pages.NAME} was not written: {error}")
+        screen.warn(f"{pages.NAME} was not written: {error}")
 
 
 def _leave(directory: str, keeper: t.Optional[Keeper], shown: OperationRun) -> None:

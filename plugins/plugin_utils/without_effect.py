@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.plugin_utils import shown
+from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
 
 #: Of openstack.cloud: one set of defaults is to serve its modules and ours.
 WITHOUT_EFFECT = ("wait", "timeout")
@@ -24,7 +24,7 @@ def set_on_task(task: t.Any) -> t.List[str]:
 def warn(task: t.Any) -> None:
     """Say so where somebody relies on one."""
     for name in set_on_task(task):
-        shown.warn(
+        screen.warn(
             f"{task.action}: {name} has no effect. The module accepts {name} so that you can use the same defaults for "
             "this module and for the modules of openstack.cloud"
         )

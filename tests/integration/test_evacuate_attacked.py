@@ -47,6 +47,11 @@ def of_code(result, code):
     return [item for item in result.report["findings"] if item["code"] == code]
 
 
+def of_unchecked(result, code):
+    """What a report could not decide of this code."""
+    return [item for item in result.report["unchecked"] if item["code"] == code]
+
+
 def cut(lab, host=SOURCE):
     """Pull a host's cable, and wait until Nova has noticed."""
     lab.command("host", host, "cut")
@@ -610,3 +615,35 @@ def test_a_server_that_came_between_a_killed_run_and_the_next_one_is_not_forgott
     evacuate(playbooks, **given).ok()
     for uuid, status in {**before, late: "ACTIVE"}.items():
         assert_left(lab, [uuid], status=status)
+
+
+# --- a disk that opens and can not be written -----------------------------------------------------------------
+
+
+@ATTACK
+def test_a_ceph_user_that_may_not_break_a_dead_hosts_lock_is_told_before_the_fence(clean, playbooks):
+    """Without the guard the guest arrives, Nova shows ACTIVE, and every write to its disk fails."""
+    lab = clean
+    (uuid,) = boot(lab, "lock").values()
+    assert evacuation.writes(lab, SOURCE, uuid), "its QEMU has the lock"
+    power = by_power(lab)
+    with evacuation.caps_of_nova(lab, "allow r") as user:
+        evacuation.kill(lab, SOURCE)
+        before = state.databases(lab)
+        refused = evacuate(playbooks, fence="power", variables=power).failed()
+        (found,) = of_code(refused, "SG518")
+        assert found["severity"] == "blocker"
+        assert f"ceph auth caps {user} mon 'profile rbd'" in found["remedy"]
+        assert "TASK [stackguard.nova.evacuate_host : Fence the host" not in refused.stdout
+        state.assert_same(before, state.databases(lab), "a refused run changed something")
+        assert (journal(lab), evacuations(lab, uuid)) == (None, [])
+        # Who passes it has a server that runs and can not write. The report does not call that verified in full.
+        passed = [{"code": "SG518", "object": found["object"]["id"], "reason": "a test of what happens then"}]
+        ended = evacuate(playbooks, fence="power", variables={**power, "stackguard_overrides": passed}).ok()
+        assert_left(lab, [uuid])
+        assert f"vms/{uuid}_disk" in {item["object"] for item in of_unchecked(ended, "SG518")}
+        assert ended.report["verdict"] == "warn"
+        assert not evacuation.writes(lab, OTHER, uuid), "the lock is the dead host's, and stays"
+    # With the caps of the remedy, a new client breaks the lock.
+    lab.command("openstack", "server", "reboot", "--hard", "--wait", uuid)
+    assert evacuation.writes(lab, OTHER, uuid)

@@ -50,6 +50,32 @@ def notice_refusal(lab, host, uuid):
     waiting.until("Ceph refuses the disk", refused, 90, 2)
 
 
+def writes(lab, host, uuid):
+    """Have a domain's QEMU write to its root disk; whether it could. Its first write takes the image's lock.
+
+    A write may wait for the lock for ever: then QEMU's monitor does not answer.
+    """
+    device = "/machine/peripheral/virtio-disk0/virtio-backend"
+    write = f"""timeout 45 virsh qemu-monitor-command {uuid} --hmp 'qemu-io -d {device} "write -P 0x32 32768 512"'"""
+    log = f"/var/log/libvirt/qemu/$(virsh domname {uuid} | head -1).log"
+    said = lab.ssh(host, f"log={log}; lines=$(wc -l < $log); {write}; tail -n +$((lines + 1)) $log", check=False)
+    return "wrote 512/512 bytes" in said
+
+
+@contextlib.contextmanager
+def caps_of_nova(lab, mon):
+    """The Ceph user of nova.conf has other caps for the monitors, as old clusters have. Yields its name."""
+    entity = "client.nova"
+    (found,) = json.loads(lab.command("ceph", "auth", "get", entity, "--format", "json").stdout)
+    caps = found["caps"]
+    words = lambda some: [word for pair in some.items() for word in pair]  # noqa: E731
+    lab.command("ceph", "auth", "caps", entity, *words({**caps, "mon": mon}))
+    try:
+        yield entity
+    finally:
+        lab.command("ceph", "auth", "caps", entity, *words(caps))
+
+
 def snapshots(lab, image):
     """Names of an image's snapshots."""
     return [entry["name"] for entry in rbd(lab, "snap", "ls", f"{POOL}/{image}")]

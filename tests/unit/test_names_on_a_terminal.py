@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import one_line, visible
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_records
-from ansible_collections.stackguard.nova.plugins.plugin_utils import shown
+from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
 from ansible_collections.stackguard.nova.tests.unit.test_resize_playbook import Playbook
 from ansible_collections.stackguard.nova.tests.unit.zoned_http import serving
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import WEB, Nova
@@ -35,7 +35,7 @@ def test_what_steers_a_terminal_is_shown_as_what_it_is(steering):
 
 
 def test_a_result_is_safe_to_print_and_its_data_are_as_they_were():
-    @shown.result
+    @screen.result
     def run():
         return {"msg": NAME, "diff": [{"before": NAME}], "left": {NAME: (NAME, 1)}, "needs": [NAME], "failed": True}
 
@@ -43,7 +43,7 @@ def test_a_result_is_safe_to_print_and_its_data_are_as_they_were():
     assert not set(STEERING) & set(json.dumps({**found, "needs": []}, ensure_ascii=False))
     assert (found["needs"], found["failed"]) == ([NAME], True)
 
-    @shown.message
+    @screen.message
     def told():
         return {"msg": NAME, "host": NAME}
 
@@ -56,15 +56,15 @@ def test_the_name_of_a_server_is_one_line():
 
 
 def test_nothing_is_shown_past_the_place_that_looks_at_it():
-    """Every action plugin shows text through plugin_utils/shown.py, and its results are looked at there."""
+    """Every action plugin shows text through plugin_utils/screen.py, and its results are looked at there."""
     for path in sorted((ROOT / "plugins").glob("*/*.py")):
         tree = ast.parse(path.read_text())
-        if path.name != "shown.py":
+        if path.name != "screen.py":
             names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
             assert "display" not in names, path
         for node in ast.walk(tree):
             if path.parent.name == "action" and isinstance(node, ast.FunctionDef) and node.name == "run":
-                assert {ast.unparse(mark) for mark in node.decorator_list} & {"shown.result", "shown.message"}, path
+                assert {ast.unparse(mark) for mark in node.decorator_list} & {"screen.result", "screen.message"}, path
 
 
 @pytest.mark.ansible

@@ -27,6 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     NumaCell,
     TargetHost,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import uuid_key
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 
@@ -121,6 +122,17 @@ def by_nova_name(bundle: Bundle) -> t.Dict[str, HostFacts]:
     """Return host facts by what Nova calls the host: what is read on the host decides, not the inventory."""
     named = ((conf_host(facts), facts) for facts in bundle.hosts.values())
     return {name: facts for name, facts in named if name is not None}
+
+
+def libvirt_twins(bundle: Bundle, host: t.Optional[str]) -> t.List[str]:
+    """Return the hosts whose libvirt has the same host uuid: between these, libvirt refuses a live migration."""
+    uuids = {
+        name: uuid_key(facts.libvirt.host_uuid)
+        for name, facts in by_nova_name(bundle).items()
+        if facts.libvirt is not None and facts.libvirt.host_uuid
+    }
+    own = uuids.get(host or "")
+    return sorted(name for name, uuid in uuids.items() if own is not None and uuid == own and name != host)
 
 
 def destinations(

@@ -98,28 +98,31 @@ def writes_images(osd: str, pool: t.Optional[str]) -> t.Optional[bool]:
     None: the caps were not understood that far, or the pool (None) is not known. librbd calls classes, so that C(rw)
     without C(x) is not enough.
     """
+    certain: t.Set[str] = set()
+    possible: t.Set[str] = set()
     clear = True
-    letters: t.Set[str] = set()
     for grant in _grants(osd):
         found = _OSD.match(grant)
-        if found is None:
+        letters = _letters(found) if found else None
+        if found is None or letters is None:
             clear = False
-            continue
-        if found["prefix"]:
-            continue
-        rights = (
-            {"rbd": "rwx", "rbd-read-only": "rx"}.get(found["profile"], "") if found["profile"] else found["rights"]
-        )
-        rights = "rwx" if rights in ("*", "all") else rights
-        if found["profile"] not in (None, "rbd", "rbd-read-only"):
-            clear = False
-        if found["pool"] is not None and pool is None:
-            clear = False
-        elif found["pool"] in (None, pool):
-            letters |= set(rights) if not rights.startswith("class") else set()
-    if letters >= set("rwx"):
+        elif not found["prefix"] and (pool is None or found["pool"] in (None, pool)):
+            possible |= letters
+            certain |= letters if pool is not None or found["pool"] is None else set()
+    if certain >= set("rwx"):
         return True
-    return False if clear else None
+    return False if clear and not possible >= set("rwx") else None
+
+
+def _letters(found: t.Match[str]) -> t.Optional[t.Set[str]]:
+    """Return what a grant lets its user do to objects; None: a profile that is not known."""
+    if found["profile"]:
+        known = {"rbd": "rwx", "rbd-read-only": "rx"}.get(found["profile"])
+        return None if known is None else set(known)
+    rights = found["rights"]
+    if rights.startswith("class"):
+        return set()
+    return set("rwx") if rights in ("*", "all") else set(rights)
 
 
 def reads(mon: str, question: str) -> t.Optional[bool]:

@@ -514,9 +514,9 @@ class Evacuation(GuardedEvacuation):
         honoured = storage.honoured(checked, self.run.overrides)
         against_all, _some = rounds.split(findings.standing(checked.findings, honoured), staying)
         if not against_all:
-            self.run.say(
-                f"{self.host} is fenced and down, and no Ceph client on {self.host} keeps a server's disk open"
-            )
+            unread = any(item.code == "SG709" for item in checked.findings)
+            seen = "" if unread else f", and no Ceph client on {self.host} keeps a server's disk open"
+            self.run.say(f"{self.host} is fenced and down{seen}")
             # Before the first reset: what waits for a server that leaves must not be executed when the host starts.
             self._settle_requests(self.scratch.staying, patience=self._patience(bundle, staying))
             return self._to_guard()

@@ -646,7 +646,7 @@ def _dead_text(host: str, dead: t.Sequence[Finding], notes: str, shown: str) -> 
     closed = [item for item in dead if item.code == checks.DEAD_DISK]
     reasons = []
     if closed:
-        wanted = "As soon as nova-compute runs, hard-reboot the server of each of these domains"
+        wanted = "As soon as nova-compute runs, follow the remedy of SG517 for each of these domains"
         reasons.append(f"disks of {count(len(closed), 'running domain')} are not open on this host. {wanted}")
     if len(closed) < len(dead):
         unread = len(dead) - len(closed)

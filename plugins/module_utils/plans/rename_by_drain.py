@@ -27,6 +27,7 @@ import typing as t
 import uuid
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import libvirt_twins
 from ansible_collections.stackguard.nova.plugins.module_utils.model import containers
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
@@ -81,7 +82,8 @@ class _Drain:
                 "new host in Nova"
             )
         self.zone = placement.zone_of(self.base.cloud, self.old)
-        usable = placement.candidates(targets, self.zone, (self.old, self.new))
+        closed = (self.old, self.new, *libvirt_twins(bundle, self.old))
+        usable = placement.candidates(targets, self.zone, closed)
         self.hosts = [target.host for target in usable]
         servers = placement.guests_of(self.base.cloud, self.old)
         if servers is None:

@@ -127,7 +127,10 @@ def _wanted(
         )
         return finding("SG709", subject, evidence, remedy)
     if zone not in zones.carried(known):
-        remedy = "Create an aggregate for the zone first: without an aggregate, an availability zone pin has no effect."
+        remedy = (
+            "Put the server's host into an aggregate with a zone first: without an aggregate, an availability zone pin "
+            "has no effect. Give the zone another name than Nova's default zone."
+        )
         return finding("SG402", subject, evidence, remedy)
     held = zones.constraint(before, known)
     if held not in (None, zone) or request.zone not in (None, zone):

@@ -73,7 +73,8 @@ RULES: t.Mapping[str, Rule] = {
     "SG104": Rule("identity", STOPPED, _FILES),
     "SG105": Rule("names", STOPPED, _NAMES),
     "SG106": Rule("names", STOPPED, _NAMES),
-    "SG107": Rule("identity", STOPPED, _OPERATION),
+    # Of libvirt's host uuid, and on the host that keeps its compute_id, nova-compute may run.
+    "SG107": Rule("identity", STOPPED, _OPERATION, "nova-compute"),
     "SG108": Rule("guests", STOPPED),
     "SG109": Rule("guests", STOPPED),
     "SG110": Rule("guests", STOPPED),
@@ -181,7 +182,8 @@ def rule_of(code: str) -> Rule:
 def needs(item: Finding) -> t.Optional[str]:
     """Return what the remedy of a finding needs of nova-compute: STOPPED, RUNNING, or None."""
     rule = rule_of(item.code)
-    return rule.compute if rule.evidence is None or rule.evidence in item.evidence else None
+    about = rule.evidence is None or rule.evidence in item.evidence
+    return rule.compute if about else None
 
 
 def merged(

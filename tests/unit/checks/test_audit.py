@@ -18,6 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import PLACES
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import DeclaredTable
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import remedies
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.builders import (
     child_provider,
@@ -368,6 +369,47 @@ def test_old_releases_destroy_the_orphaned_node(release, stranger, destroys):
     if stranger:
         cloud = _file(cloud, uuid=uid("stranger"))
     assert (("SG113", "blocker") in told(cloud)) == destroys
+
+
+# --- one remedy for each state ---------------------------------------------------------------------------------
+
+
+def provider_remedy(cloud):
+    (item,) = [item for item in audit(cloud).findings if item.code == "SG112"]
+    return item
+
+
+def test_a_foreign_provider_with_the_nodes_name_is_named_with_its_consumers():
+    """R06b: no provider has the node's uuid, and another one has its name and allocations."""
+    other = uid("old provider")
+    cloud = healthy().change("providers", {"uuid": node(1)}, uuid=other, root_provider_uuid=other)
+    item = provider_remedy(cloud)
+    assert item.evidence["provider of that uuid"] is None
+    assert sorted(item.evidence["their consumers"][other]) == sorted(cloud.rows("providers")[0].allocations)
+    assert other in item.remedy
+    assert "Find the resource provider that has the compute node's uuid" not in item.remedy
+    assert "allocation unset" in item.remedy
+    unread = provider_remedy(cloud.change("providers", {"uuid": other}, allocations=None))
+    assert unread.evidence["their consumers"] == {other: None}
+
+
+def test_a_provider_that_is_missing_or_misnamed_has_a_remedy_of_its_own():
+    missing = provider_remedy(healthy().drop("providers", {"uuid": node(1)}))
+    misnamed = provider_remedy(healthy().change("providers", {"uuid": node(1)}, name="x"))
+    assert "their consumers" not in {**missing.evidence, **misnamed.evidence}
+    assert "allocation unset" not in missing.remedy + misnamed.remedy
+    assert missing.remedy != misnamed.remedy
+
+
+def test_an_equal_libvirt_uuid_is_changed_where_libvirt_reads_it():
+    """B13: boards with one uuid; nova-compute has no part in it, and may run."""
+    uuid = healthy().bundle.hosts["compute3"].libvirt.host_uuid
+    found = [item for item in audit(healthy().part("libvirt", host_uuid=uuid)).findings if item.code == "SG107"]
+    assert {item.object.id for item in found} == {"compute1", "compute3"}
+    assert all("libvirtd.conf" in item.remedy and "host_uuid" in item.remedy for item in found)
+    assert {remedies.needs(item) for item in found} == {None}
+    cloned = healthy().host(machine_id=healthy().bundle.hosts["compute2"].machine_id)
+    assert {remedies.needs(item) for item in audit(cloned).findings if item.code == "SG107"} == {remedies.STOPPED}
 
 
 # --- several cells, the API alone -----------------------------------------------------------------------------

@@ -364,6 +364,29 @@ def test_caps_that_do_not_let_entries_be_removed_are_completed_and_nothing_is_lo
     )
 
 
+def test_caps_that_do_not_let_guard_snapshots_be_made_are_found_before_a_host_is_dead():
+    """N8d: ok by the caps for the monitors alone."""
+    reading = dataclasses.replace(CAPS, osd="profile rbd-read-only pool=vms")
+    found = host_part("ceph_caps", caps=reading, images_pool="vms")
+    assert found.state == FAILED and "make snapshots in the pool vms" in found.seen
+    assert "osd 'profile rbd-read-only pool=vms, profile rbd pool=vms'" in found.fix
+    assert (
+        host_part("ceph_caps", caps=dataclasses.replace(CAPS, osd="profile rbd pool=vms"), images_pool="vms").state
+        == OK
+    )
+    other = dataclasses.replace(CAPS, osd="profile rbd pool=vms namespace=other")
+    assert host_part("ceph_caps", caps=other, images_pool="vms").state == NOT_CHECKED
+    # Who only returns a host makes none.
+    hosts = [dataclasses.replace(HOST, caps=reading, images_pool="vms")]
+    assert judged(Asked(operations=["return_host"]), hosts=hosts)["compute1", "ceph_caps"].state == OK
+
+
+def test_what_the_user_may_not_read_of_the_daemons_is_named():
+    assert "mgr dump" in host_part("ceph_caps").seen
+    whole = dataclasses.replace(CAPS, mon=f'{CAPS.mon}, allow command "mgr dump", allow command "fs dump"')
+    assert "mgr dump" not in host_part("ceph_caps", caps=whole).seen.partition(" is allowed to ")[2]
+
+
 def test_caps_are_asked_for_only_by_operations_that_fence_by_the_blocklist():
     hosts = [dataclasses.replace(HOST, caps=CephCaps("client.nova", "allow r", "", ""))]
     for operations, state in ((["evacuate_host"], FAILED), (["return_host"], FAILED), (["audit", "rename_host"], OK)):

@@ -142,6 +142,24 @@ def test_watchers_that_were_not_read():
     assert ("SG507", f"vms/{ONE}_disk") in undecided(looked(healthy(), unread))
 
 
+def test_the_lock_of_a_client_that_is_gone_and_who_may_break_it():
+    """K3: a disk that opens was taken for one that can be written."""
+    ours, gone = facts.RbdLock("client.1", f"{address(1)}:0/5", "auto 1"), facts.RbdLock("client.9", "10.9.9.9:0/5")
+    where = ("SG518", f"vms/{ONE}_disk")
+    for locks, told_of in (([ours], False), ([], False), ([gone], True), (None, True)):
+        some = looked(healthy(), dataclasses.replace(image(hosts=(1,)), locks=locks))
+        assert (where in undecided(some)) == told_of, locks
+    unlocked = dataclasses.replace(image(hosts=(1,)), locks=[gone], exclusive_lock=False)
+    assert where not in undecided(looked(healthy(), unlocked))
+    # Nobody has it open.
+    assert where not in undecided(looked(healthy(), dataclasses.replace(image(hosts=()), locks=[gone])))
+    some = looked(healthy(), image(hosts=(1,)))
+    (name,) = [name for name, host in some.bundle.hosts.items() if host.rbd is not None and host.rbd.opened]
+    for add, found in ((False, {"SG518"}), (True, set())):
+        rbd = dataclasses.replace(some.bundle.hosts[name].rbd, rights=facts.CephRights(add, add, "denied"))
+        assert {code for code, _object in told(some.host(name, rbd=rbd)) if code == "SG518"} == found
+
+
 def test_a_guard_that_was_left_behind():
     some = looked(healthy(), image(snapshots=("stackguard-abc",)))
     assert ("SG508", f"vms/{ONE}_disk") in told(some)

@@ -23,7 +23,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuat
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_actions
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
-from ansible_collections.stackguard.nova.tests.unit.evacuations import FENCE, OPERATION, disks, image, scene
+from ansible_collections.stackguard.nova.tests.unit.evacuations import (
+    FENCE,
+    OPERATION,
+    disks,
+    image,
+    lock,
+    scene,
+    volume,
+)
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer, Clock, Nova
 
 ONE, TWO = guest(1, 1), guest(1, 2)
@@ -717,3 +725,85 @@ def test_a_server_that_was_just_stopped_is_looked_at_again_before_it_is_wrong():
     still = world.round(doubted=first.doubted)
     assert {state for _host, state in states(still).values()} == {"wrong"}
     assert not still.again
+
+
+# --- servers on volumes ---------------------------------------------------------------------------------------
+
+
+def on_volumes(watchers=(), unseen=False, **changes):
+    """Both servers have come to compute3. ONE boots from volume v1, whose clients there are ``watchers``."""
+    world = World()
+    show = world.nova.show
+    attached = {"os-extended-volumes:volumes_attached": [{"id": "v1"}], "image": ""}
+    world.nova.show = lambda uuid: {**show(uuid), **(attached if uuid == ONE else {})}
+    for uuid in BOTH:
+        world.nova.servers[uuid].update(host="compute3")
+    clients = [f"{address(number)}:0/5" for number in watchers]
+    seen = None if unseen else [volume("v1", clients, **changes)]
+
+    def change(some):
+        for number in (2, 3):
+            rbd = some.bundle.hosts[f"compute{number}"].rbd
+            images = [item for item in rbd.images if item.name.startswith(TWO)]
+            some = some.at(number, rbd=dataclasses.replace(rbd, images=images, volumes=seen))
+        return some
+
+    world.change = change
+    return world
+
+
+def planned_volumes(volumes=("v1",)):
+    one = dataclasses.replace(server_of(ONE, "guest1"), images={}, volumes=volumes and list(volumes))
+    return [one, server_of(TWO, "guest2")]
+
+
+@pytest.mark.parametrize("volumes", [("v1",), None])
+def test_a_server_on_a_volume_is_verified_by_its_volume(volumes):
+    done = on_volumes([3]).round(planned=planned_volumes(volumes))
+    assert states(done)[ONE] == ("compute3", "verified")
+    assert (codes(done), done.checked.unchecked) == ([], ())
+
+
+@pytest.mark.parametrize(("watchers", "code"), [([1, 3], "SG507"), ([3, 2], "SG507"), ([], "SG109")])
+def test_a_server_whose_volume_has_other_clients_than_its_host_is_not_verified(watchers, code):
+    """V8: "state": "verified", with two watchers on its root volume."""
+    done = on_volumes(watchers).round(planned=planned_volumes())
+    assert (states(done)[ONE], states(done)[TWO]) == (("compute3", "wrong"), ("compute3", "verified"))
+    assert codes(done) == [code]
+
+
+def test_a_volume_that_was_not_read_is_passed_by_the_servers_name_and_by_nothing_else():
+    done = on_volumes(unseen=True).round(planned=planned_volumes())
+    assert (states(done)[ONE], codes(done)) == (("compute3", "wrong"), ["SG709"])
+    for word, state in ((ONE, "verified"), ("guest1", "verified"), ("compute3", "wrong")):
+        passed = [Override("SG709", word, "an NFS share")]
+        done = on_volumes(unseen=True).round(planned=planned_volumes(), overrides=passed)
+        assert states(done)[ONE] == ("compute3", state)
+    # Where nobody read the domains of its host, it is not known where it runs.
+    world = on_volumes(unseen=True)
+    change = world.change
+    world.change = lambda some: change(some).at(3, domains=None)
+    done = world.round(planned=planned_volumes(), overrides=[Override("SG709", ONE, "an NFS share")])
+    assert states(done)[ONE] == ("compute3", "wrong")
+
+
+def test_what_its_owner_attached_and_detached_since_is_no_part_of_the_evacuation():
+    done = on_volumes([3]).round(planned=planned_volumes(("v1", "detached")))
+    assert states(done)[ONE] == ("compute3", "verified")
+    done = on_volumes([1]).round(planned=planned_volumes(()))
+    assert states(done)[ONE] == ("compute3", "verified")
+
+
+def test_the_lock_of_a_dead_client_is_in_the_report_and_no_failure():
+    """B03: the disk opens, and every write waits; the run was green without a word."""
+    done = on_volumes([3], locks=[lock(1)]).round(planned=planned_volumes())
+    assert (states(done)[ONE], codes(done)) == (("compute3", "verified"), [])
+    assert [(item.code, item.object) for item in done.checked.unchecked] == [("SG518", "volumes/volume-v1")]
+
+
+def test_a_journal_keeps_the_volumes_and_an_older_one_is_read():
+    kept = records.plain(planned_volumes())
+    read = records.servers_of({"about": {"servers": kept}})
+    assert [entry.volumes for entry in read] == [["v1"], None]
+    older = [{key: value for key, value in entry.items() if key != "volumes"} for entry in kept]
+    assert [entry.volumes for entry in records.servers_of({"about": {"servers": older}})] == [None, None]

@@ -131,7 +131,7 @@ class Cloud(FakeNova):
         for name, host in scene.cloud.bundle.hosts.items():
             gone = {row.id for row in rows if row.host != name}
             kept = [row for row in host.domains or [] if row.uuid not in gone]
-            if facts.domains is not None and kept != facts.domains:
+            if host.domains is not None and kept != host.domains:
                 scene = scene._with(cloud=scene.cloud.host(name, domains=kept))
         model = self.scene.cloud.bundle.hosts["compute1"].domains[0]
         for host in {row.host for row in rows}:

@@ -224,6 +224,17 @@ def test_a_host_that_cannot_take_guests(why):
     assert found == [("SG406", "blocker")] * (1 if why == "free" else 2)
 
 
+def test_a_host_whose_libvirt_has_the_uuid_of_the_source_takes_no_guest():
+    cloud = a_cloud(hosts=5)
+    uuid = cloud.bundle.hosts["compute1"].libvirt.host_uuid
+    cloud = cloud.part("libvirt", "compute3", host_uuid=uuid)
+    assert ("SG107", "warning") in codes(cloud)
+    assert not [code for code, severity in codes(cloud) if severity == "blocker"]
+    assert "compute3" not in str([one.params for one in plan_of(cloud).steps if "hosts" in one.params])
+    cloud = cloud.part("libvirt", "compute5", host_uuid=uuid)
+    assert ("SG406", "blocker") in codes(cloud)
+
+
 def test_an_empty_host_needs_no_other():
     assert codes(a_cloud(hosts=2, guests=0)) == []
 

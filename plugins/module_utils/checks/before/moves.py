@@ -26,6 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
     IncomingServer,
     by_nova_name,
     destinations,
+    libvirt_twins,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import (
     PASSABLE,
@@ -39,6 +40,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.after impor
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation, reachability
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import (
     guest_places,
+    identity,
     memory,
     power_state,
     zones,
@@ -285,7 +287,13 @@ def _guest(server: ApiServer, evidence: Evidence, request: MigrationRequest) -> 
     problems = list(found.problems)
     if method_of(server.status, request) is None:
         problems.append(Reason("SG710", f"the server is {server.status}"))
-    return dataclasses.replace(found, source=server.host, problems=tuple(problems))
+    barred = dict(found.barred)
+    if method_of(server.status, request) == placement.LIVE:
+        why = (
+            f"libvirt on this host has the same host uuid as on {server.host}, so it refuses the live migration (SG107)"
+        )
+        barred.update(dict.fromkeys(libvirt_twins(evidence.bundle, server.host), why))
+    return dataclasses.replace(found, source=server.host, problems=tuple(problems), barred=barred)
 
 
 # --- servers --------------------------------------------------------------------------------------------------
@@ -411,6 +419,8 @@ def _of_hosts(evidence: Evidence, request: MigrationRequest, servers: t.Sequence
                 "runs. If the host is dead, run evacuate_host instead."
             )
             yield finding("SG704", Subject("service", service.id, host=host), seen, remedy, BLOCKER)
+        live = any(server.host == host and method_of(server.status, request) == placement.LIVE for server in servers)
+        yield from identity.twins(evidence.bundle, host) if live else ()
     # All zones of a host in two of them.
     matter = {str(zone) for host in sources for zone in (zones.zone_of(facts, host), *_zones_of(facts, host)) if zone}
     yield from zones.hosts(facts, matter)

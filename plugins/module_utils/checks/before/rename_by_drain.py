@@ -10,9 +10,10 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import libvirt_twins
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename as renamed
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn, rename
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places, power_state
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places, identity, power_state
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
@@ -188,7 +189,8 @@ def can_drain(
         )
     servers = placement.guests_of(cloud, host) or []
     found = [item for server in servers for item in _state(server)]
-    found += _room(cloud, servers, targets, host, request.rename_to)
+    twins = libvirt_twins(bundle, host)
+    found += _room(cloud, servers, [target for target in targets if target.host not in twins], host, request.rename_to)
     found += _disks(bundle, request, servers)
     found += _zones(cloud, host)
     found += _return(cloud, host, servers, options)
@@ -209,7 +211,8 @@ def can_drain(
     others_of_host = [server for server in servers if server.id not in told]
     facts = bundle.hosts.get(request.inventory_name)
     differing = power_state.check(host, others_of_host, facts, placement.METHODS)
-    return guest_places.joined(Checked(tuple(found)) + placed + gather(differing))
+    alike = gather(identity.twins(bundle, host) if servers else ())
+    return guest_places.joined(Checked(tuple(found)) + placed + gather(differing) + alike)
 
 
 def _service_id(cloud: CloudFacts, host: str) -> str:

@@ -11,8 +11,10 @@ nova/compute/resource_tracker.py (providers by name), releases 26 to 34.
 from __future__ import annotations
 
 import collections
+import dataclasses
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import by_nova_name, libvirt_twins
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places, owners
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.recovery import (
     HALF_DELETED,
@@ -26,6 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     Domain,
     HostFacts,
     InstanceRow,
+    ResourceProvider,
     ServiceRow,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
@@ -33,6 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     INFO,
     WARNING,
     Checked,
+    Finding,
     Subject,
     Unchecked,
     finding,
@@ -319,26 +323,31 @@ def duplicates(index: Index) -> Items:
         why = index.bundle.unreachable[name]
         yield Unchecked("SG107", name, f"this host was not read, and not compared with the other hosts: {why}")
     for (kind, value), having in sorted(keys.items(), key=lambda item: item[0]):
+        copies = _copies(index, having) if kind == COMPUTE_ID and len(having) > 1 else []
         for facts in having if len(having) > 1 else []:
             others = [other.inventory_name for other in having if other is not facts]
-            yield finding(
-                "SG107",
-                host_subject(facts),
-                {"identity": kind, "value": value, "also on": others},
-                (kind == COMPUTE_ID and _remove_copies(index, having))
-                or (
-                    f"Choose one host that keeps this {kind}. Give each of the other hosts a new {kind} before "
-                    "nova-compute starts on that host."
-                ),
-            )
+            item = _duplicate(facts, kind, value, others)
+            yield _with_copies(index, item, facts, having, copies) if copies else item
 
 
-def _remove_copies(index: Index, having: t.Sequence[HostFacts]) -> t.Optional[str]:
-    """Which of several hosts with one compute_id keeps it, and what to do on the others; None: it is not known."""
+def _with_copies(
+    index: Index, item: Finding, facts: HostFacts, having: t.Sequence[HostFacts], copies: t.Sequence[HostFacts]
+) -> Finding:
+    """The same where it is known which hosts have a copy: the one that keeps its compute_id is left as it is."""
+    evidence = {key: value for key, value in item.evidence.items() if facts in copies or key != NOT_STARTED}
+    return dataclasses.replace(item, evidence=evidence, remedy=_remove_copies(index, having, copies))
+
+
+def _copies(index: Index, having: t.Sequence[HostFacts]) -> t.List[HostFacts]:
+    """Which of several hosts with one compute_id have a copy; none: it is not known which one keeps it."""
     copies = [facts for facts in having if owners.copied_node(index, facts) is not None]
     keeps = [facts for facts in having if facts not in copies]
-    if len(keeps) != 1 or index.node_of(keeps[0]) is None:
-        return None
+    return copies if len(keeps) == 1 and index.node_of(keeps[0]) is not None else []
+
+
+def _remove_copies(index: Index, having: t.Sequence[HostFacts], copies: t.Sequence[HostFacts]) -> str:
+    """What to do on the hosts with a copy, and not on the one that keeps its compute_id."""
+    keeps = [facts for facts in having if facts not in copies]
     names = ", ".join(facts.inventory_name for facts in copies)
     head = (
         f"Leave {keeps[0].inventory_name} as it is, because the compute node with this compute_id has its names. "
@@ -357,6 +366,38 @@ def _own_or_none(index: Index, facts: HostFacts) -> str:
     )
 
 
+LIBVIRT_UUID = "libvirt host uuid"
+#: Key of the evidence of a value without which nova-compute is not to start.
+NOT_STARTED = "nova-compute"
+
+
+def _duplicate(facts: HostFacts, kind: str, value: str, others: t.Sequence[str], severity: str = BLOCKER) -> Finding:
+    evidence = {"identity": kind, "value": value, "also on": others}
+    remedy = (
+        f"Choose one host that keeps this {kind}. Give each of the other hosts a new {kind} before nova-compute starts on "
+        "that host."
+    )
+    if kind == LIBVIRT_UUID:
+        remedy = (
+            "Choose one host that keeps this uuid. On each of the other hosts, set host_uuid to a new uuid in the "
+            "configuration of the libvirt daemon (/etc/libvirt/libvirtd.conf, or /etc/libvirt/virtqemud.conf with modular "
+            "daemons), then restart this daemon. Guests and nova-compute keep running. Until then, libvirt refuses each "
+            "live migration between these hosts."
+        )
+    else:
+        evidence[NOT_STARTED] = "is not to start with this value"
+    return finding("SG107", host_subject(facts), evidence, remedy, severity)
+
+
+def twins(bundle: Bundle, host: str) -> Items:
+    """SG107, as a warning: hosts that are no destination of a live migration from this host."""
+    hosts = by_nova_name(bundle)
+    names = libvirt_twins(bundle, host)
+    if names and hosts[host].libvirt is not None:
+        uuid = uuid_key(hosts[host].libvirt.host_uuid)
+        yield _duplicate(hosts[host], LIBVIRT_UUID, uuid, [hosts[name].inventory_name for name in names], WARNING)
+
+
 def _unread_identities(facts: HostFacts) -> t.Iterator[str]:
     """What of a host could not be compared with the others."""
     if facts.compute_id_files is None:
@@ -373,7 +414,7 @@ def _identities(facts: HostFacts) -> t.Iterator[t.Tuple[str, str]]:
     for uuid in sorted({uuid_key(entry.uuid) for entry in uuid_files(facts) if entry.uuid}):
         yield COMPUTE_ID, uuid
     if facts.libvirt and facts.libvirt.host_uuid:
-        yield "libvirt host uuid", uuid_key(facts.libvirt.host_uuid)
+        yield LIBVIRT_UUID, uuid_key(facts.libvirt.host_uuid)
     if facts.machine_id:
         yield "machine-id", facts.machine_id.strip().lower()
     host = conf_host(facts)
@@ -469,8 +510,8 @@ def provider(index: Index, facts: HostFacts) -> Items:
         return
     found = index.providers_by_uuid.get(uuid_key(node.uuid))
     name = node.hypervisor_hostname
-    others = [row.uuid for row in index.providers_by_name.get(name, []) if not same_uuid(row.uuid, node.uuid)]
-    if found is not None and found.name == name and not others:
+    namesakes = [row for row in index.providers_by_name.get(name, []) if not same_uuid(row.uuid, node.uuid)]
+    if found is not None and found.name == name and not namesakes:
         return
     yield finding(
         "SG112",
@@ -478,10 +519,44 @@ def provider(index: Index, facts: HostFacts) -> Items:
         {
             "compute node": [node.uuid, name],
             "provider of that uuid": found.name if found else None,
-            OTHER_PROVIDERS: others,
+            OTHER_PROVIDERS: [row.uuid for row in namesakes],
+            **({"their consumers": _consumers(namesakes)} if namesakes else {}),
         },
-        "Find the resource provider that has the compute node's uuid. Compare the allocations of this resource "
-        "provider with the host's instances. Then give this resource provider the name of the compute node.",
+        _provider_remedy(found, namesakes, name),
+    )
+
+
+def _consumers(providers: t.Sequence[ResourceProvider]) -> t.Dict[str, t.Optional[t.List[str]]]:
+    """Return who has allocations of each provider; None: not read."""
+    return {row.uuid: None if row.allocations is None else sorted(row.allocations) for row in providers}
+
+
+def _provider_remedy(
+    found: t.Optional[ResourceProvider], namesakes: t.Sequence[ResourceProvider], name: t.Optional[str]
+) -> str:
+    """One remedy for each state. nova-compute makes a provider of its node's uuid itself, once the name is free."""
+    if not namesakes and found is None:
+        return (
+            "Find out in nova-compute's log why nova-compute does not create the resource provider of its compute node. "
+            "No resource provider has the compute node's uuid or name."
+        )
+    if not namesakes:
+        return (
+            "Compare the allocations of the resource provider that has the compute node's uuid with the host's instances "
+            f"(openstack resource provider show --allocations UUID). Then give this resource provider the name {name}: "
+            "openstack resource provider set --name NAME UUID."
+        )
+    others = ", ".join(row.uuid for row in namesakes)
+    after = (
+        "nova-compute then creates the resource provider with the compute node's uuid."
+        if found is None
+        else f"Then give the resource provider with the compute node's uuid the name {name}."
+    )
+    return (
+        f"Find out where each consumer of resource provider {others} is (openstack resource provider show --allocations "
+        "UUID; openstack server show CONSUMER). For each consumer, remove only its part of the allocation (openstack "
+        f"resource provider allocation unset --provider UUID CONSUMER). When resource provider {others} has no "
+        f"allocations, delete it (openstack resource provider delete UUID). {after}"
     )
 
 

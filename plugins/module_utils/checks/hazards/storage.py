@@ -767,7 +767,7 @@ def _landed_volume(
     here = [address for address in addresses if address_of(address) in _own_addresses(facts)]
     others = [address for address in addresses if address not in here or not running]
     # Another server of this evacuation has it as well: on the host on which libvirt shows that server with the volume.
-    hosts = {host for host, uuid in _domains_with(bundle, source, before.uuid) if uuid in sharers}
+    hosts = {host for host, uuid in _domains_with(bundle, source, before.uuid) if uuid in sharers} if sharers else set()
     strange = [address for address in others if owner(bundle, address) not in hosts]
     if strange and facts.addresses is None and running:
         evidence = {"not read": f"addresses of {subject.host}", "image": source, "watchers": addresses}

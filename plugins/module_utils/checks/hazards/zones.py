@@ -190,17 +190,40 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
         )
         yield finding("SG401", subject_of(server), evidence, remedy)
     elif pin not in places.carried:
-        remedy = (
-            "Create an aggregate with the zone to which the server is pinned, or pin the server to its current zone "
-            "(server_zone_pin)."
-        )
-        yield finding("SG402", subject_of(server), evidence, remedy)
+        yield finding("SG402", subject_of(server), evidence, _ineffective(facts, str(pin), zone))
     elif server.host is not None and pin not in places.by_host.get(server.host, []):
         remedy = (
             "Move the server back into the zone of its availability zone pin, or change the pin. If you do neither, "
             "Nova chooses a host in the zone of the pin at the server's next migration, evacuation or resize."
         )
         yield finding("SG404", subject_of(server), evidence, remedy)
+
+
+def _ineffective(facts: ZoneFacts, pin: str, zone: t.Optional[str]) -> str:
+    """Nova's documentation: never ask for the default zone by its name, and never give this name to an aggregate.
+
+    The default zone has hosts and no aggregate. A zone that has neither was renamed or removed.
+    """
+    place = f"its real zone {zone}" if zone is not None and zone != pin else "the real zone of its host"
+    own = f"Pin the server to {place} (module server_zone_pin), or unpin the server (state: unpinned)."
+    if is_default(facts, pin):
+        if zone == pin:
+            return (
+                "Unpin the server (module server_zone_pin, state: unpinned), because its pin is the name of Nova's "
+                "default zone."
+            )
+        return f"{own} The server's pin is the name of Nova's default zone, which no server should ask for."
+    return f"{own} If an aggregate's zone was renamed, you can give the aggregate this zone again."
+
+
+#: Nova's own default of default_availability_zone.
+DEFAULT = "nova"
+
+
+def is_default(facts: ZoneFacts, zone: str) -> bool:
+    """Whether a name is that of the default zone: Nova shows it of a host that is in no zone's aggregate."""
+    in_zones = zones_by_host(facts.aggregates or [])
+    return zone == DEFAULT or any(row.zone == zone and row.host not in in_zones for row in _computes(facts))
 
 
 def volumes(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = None) -> Items:

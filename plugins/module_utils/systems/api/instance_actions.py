@@ -83,7 +83,7 @@ def open_actions(connection: t.Any, uuids: t.Sequence[str], seconds: float) -> t
     now = http.date(connection, http.COMPUTE)
 
     def read(uuid: str) -> t.Optional[OpenActions]:
-        found = []
+        found: t.List[facts.GuestAction] = []
         for row in _actions(connection, uuid):
             started = times.moment(str(row.get("start_time")))
             age = 0.0 if started is None else now - started.timestamp()

@@ -137,6 +137,29 @@ def test_a_host_that_was_not_read_is_no_destination():
     assert codes(judge(scene.unread("compute5"))) == ["SG709"]
 
 
+def with_uuid_of_the_source(scene, *hosts):
+    uuid = scene.cloud.bundle.hosts["compute1"].libvirt.host_uuid
+    for host in hosts:
+        scene = scene._with(cloud=scene.cloud.part("libvirt", host, host_uuid=uuid.upper()))
+    return scene
+
+
+def test_a_host_whose_libvirt_has_the_uuid_of_the_source_is_no_live_destination():
+    """R13: libvirt refuses each live migration between them: "Attempt to migrate guest to the same host"."""
+    decision = judge(with_uuid_of_the_source(Scene(), "compute3"))
+    assert codes(decision) == []
+    assert set(places(decision).values()) == {"compute5"}
+    (item,) = [item for item in decision.checked.findings if item.code == "SG107"]
+    assert (item.severity, item.evidence["also on"]) == ("warning", ["compute3"])
+    assert "libvirtd.conf" in item.remedy
+    none = judge(with_uuid_of_the_source(Scene(), "compute3", "compute5"))
+    assert codes(none) == ["SG406"]
+    # What is stopped moves cold.
+    cold = with_uuid_of_the_source(Scene(), "compute3", "compute5")
+    decision = judge(cold.server(ONE, status="SHUTOFF").server(TWO, status="SHUTOFF"))
+    assert (codes(decision), set(places(decision)), codes(decision, "warning")) == ([], {ONE, TWO}, [])
+
+
 def test_no_real_memory_is_sg501_and_may_be_passed_by_name():
     request = dataclasses.replace(REQUEST, headroom_mib=10**6)
     decision = judge(Scene(), request)

@@ -864,3 +864,83 @@ def test_while_a_deleted_servers_guest_runs_with_a_volume_the_entry_stays(record
     # It does not run; it has no volume; nothing is to be lifted.
     for passes in (off(running), some, running.host("compute2", rbd=dataclasses.replace(view, blocklist=[]))):
         assert "SG110" not in blockers(passes)
+
+
+# --- servers on volumes ---------------------------------------------------------------------------------------
+
+ROOT = "volumes/volume-v1"
+
+
+def from_volume(*clients, state="running", seen=True, more=(), **changes):
+    """The guest of compute1 lives there and boots from volume v1; ``clients``: who has it open."""
+    some = at_home().change("servers", {"id": ONE}, image="", volumes=["v1", *(name for name, _who in more)])
+    (domain,) = some.rows("domains")
+    shown = [facts.DomainDisk("vda", "virtio", "network", ROOT, "rbd", "v1")]
+    shown += [facts.DomainDisk("vdb", "virtio", "network", f"volumes/volume-{name}", "rbd", name) for name, _w in more]
+    some = some.host("compute1", domains=[dataclasses.replace(domain, state=state, disks=shown)])
+    found = [
+        facts.RbdVolume(
+            "volumes", facts.RbdImage(f"volume-{name}", name, 1, [], [facts.RbdWatcher(one) for one in who])
+        )
+        for name, who in (("v1", clients), *more)
+    ]
+    view = dataclasses.replace(ceph(blocklist=(), images=False), volumes=found if seen else None, **changes)
+    return some.host("compute2", rbd=view)
+
+
+def second_writer(some):
+    return [item for item in judged(some).checked.findings if item.code == "SG507"]
+
+
+@pytest.mark.parametrize("state", ["running", "shutoff"])
+def test_a_second_client_of_a_root_volume_is_a_second_writer(state):
+    """V9: a warning, as if it were some volume; the entry was lifted and the host clear."""
+    own = [f"{HOST}:0/77"] if state == "running" else []
+    (item,) = second_writer(from_volume(*own, f"{address(3)}:0/5", state=state))
+    assert (item.severity, item.absolute, item.evidence["clients"]) == ("blocker", True, {ROOT: [f"{address(3)}:0/5"]})
+    # It may be multi-attached: nobody is told to end what may be another server's.
+    assert "virsh destroy" not in item.remedy and "openstack volume show v1" in item.remedy
+    assert second_writer(from_volume(*own, state=state)) == []
+
+
+def test_a_data_volume_of_a_server_on_volumes_stays_a_warning():
+    some = from_volume(f"{HOST}:0/77", more=[("v2", [f"{HOST}:0/77", f"{address(3)}:0/5"])])
+    (item,) = second_writer(some)
+    assert (item.severity, list(item.evidence["clients"])) == ("warning", ["volumes/volume-v2"])
+    assert "virsh destroy" not in item.remedy
+
+
+def test_a_server_without_a_domain_whose_volume_another_client_has_is_refused():
+    gone = without_domain(from_volume(f"{address(3)}:0/5"))
+    (item,) = second_writer(gone)
+    assert (item.object.id, item.severity) == (ONE, "blocker")
+    assert "virsh destroy" not in item.remedy
+    assert blockers(without_domain(from_volume())) == []
+    # With a disk of its own, the volume may be another server's as well.
+    data = gone.change("servers", {"id": ONE}, image="image-1")
+    assert [item.severity for item in second_writer(data)] == ["warning"]
+
+
+NO_ACCESS = facts.Unread("volumes volumes", "no access to the pool: [errno 1] RBD permission error")
+
+
+@pytest.mark.parametrize("some", [from_volume(seen=False, state="shutoff"), without_domain(from_volume(seen=False))])
+def test_a_volume_that_nobody_looked_at_is_not_clear_whether_the_guest_runs_or_not(some):
+    (item,) = [item for item in judged(some).checked.findings if item.code == "SG709"]
+    assert item.object.id.endswith("volume-v1")
+    assert return_host.about_disks(item)
+    assert blockers(some) == ["SG709"]
+    for word in (ONE, item.object.id):
+        passed = [findings.Override("SG709", word, "an NFS share, mounted here only")]
+        assert findings.standing(judged(some).checked.findings, passed) == []
+
+
+def test_the_cause_is_told_where_the_pool_may_not_be_read():
+    (item,) = judged(from_volume(seen=False, unread=[NO_ACCESS])).checked.findings[:1]
+    assert "no access to the pool" in str(item.evidence["unread"])
+
+
+def test_the_image_of_a_guest_that_does_not_run_must_be_read_as_well():
+    view = ceph(blocklist=())
+    view = dataclasses.replace(view, images=[dataclasses.replace(view.images[0], watchers=None)])
+    assert blockers(off(at_home(watchers=())).host("compute2", rbd=view)) == ["SG709"]

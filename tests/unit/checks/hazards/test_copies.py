@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.audit import audited
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.clones import absent, clone, silent, with_file, without_rows
 
@@ -42,6 +43,19 @@ def test_a_clone_is_no_rename():
         assert f"{FILE} on compute2" in item.remedy, item.remedy
         assert f"{FILE} on compute1" not in item.remedy
     assert not any("rename_action=adopt" in item.remedy for item in found(cloud).findings)
+
+
+def test_the_original_may_run_on_while_the_copy_is_removed():
+    ways = {host: way for way in audited(clone().bundle).remedies for host in way.names}
+    assert "SG107" in ways["compute2"].keep_stopped
+    assert ways["compute1"].keep_stopped == ()
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_no_remedy_sends_a_host_with_domains_to_a_new_identity(number):
+    cloud = clone().host("compute2", domains=[builders.domain(number, 1)])
+    for item in [*of_code(cloud, "SG107"), *of_code(cloud, "SG102")]:
+        assert "start nova-compute on compute2" not in item.remedy
 
 
 def test_it_hides_nothing_of_the_original():

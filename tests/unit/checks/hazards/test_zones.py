@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -245,3 +247,26 @@ def test_the_plan_compares_before_it_confirms_and_unpins_at_the_end():
 def test_reports_of_the_same_facts_are_the_same():
     one, other = (findings.report(zones.check(zoned()), AT, 0, 1) for _time in range(2))
     assert one == other
+
+
+def remedies(**changes):
+    facts = zoned(**changes)
+    return [item.remedy for item in zones.check(facts).findings if item.code == "SG402"]
+
+
+@pytest.mark.parametrize("name", ["nova", "standard"])
+def test_a_pin_to_the_default_zone_is_never_answered_with_an_aggregate(name):
+    """R14: Nova's documentation forbids to ask for the default zone, and to give its name to an aggregate."""
+    services = [
+        *zoned().services,
+        dataclasses.replace(zoned().services[0], id="lone", host="lonely", zone=name),
+    ]
+    (remedy,) = remedies(pins={WEB: name}, services=services)
+    assert "aggregate" not in remedy
+    assert "server_zone_pin" in remedy
+    assert "unpin" in remedy.lower()
+
+
+def test_a_pin_to_a_zone_that_was_renamed_may_get_its_zone_back():
+    (remedy,) = remedies(pins={WEB: "az-old"})
+    assert "aggregate" in remedy

@@ -10,6 +10,7 @@ What matters most: nothing that could not be read ever looks like "no image", "n
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import stat
 import subprocess
@@ -345,6 +346,9 @@ class FakeImage:
 
     def list_lockers(self):
         return self._tell("locks")
+
+    def features(self):
+        return self._tell("features")
 
     def list_snaps(self):
         return iter(self._tell("snapshots"))
@@ -1032,3 +1036,61 @@ def test_the_module_takes_every_option_of_what_is_read(monkeypatch):
     run(compute_host_info.main, {})
     found = [(one.rbd_open, one.rbd_details, one.rbd_volumes, one.rbd_volume_pools) for one in asked]
     assert found == [(False, True, (TWO,), ("volumes",)), (True, False, (), ())]
+
+
+def test_whether_an_image_is_locked_at_all_is_read_both_ways(monkeypatch, commands):
+    answers = healthy()
+    for name, features in ((f"{ONE}_disk", ["layering", "exclusive-lock"]), (f"{ONE}_disk.swap", ["layering"])):
+        answers[f"rbd info {name}"] = {**answers[f"rbd info {name}"], "features": features}
+    commands(answers)
+    assert [image.exclusive_lock for image in rbd.read_rbd(options(), [ONE]).images] == [True, False]
+    assert rbd.read_rbd(options(), [TWO]).images[0].exclusive_lock is None
+    world = {f"{ONE}_disk": about(features=61), f"{ONE}_disk.swap": about(features=1), f"{TWO}_disk": about()}
+    Cluster(world).install(monkeypatch)
+    assert [image.exclusive_lock for image in rbd.read_rbd(library(), [ONE]).images] == [True, False]
+    # Not known: its locks decide, and nothing of it is unread.
+    (disk,) = rbd.read_rbd(library(), [TWO]).images
+    assert (disk.exclusive_lock, disk.unread) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("said", "refused"),
+    [
+        ("(1) Operation not permitted", True),
+        ("[errno 1] RBD permission error (error listing images)", True),
+        ("(2) No such file or directory", False),
+        ("timed out", False),
+    ],
+)
+def test_not_allowed_to_look_is_told_from_not_there(commands, said, refused):
+    """V4: both were "did not find the disk"."""
+    commands({**healthy(), "rbd ls": {"exit": 2, "said": said}})
+    found = rbd.read_rbd(options(), [ONE], more=volumes(TWO, pools=("volumes",)))
+    (reason,) = [entry.reason for entry in found.unread if entry.part == "volumes volumes"]
+    assert ("no access to the pool" in reason) == refused
+
+
+def test_a_host_with_local_disks_looks_for_volumes_where_it_is_asked_to(monkeypatch):
+    """V10: in a cloud whose hosts have no rbd in nova.conf, nobody looked into Ceph at all."""
+    cluster = Cluster({VOLUME: about(), f"{ONE}_disk": about()}).install(monkeypatch)
+    cluster.closed = {"ssd"}
+    nova = builders.healthy().bundle.hosts["compute1"].nova_conf
+    local = dataclasses.replace(nova, images_type="qcow2", images_rbd_pool=None)
+    asked = host.HostOptions("compute1", rbd_instances=(ONE,), rbd_volumes=(TWO,), rbd_volume_pools=("ssd", "volumes"))
+    found = host._rbd(asked, local, SERVICE)
+    assert (found.pool, found.images, [entry.image.name for entry in found.volumes]) == ("volumes", [], [VOLUME])
+    for options_ in (host.HostOptions("compute1"), host.HostOptions("compute1", rbd_volume_pools=("ssd",))):
+        with pytest.raises(host.HostError):
+            host._rbd(options_, local, SERVICE)
+
+
+def test_beside_the_operators_user_that_of_nova_is_asked_for_its_rights(monkeypatch):
+    cluster = Cluster({f"{ONE}_disk": about()}).install(monkeypatch)
+    nova = builders.healthy().bundle.hosts["compute1"].nova_conf
+    given = {"rbd_instances": (ONE,), "rbd_details": True}
+    assert host._rbd(host.HostOptions("compute1", **given), nova, SERVICE).nova_rights is None
+    assert host._rbd(host.HostOptions("compute1", **given, rbd_user="nova"), nova, SERVICE).nova_rights is None
+    found = host._rbd(host.HostOptions("compute1", **given, rbd_user="stackguard"), nova, SERVICE)
+    assert (found.nova_rights, cluster.options["rados_id"]) == (facts.CephRights(True, True), "nova")
+    cluster.connect_error = BindingError("no keyring")
+    assert rbd.rights_of(library()).add is None
