@@ -11,6 +11,7 @@ import dataclasses
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves, rename
+from ansible_collections.stackguard.nova.plugins.module_utils.model import remedy_acts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest, RenameRequest
 from ansible_collections.stackguard.nova.tests.unit.builders import address
@@ -36,6 +37,9 @@ class Played:
     acts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
     passed: collections.Counter = dataclasses.field(default_factory=collections.Counter)
     codes: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    #: Rows of the table of acts that were shown; of these, acts that the model does not know.
+    rows: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    unknown: set = dataclasses.field(default_factory=set)
 
 
 def play(seed, played=None):
@@ -60,12 +64,32 @@ def _turn(world, played):
     played.codes.update(item.code for _name, item in orders)
     for name, item in orders:
         world.say(f"{name}: {item.code} {item.object.id} on {item.object.host}: {item.remedy}")
+        rows = people.rows_of(item)
+        for row in rows:
+            _read_before(world, item, row)
+        played.rows.update(row.words for row in rows)
         done = people.follow(world, item)
+        if not done:
+            played.unknown |= {f"{item.code}: {row.words}" for row in rows if not people.is_left_to_people(row)}
         if done:
             played.acts.update(f"{item.code} {act}" for act in done)
             return True
         world.log.pop()
     return False
+
+
+def _read_before(world, item, row):
+    """A remedy is shown only after what its row says was read."""
+    one = next((one for one in world.guests.values() if one.uuid in (item.object.id, item.object.name)), None)
+    unread = {
+        remedy_acts.EVERY_HOST: bool(world.silent),
+        remedy_acts.NOVAS_HOST: one is not None and one.home in world.silent,
+        remedy_acts.THIS_HOST: item.object.kind == "domain" and item.object.host in world.silent,
+        remedy_acts.WATCHERS: not world.ceph,
+    }
+    lacking = [facts for facts in row.read if unread.get(facts)]
+    if lacking:
+        raise Violation("shown-unread", item.code, item.object.id, row.words, "without", *lacking)
 
 
 def _operations(world, scene, played):
