@@ -9,11 +9,13 @@ from __future__ import annotations
 import collections
 import dataclasses
 
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves, rename
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves, rename, rename_by_drain
 from ansible_collections.stackguard.nova.plugins.module_utils.model import remedy_acts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest, RenameRequest
+from ansible_collections.stackguard.nova.tests.unit import evacuations, moving_scene
 from ansible_collections.stackguard.nova.tests.unit.builders import address
 from ansible_collections.stackguard.nova.tests.unit.model_after import people
 from ansible_collections.stackguard.nova.tests.unit.model_after.world import (
@@ -98,20 +100,26 @@ def _operations(world, scene, played):
         request = MigrationRequest(drain_host=host, operation_id="op1")
         yield f"drain {host}", _moved(world, played, scene.evidence(host), request)
         if host not in world.silent:
-            number = int(host[-1])
-            asked = RenameRequest(inventory_name=host, rename_from=host, rename_to=f"renamed{number}")
-            known = scene.cloud.resolve(asked.rename_to, address(number))
-            checked = rename.preflight_rename(known.bundle, asked)
-            if not any(item.severity == BLOCKER and item.code not in NETWORK for item in checked.findings):
-                played.passed["rename"] += 1
-                undecided = {item.object for item in checked.unchecked}
-                for one in world.guests.values():
-                    if host in (one.home, *one.copies) and one.uuid not in undecided:
-                        _at_home(world, one, "rename")
-            yield f"rename {host}", checked
+            yield from _renames(world, scene, played, host)
     for one in world.guests.values():
         request = MigrationRequest(servers=(one.uuid,), operation_id="op1")
         yield f"migrate {one.uuid}", _moved(world, played, scene.evidence(one.home, {one.uuid}), request)
+
+
+def _renames(world, scene, played, host):
+    number = int(host[-1])
+    asked = RenameRequest(inventory_name=host, rename_from=host, rename_to=f"renamed{number}")
+    bundle = scene.cloud.resolve(asked.rename_to, address(number)).bundle
+    targets = [evacuations.target(other, state="up") for other in range(1, moving_scene.HOSTS + 1)]
+    drained = rename_by_drain.preflight(bundle, targets, (), asked, placement.DrainOptions())
+    for name, checked in (("rename", rename.preflight_rename(bundle, asked)), ("rename by drain", drained)):
+        if not any(item.severity == BLOCKER and item.code not in NETWORK for item in checked.findings):
+            played.passed[name] += 1
+            undecided = {item.object for item in checked.unchecked}
+            for one in world.guests.values():
+                if host in (one.home, *one.copies) and one.uuid not in undecided:
+                    _at_home(world, one, name)
+        yield f"{name} {host}", checked
 
 
 def _moved(world, played, evidence, request):

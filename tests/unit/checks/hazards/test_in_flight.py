@@ -27,7 +27,7 @@ def before_rename(cloud):
 
 @pytest.mark.parametrize("check", [lambda cloud: audit.check(cloud.bundle), before_rename])
 def test_no_start_is_ordered_while_an_evacuated_instance_is_back(check):
-    """nova-compute ends the domains of all evacuated instances: of one that is back, and it orders the others' start."""
+    """nova-compute ends the domains of all evacuated instances at once, the one that is back among them."""
     away = healthy().migrate(AWAY, "compute1", "compute3", "done", "evacuation")
     assert "then start nova-compute once" in told(check(away))[AWAY]
     both = away.migrate(BACK, "compute1", "compute3", "done", "evacuation")
