@@ -12,6 +12,11 @@ from __future__ import annotations
 
 import re
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model import remedy_acts
+
+#: Acts on guests, on nova-compute and on whose a host is: what this model can do.
+KINDS = (remedy_acts.REBOOT, remedy_acts.START, remedy_acts.STOP, remedy_acts.RESET, remedy_acts.ADOPTION)
+
 #: Sentences that order nothing now. A literal reader does what comes "then", but not what comes "if".
 _NOT_NOW = re.compile(
     r"^(If|Until|Where|For|With|No action|Leave|Keep|Do not|Never|Without|Nova |At its|At the)\b|\bdo not\b"
@@ -19,6 +24,21 @@ _NOT_NOW = re.compile(
 _OFF_FIRST = re.compile(r"verify that the domain is off|no process")
 _ON = re.compile(r"\b[Oo]n (compute\d)\b")
 _NAME = re.compile(r"\bunder the name (compute\d)\b|\bnova-compute(?: once)? on (compute\d)\b")
+
+
+def rows_of(finding):
+    """Return the rows of the table of acts that the remedy of a finding is an example of."""
+    return [row for row in remedy_acts.REMEDY_ACTS if finding.code in row.codes and _has(finding.remedy, row.words)]
+
+
+def _has(remedy, words):
+    parts = [re.escape(part) for part in re.split(r"\{[^}]*\}", words)]
+    return re.search(".*".join(parts), remedy) is not None
+
+
+def is_left_to_people(row):
+    """Whether an act is done only after somebody has found out what no run can read."""
+    return remedy_acts.PEOPLE in row.read or not set(KINDS) & set(row.kinds)
 
 
 def sentences(remedy):
@@ -104,7 +124,7 @@ def start_compute(world, finding, sentence):
         return False
     named = _NAME.search(sentence)
     host = next((name for name in named.groups() if name), None) if named else finding.object.host
-    if host is None or ("moved back" in sentence and world.moved_back(host)):
+    if host is None:
         return False
     world.start_compute(host)
     return True

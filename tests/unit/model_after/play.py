@@ -9,10 +9,13 @@ from __future__ import annotations
 import collections
 import dataclasses
 
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves, rename
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves, rename, rename_by_drain
+from ansible_collections.stackguard.nova.plugins.module_utils.model import remedy_acts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest, RenameRequest
+from ansible_collections.stackguard.nova.tests.unit import evacuations, moving_scene
 from ansible_collections.stackguard.nova.tests.unit.builders import address
 from ansible_collections.stackguard.nova.tests.unit.model_after import people
 from ansible_collections.stackguard.nova.tests.unit.model_after.world import (
@@ -36,6 +39,9 @@ class Played:
     acts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
     passed: collections.Counter = dataclasses.field(default_factory=collections.Counter)
     codes: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    #: Rows of the table of acts that were shown; of these, acts that the model does not know.
+    rows: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    unknown: set = dataclasses.field(default_factory=set)
 
 
 def play(seed, played=None):
@@ -60,12 +66,32 @@ def _turn(world, played):
     played.codes.update(item.code for _name, item in orders)
     for name, item in orders:
         world.say(f"{name}: {item.code} {item.object.id} on {item.object.host}: {item.remedy}")
+        rows = people.rows_of(item)
+        for row in rows:
+            _read_before(world, item, row)
+        played.rows.update(row.words for row in rows)
         done = people.follow(world, item)
+        if not done:
+            played.unknown |= {f"{item.code}: {row.words}" for row in rows if not people.is_left_to_people(row)}
         if done:
             played.acts.update(f"{item.code} {act}" for act in done)
             return True
         world.log.pop()
     return False
+
+
+def _read_before(world, item, row):
+    """A remedy is shown only after what its row says was read."""
+    one = next((one for one in world.guests.values() if one.uuid in (item.object.id, item.object.name)), None)
+    unread = {
+        remedy_acts.EVERY_HOST: bool(world.silent),
+        remedy_acts.NOVAS_HOST: one is not None and one.home in world.silent,
+        remedy_acts.THIS_HOST: item.object.kind == "domain" and item.object.host in world.silent,
+        remedy_acts.WATCHERS: not world.ceph,
+    }
+    lacking = [facts for facts in row.read if unread.get(facts)]
+    if lacking:
+        raise Violation("shown-unread", item.code, item.object.id, row.words, "without", *lacking)
 
 
 def _operations(world, scene, played):
@@ -74,20 +100,26 @@ def _operations(world, scene, played):
         request = MigrationRequest(drain_host=host, operation_id="op1")
         yield f"drain {host}", _moved(world, played, scene.evidence(host), request)
         if host not in world.silent:
-            number = int(host[-1])
-            asked = RenameRequest(inventory_name=host, rename_from=host, rename_to=f"renamed{number}")
-            known = scene.cloud.resolve(asked.rename_to, address(number))
-            checked = rename.preflight_rename(known.bundle, asked)
-            if not any(item.severity == BLOCKER and item.code not in NETWORK for item in checked.findings):
-                played.passed["rename"] += 1
-                undecided = {item.object for item in checked.unchecked}
-                for one in world.guests.values():
-                    if host in (one.home, *one.copies) and one.uuid not in undecided:
-                        _at_home(world, one, "rename")
-            yield f"rename {host}", checked
+            yield from _renames(world, scene, played, host)
     for one in world.guests.values():
         request = MigrationRequest(servers=(one.uuid,), operation_id="op1")
         yield f"migrate {one.uuid}", _moved(world, played, scene.evidence(one.home, {one.uuid}), request)
+
+
+def _renames(world, scene, played, host):
+    number = int(host[-1])
+    asked = RenameRequest(inventory_name=host, rename_from=host, rename_to=f"renamed{number}")
+    bundle = scene.cloud.resolve(asked.rename_to, address(number)).bundle
+    targets = [evacuations.target(other, state="up") for other in range(1, moving_scene.HOSTS + 1)]
+    drained = rename_by_drain.preflight(bundle, targets, (), asked, placement.DrainOptions())
+    for name, checked in (("rename", rename.preflight_rename(bundle, asked)), ("rename by drain", drained)):
+        if not any(item.severity == BLOCKER and item.code not in NETWORK for item in checked.findings):
+            played.passed[name] += 1
+            undecided = {item.object for item in checked.unchecked}
+            for one in world.guests.values():
+                if host in (one.home, *one.copies) and one.uuid not in undecided:
+                    _at_home(world, one, name)
+        yield f"{name} {host}", checked
 
 
 def _moved(world, played, evidence, request):

@@ -164,11 +164,6 @@ class World:
                     del one.copies[host]
                 move.status = "completed"
 
-    def moved_back(self, host):
-        """Whether a server that was evacuated from a host, and whose record waits for its start, is there again."""
-        waits = {move.guest for move in self.moves if move.kind == "evacuation" and move.source == host}
-        return any(self.guests[uuid].home == host for uuid in waits)
-
     def adopt(self, host):
         """C(rename_action=adopt): every place says that the node is this machine's."""
         self.say(host, "is adopted")
