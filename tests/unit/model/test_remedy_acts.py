@@ -27,7 +27,8 @@ ORDERS = {
     ),
     "stop": (
         r"openstack server stop|virsh (?:destroy|shutdown)|(?<!not )\b(?:stop|destroy|end|kill) (?:the |this |its |each )"
-        r"?(?:server\b|domain\b|guests?\b|other QEMU|client\b|client's|QEMU process|process\b|agent\b|L3 agent)|\bkill \{"
+        r"?(?:server\b|domain\b|guests?\b|other QEMU|client\b|client's|QEMU process|process\b|agent\b|L3 agent)|"
+        r"\bkill \{"
     ),
     "reset": r"server set --state|(?<!not )\bresets? the server",
     "deletion": (
@@ -84,7 +85,7 @@ def texts(path):
             yield node.value
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def remedies():
     """Texts that are sentences and order something. What is told of the past begins small."""
     return [

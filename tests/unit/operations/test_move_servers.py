@@ -128,10 +128,10 @@ class Cloud(FakeNova):
         here = [row.id for row in self.rows() if row.host == "compute1"]
         scene = self.scene.servers(rows).holding("compute1", here)
         # Where a server is, its domain is, and nowhere else: also of one that came since.
-        for name, facts in scene.cloud.bundle.hosts.items():
+        for name, seen in scene.cloud.bundle.hosts.items():
             gone = {row.id for row in rows if row.host != name}
-            kept = [row for row in facts.domains or [] if row.uuid not in gone]
-            if facts.domains is not None and kept != facts.domains:
+            kept = [row for row in seen.domains or [] if row.uuid not in gone]
+            if seen.domains is not None and kept != seen.domains:
                 scene = scene._with(cloud=scene.cloud.host(name, domains=kept))
         model = self.scene.cloud.bundle.hosts["compute1"].domains[0]
         for host in {row.host for row in rows}:

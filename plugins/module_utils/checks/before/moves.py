@@ -286,7 +286,7 @@ def _guest(server: ApiServer, evidence: Evidence, request: MigrationRequest) -> 
         problems.append(Reason("SG710", f"the server is {server.status}"))
     barred = dict(found.barred)
     if method_of(server.status, request) == placement.LIVE:
-        why = f"libvirt on this host has the same host uuid as on {server.host}, so it refuses the live migration (SG107)"
+        why = f"libvirt here has the same host uuid as on {server.host}, so it refuses the live migration (SG107)"
         barred.update(dict.fromkeys(libvirt_twins(evidence.bundle, server.host), why))
     return dataclasses.replace(found, source=server.host, problems=tuple(problems), barred=barred)
 

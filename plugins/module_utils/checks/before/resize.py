@@ -99,9 +99,7 @@ def _not_by_api(offered: t.Optional[str], pin: t.Optional[str]) -> t.Optional[st
     return None
 
 
-def preflight(
-    facts: ZoneFacts, request: ResizeRequest, last: t.Optional[ApiMigration] = None
-) -> ResizeDecision:
+def preflight(facts: ZoneFacts, request: ResizeRequest, last: t.Optional[ApiMigration] = None) -> ResizeDecision:
     """Judge the resize of one server. ``last``: its newest migration."""
     server = next((entry for entry in facts.servers or [] if entry.id == request.server), None)
     if server is None:

@@ -857,8 +857,8 @@ def _disks(
                 "Hard-reboot the server as soon as nova-compute runs on this host, because the server's disk works "
                 f"again only after a hard reboot: openstack server reboot --hard {domain.uuid}"
                 if domain.uuid in servers and not any(dead.values())
-                else f"Leave the server {domain.uuid} as it is, and resolve the other findings of this domain first. This "
-                "domain cannot write to its disk, and another host or client may have the guest."
+                else f"Leave the server {domain.uuid} as it is, and resolve the other findings of this domain first. "
+                "This domain cannot write to its disk, and another host or client may have the guest."
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
 
@@ -934,8 +934,8 @@ def _ports(bundle: Bundle, request: ReturnRequest) -> Items:
         if port.binding_host_id == request.host and owner.startswith("compute:") and port.device_id not in here:
             evidence = {"server": port.device_id, "status": port.status}
             remedy = (
-                "Find out on which host the guest runs (virsh domstate), then bind the port to this host (openstack port "
-                "set --host)."
+                "Find out on which host the guest runs (virsh domstate), then bind the port to this host (openstack "
+                "port set --host)."
             )
             yield finding("SG511", Subject("port", port.id, host=request.host), evidence, remedy, WARNING)
 

@@ -112,7 +112,7 @@ class Copy:
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class GuestPlace:
     """Where Nova shows a server, and where its domains were seen.
 
     ``here``: on Nova's host; ``there``: elsewhere, and not explained by a migration that is open.
@@ -186,7 +186,7 @@ def name_of(index: Index, facts: HostFacts) -> t.Optional[str]:
     return host
 
 
-def look(index: Index, servers: t.Iterable[ShownServer], hosts: t.Iterable[str] = ()) -> t.List[Place]:
+def look(index: Index, servers: t.Iterable[ShownServer], hosts: t.Iterable[str] = ()) -> t.List[GuestPlace]:
     """Return where servers are, by all hosts that were read. ``hosts``: compute hosts that the index does not know."""
     wanted = {uuid_key(server.uuid): server for server in servers}
     if not wanted:
@@ -221,7 +221,7 @@ def _copies(facts: HostFacts, host: str, wanted: t.Container[str]) -> t.Iterator
 
 def _place(
     index: Index, server: ShownServer, copies: t.Sequence[Copy], read: t.Iterable[str], unread: t.Sequence[str]
-) -> Place:
+) -> GuestPlace:
     rows = index.migrations_by_instance.get(server.uuid, [])
 
     def explains(host: t.Optional[str]) -> bool:
@@ -236,7 +236,7 @@ def _place(
     last = index.last_migrations.get(server.uuid)
     # A server with this task always has an open migration.
     forgotten = server.task == "migrating" and index.migrations_read
-    return Place(server, here, there, is_read, tuple(unread), last, explains(server.host), forgotten)
+    return GuestPlace(server, here, there, is_read, tuple(unread), last, explains(server.host), forgotten)
 
 
 # --- findings -------------------------------------------------------------------------------------------------
@@ -267,7 +267,9 @@ def by_record(server: ApiServer, last: t.Optional[ApiMigration]) -> Items:
     """SG709: no host is read, and the last migration of the server went to another host than Nova shows."""
     if last is None or not took_away(row_of(last), server.host):
         return
-    place = Place(of_api(server), (), (), False, (str(last.dest_compute),), ("compute API", row_of(last)), False, False)
+    place = GuestPlace(
+        of_api(server), (), (), False, (str(last.dest_compute),), ("compute API", row_of(last)), False, False
+    )
     remedy = (
         f"Run the playbook audit for {server.host} and {last.dest_compute}. If the audit shows the server's only "
         f"domain on {server.host}, override this finding for the server. This playbook reads no compute host."
@@ -275,7 +277,7 @@ def by_record(server: ApiServer, last: t.Optional[ApiMigration]) -> Items:
     yield finding("SG709", _subject(place.server), {**_evidence(place), "not read": list(place.unread)}, remedy)
 
 
-def _told(index: Index, place: Place) -> Items:
+def _told(index: Index, place: GuestPlace) -> Items:
     if place.elsewhere:
         yield _elsewhere(index, place)
     elif place.stray:
@@ -285,7 +287,7 @@ def _told(index: Index, place: Place) -> Items:
         yield Unchecked(CODE, place.server.uuid, _why_undecided(place))
 
 
-def _why_undecided(place: Place) -> str:
+def _why_undecided(place: GuestPlace) -> str:
     hosts = ", ".join(place.undecided)
     if place.there:
         return f"the server has a domain on another host than {place.server.host}, and the run did not read {hosts}"
@@ -305,7 +307,7 @@ def _subject(server: ShownServer) -> Subject:
     return Subject("instance", server.uuid, server.name, server.host)
 
 
-def _evidence(place: Place) -> t.Dict[str, t.Any]:
+def _evidence(place: GuestPlace) -> t.Dict[str, t.Any]:
     server, copies = place.server, (*place.here, *place.there)
     evidence: t.Dict[str, t.Any] = {
         "read from": server.source,
@@ -325,7 +327,7 @@ def _ports(index: Index, uuid: str) -> t.Dict[str, t.Optional[str]]:
     return {port.id: port.binding_host_id for port in (cloud.ports if cloud else None) or [] if port.device_id == uuid}
 
 
-def _elsewhere(index: Index, place: Place) -> Finding:
+def _elsewhere(index: Index, place: GuestPlace) -> Finding:
     """SG132. What may be done depends on what only people know: no remedy here changes the guest."""
     evidence = _evidence(place)
     ports = _ports(index, place.server.uuid)
@@ -334,7 +336,7 @@ def _elsewhere(index: Index, place: Place) -> Finding:
     return finding(CODE, _subject(place.server), evidence, _way_out(place))
 
 
-def _way_out(place: Place) -> str:
+def _way_out(place: GuestPlace) -> str:
     uuid, home = place.server.uuid, place.server.host or "no host"
     alive = [copy for copy in (*place.here, *place.there) if copy.alive]
     if place.undecided:
@@ -372,7 +374,7 @@ def _lock(uuid: str) -> str:
     )
 
 
-def _stray(index: Index, place: Place, copy: Copy) -> Finding:
+def _stray(index: Index, place: GuestPlace, copy: Copy) -> Finding:
     """SG108: the guest executes where Nova shows it, and has another domain here."""
     uuid, home = place.server.uuid, place.server.host
     evidence = {
@@ -402,7 +404,7 @@ def _stray(index: Index, place: Place, copy: Copy) -> Finding:
     return finding(STRAY, Subject("domain", uuid, place.server.name, copy.host), evidence, remedy)
 
 
-def _missing(index: Index, place: Place) -> Finding:
+def _missing(index: Index, place: GuestPlace) -> Finding:
     server = place.server
     evidence = {
         "read from": server.source,
