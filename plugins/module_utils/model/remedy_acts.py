@@ -314,7 +314,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
             "SG517",
             "Hard-reboot the server as soon as nova-compute runs",
             (REBOOT,),
-            "Nova shows the server on this host, its domain runs here without its disk, and no client has the disk open",
+            "Nova shows the server here, its domain runs here without its disk, and no client has the disk open",
             (THIS_HOST, WATCHERS, CELLS),
             "the memory of a guest whose disk is gone",
         ),

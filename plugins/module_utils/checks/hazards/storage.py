@@ -352,7 +352,8 @@ def _leftover_domains(bundle: Bundle, uuids: t.Container[str], source: str) -> I
                 evidence = {"domain": domain.name, "state": domain.state, "host": name, "Nova says": source}
                 remedy = (
                     "Leave the server out of the evacuation (evacuate_partial=true), and leave its domain on "
-                    f"{name} as it is. The guest runs on {name}: an evacuation would start a second QEMU on the same disks."
+                    f"{name} as it is. The guest runs on {name}: an evacuation would start a second QEMU on the same "
+                    "disks."
                 )
                 yield finding("SG507", domain_subject(domain, facts), evidence, remedy)
 
