@@ -4,7 +4,7 @@
 
 """What remedies order that cannot be taken back: when each may be shown, what must be known, what it destroys. Pure.
 
-A remedy is an act: somebody types it at 3 a.m. None may end the only copy of a guest or start a second one, whatever
+A remedy is an act: an operator types it at 3 a.m. None may end the only copy of a guest or start a second one, whatever
 was not read. A test looks for the texts that order such acts, and fails for one that is not here.
 """
 
@@ -469,7 +469,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
             "allocations of duplicate nodes",
         ),
         (
-            "SG205 SG310",
+            "SG205",
             "Delete each compute service that does not belong to this host",
             (DELETION,),
             "more than one compute service has the host's names",
@@ -536,7 +536,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
             "allocations of the other node",
         ),
         (
-            "SG106",
+            "SG204",
             "Start nova-compute under the old name. If nova-compute",
             (START,),
             "the compute service of the old name is missing",
@@ -552,7 +552,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
             NOTHING,
         ),
         (
-            "SG310",
+            "SG301",
             "Then delete the {binary} service of this host",
             (DELETION,),
             "another service of Nova runs on the host",
@@ -560,7 +560,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
             RECORD,
         ),
         (
-            "SG302",
+            "SG205",
             "Remove the host's rows from the wrong cell",
             (DELETION,),
             "two cells have rows of the host",
