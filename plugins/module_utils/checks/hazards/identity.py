@@ -86,7 +86,7 @@ def check(
     """
     index = index or Index(bundle)
     items: t.List[Item] = [*_unreachable(bundle), *duplicates(index)]
-    asked: Asked = _gone(index) if bundle.hosts else {}
+    asked: Asked = _gone(index)
     for key in sorted(bundle.hosts):
         facts = bundle.hosts[key]
         items += [*unread_parts(facts, elsewhere(facts)), *_host_items(index, facts, asked)]
