@@ -410,3 +410,91 @@ def begun(process):
 def _steps(text):
     """What is said once the steps begin: the plan, which is shown first, bears some of the same words."""
     return text.partition("] 2/3 ")[2]
+
+
+# --- a last write that Nova lost ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lost(clean):
+    """A server that has moved to the neighbour live, and that Nova shows on the source: its last write was lost."""
+    lab = clean
+    (uuid,) = zoning.boot(lab, "lost").values()
+    wanted = "SELECT host, node, compute_id FROM instances WHERE uuid = %s"
+    before = lab.sql("cell1", wanted, uuid)[0]
+    lab.action(uuid, "os-migrateLive", {"host": NEIGHBOUR, "block_migration": "auto"}, "2.68")
+    guestkit.wait_for(lab, uuid, "ACTIVE", timeout=300, host=NEIGHBOUR)
+    after = lab.sql("cell1", wanted, uuid)[0]
+    write(lab, uuid, **before)
+    yield uuid
+    lab.ssh(NEIGHBOUR, f"virsh destroy {uuid}; virsh undefine {uuid}", check=False)
+    write(lab, uuid, **after, task_state=None)
+
+
+def write(lab, uuid, **columns):
+    given = ", ".join(f"{name} = %s" for name in columns)
+    lab.sql("cell1", f"UPDATE instances SET {given} WHERE uuid = %s", *columns.values(), uuid)
+
+
+def running(lab, uuid):
+    """Process ids of the server's QEMU, by host."""
+    found = {host: lab.ssh(host, f"pgrep -f 'guest=.*{uuid}|uuid {uuid}'", check=False) for host in lab.hosts}
+    return {host: pids.split() for host, pids in found.items() if pids.strip()}
+
+
+#: What no text about such a server may order.
+ORDERS = re.compile(
+    r"reboot|virsh (destroy|undefine|shutdown)|server (stop|start|set|delete)|\breset|bind", re.IGNORECASE
+)
+
+
+def about(done, uuid):
+    """The blockers of a server. No text of the report orders anything of what would end or double its guest."""
+    found = [
+        item
+        for item in done.report["findings"]
+        if uuid in (item["object"]["id"], item["object"]["name"], item["evidence"].get("device"))
+        or uuid in item["object"]["id"]
+    ]
+    assert not [item["remedy"] for item in found if ORDERS.search(item["remedy"])], done.told()
+    return [item for item in found if item["severity"] == "blocker"]
+
+
+@matrix
+@pytest.mark.parametrize("task", [None, "migrating"])
+def test_a_server_whose_last_write_was_lost_is_one_finding_and_nobody_moves_it(lost, lab, playbooks, task):
+    write(lab, lost, task_state=task)
+    before = running(lab, lost)
+    assert list(before) == [NEIGHBOUR]
+    audited = playbooks.run("audit", variables={"audit_fail_on": "never"})
+    (item,) = about(audited, lost)
+    assert (item["code"], item["object"]["host"]) == ("SG132", SOURCE), audited.told()
+    assert list(item["evidence"]["domains on"]) == [NEIGHBOUR]
+    assert item["evidence"]["last migration"]["status"] == "completed"
+    assert set(item["evidence"]["ports bound to"].values()) == {NEIGHBOUR}
+    for name, given in (("drain_host", {"drain_host": SOURCE}), ("migrate_server", {"migrate_servers": [lost]})):
+        refused = run(playbooks, name, ("--check",), **given).failed()
+        found = {entry["code"]: entry for entry in about(refused, lost)}
+        assert "SG132" in found, refused.told()
+        assert not {"SG108", "SG109", "SG710"} & set(found), refused.told()
+        assert list(found["SG132"]["evidence"]["domains on"]) == [NEIGHBOUR]
+    assert running(lab, lost) == before
+
+
+@matrix
+def test_a_server_that_runs_twice_is_moved_by_nobody(lost, lab, playbooks):
+    """Unguarded, a hard reboot starts a second QEMU on the same disk; drain_host --check passed then."""
+    lab.action(lost, "reboot", {"type": "HARD"})
+    waiting.until("two QEMUs", lambda: sorted(running(lab, lost)) == sorted((SOURCE, NEIGHBOUR)) or None, 120)
+    guestkit.wait_for(lab, lost, "ACTIVE", timeout=120, host=SOURCE)
+    before = running(lab, lost)
+    audited = playbooks.run("audit", variables={"audit_fail_on": "never"})
+    (item,) = about(audited, lost)
+    assert (item["code"], item["evidence"]["domains"]) == ("SG132", 2), audited.told()
+    assert any(entry.startswith("SG507") for entry in item["evidence"]["joins"]), audited.told()
+    for name, given in (("drain_host", {"drain_host": SOURCE}), ("migrate_server", {"migrate_servers": [lost]})):
+        refused = run(playbooks, name, ("--check",), **given).failed()
+        assert {entry["code"] for entry in about(refused, lost)} == {"SG132"}, refused.told()
+    assert run(playbooks, "drain_host", drain_host=SOURCE).failed().codes == {"SG132"}
+    assert status(lab) == ("enabled", None)
+    assert running(lab, lost) == before

@@ -239,6 +239,9 @@ class Evacuation(GuardedEvacuation):
             empty = Plan(records.KIND, request.operation_id, self.host, [])
             self.scratch.plan_sha256 = self.approver.nothing(empty, {**self._asked, "servers": []})
             self._look_at_chassis(evacuation_chassis.without_evacuation(self.options))
+            services = (bundle.cloud.services if bundle.cloud else None) or []
+            if not any(service.host == self.host and service.state == "up" for service in services):
+                self._count_requests(dead=True)
             return self._end("clear", f"{self.host} has no servers, so there is nothing to evacuate", over=True)
         return self._planned(bundle, about, request, decision)
 
@@ -536,6 +539,12 @@ class Evacuation(GuardedEvacuation):
         resets = "task" in self.options["reset_states"] and tasks & set(server_state.WAITING_TASKS)
         return waiting_requests.PATIENCE if resets else 0.0
 
+    def _settle_late_requests(self, bundle: Bundle) -> None:
+        """Look again where a task is to be reset: its request may be younger than the last look."""
+        patience = self._patience(bundle, self.scratch.staying)
+        if patience:
+            self._settle_requests(self.scratch.staying, patience)
+
     # --- guards
 
     def _to_guard(self) -> CallResult:
@@ -619,6 +628,7 @@ class Evacuation(GuardedEvacuation):
         bundle, about = self._collect(rounds.ROUND_PARTS)
         planned = records.servers_of(self.book.journal)
         known = [entry for entry in planned if entry.uuid not in set(self.book.memory.get("arrived") or [])]
+        self._settle_late_requests(bundle)
         result = rounds.run(bundle, about, self._evacuator(), self._passes(bundle, about, known))
         self._note_round(result)
         if result.stopped:

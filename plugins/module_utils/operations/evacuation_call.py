@@ -235,9 +235,9 @@ class EvacuationCall:
 
     # --- requests that wait for the host in RabbitMQ
 
-    def _count_requests(self) -> None:
-        """Count them from outside, before anything is touched."""
-        found = waiting_requests.count(self.options, self.connection, self.host)
+    def _count_requests(self, dead: bool = False) -> None:
+        """Count them from outside, before anything is touched. ``dead``: and nothing looks at them later."""
+        found = waiting_requests.count(self.options, self.connection, self.host, dead)
         self.scratch.requests = records.plain_checked(found)
         self.scratch.queue_read = not found.unchecked
         self.run.say(terminal.findings_text(found))

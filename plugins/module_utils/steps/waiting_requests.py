@@ -42,17 +42,19 @@ PATIENCE = 150
 NO_ACCESS = f"the run has no access to RabbitMQ: set nova_api_db_url or {brokers.VARIABLE}"
 
 
-def count(options: Options, connection: t.Any, host: str) -> Checked:
+def count(options: Options, connection: t.Any, host: str, dead: bool = False) -> Checked:
     """Return what waits for a host, counted from outside: SG329.
 
     ``options``: of the databases, and C(rabbit_urls). ``connection``: to the APIs, asked only where no database names
-    the hosts of a cell.
+    the hosts of a cell. ``dead``: no nova-compute can read the queues, so a consumer hides what it was given.
     """
     try:
         found = [queue for entry in _proven(options, connection, [host]) for queue in _counts(entry, [host])]
     except (BrokerError, DatabaseError, ApiError) as error:
         return Checked(unchecked=(waiting.unread(host, error.message),))
-    return Checked(tuple(waiting.counted(host, found)))
+    held = [f"queue {queue.name} has {queue.consumers} consumers" for queue in found if queue.consumers and dead]
+    unread = (waiting.unread(host, "; ".join(held)),) if held else ()
+    return Checked(tuple(waiting.counted(host, found)), unread)
 
 
 def examine(options: Options, connection: t.Any, host: str, names: t.Collection[str] = ()) -> Checked:

@@ -345,6 +345,67 @@ class Oracle:
         if (host.status, host.forced_down) != (status, False):
             self.bad("hold-left", host.name, host.status, host.reason, host.forced_down)
 
+    def ends(self, server, host):
+        """A run ends a domain: never the only one of a server that nobody has evacuated from this host."""
+        world = self.world
+        others = [other.name for other in world.hosts.values() if other is not host and server.uuid in other.domains]
+        evacuated = [
+            entry
+            for entry in world.migrations
+            if entry.server == server.uuid and entry.source == host.name and entry.type == "evacuation"
+        ]
+        runs = server.uuid in host.domains and world.opens(host, server.uuid, host.home[0])
+        if runs and not others and not evacuated and not server.deleted:
+            self.bad("only-copy-ended", server.name, "on", host.name)
+
+    # --- requests of owners that waited for a host
+
+    #: It does nothing to a server that is elsewhere: an event, a reboot that Nova refuses, clearing up after a resize.
+    HARMLESS = frozenset(("external_instance_event", "reboot_instance", "confirm_resize"))
+    #: Without it a server is stranded or never deleted, or nobody knows what it is.
+    KEPT = frozenset(("terminate_instance", "finish_resize", "rebuild_instance", "brew_instance"))
+    #: The task that says that such a request waits.
+    TASKS: t.ClassVar[t.Dict[str, str]] = {
+        "powering-on": "start_instance",
+        "powering-off": "stop_instance",
+        "suspending": "suspend_instance",
+        "rescuing": "rescue_instance",
+    }
+
+    def executes(self, host, message, server):
+        """A host that was said to be clear starts: it changes nothing of servers that live elsewhere."""
+        if server.host != host.name and not server.deleted and message.method not in self.HARMLESS:
+            self.bad("old-request", message.method, server.name, "is on", server.host)
+
+    def taken(self, host, message, server):
+        """A run takes a request out of a queue."""
+        if host.name != self.run.host:
+            self.bad("request-of-another-host", host.name, message.method)
+        if host.silent_since is None and host.answers:
+            self.bad("request-of-a-living-host", host.name, message.method)
+        if message.id not in self.world.queues.noted():
+            self.bad("request-not-noted", message.method, server.name)
+        if server.deleted:
+            return
+        if message.method in self.KEPT:
+            self.bad("stranded", message.method, server.name)
+        leaves = self.run.action != "return" and (self.run.servers is None or server.name in self.run.servers)
+        if server.host == host.name and not leaves:
+            self.bad("request-of-its-own-lost", message.method, server.name)
+
+    def resets(self, server):
+        """Nova forgets a task: the request must not wait any more."""
+        waits = [message.method for message in self.world.queues.of(server.host) if message.server == server.uuid]
+        if self.TASKS.get(server.task) in waits:
+            self.bad("reset-and-its-request-waits", server.name, server.task)
+
+    def pass_says_that_nothing_waits(self, verdict, name):
+        """A run that says nothing against a host has left nothing that harms a server elsewhere."""
+        for message in self.world.queues.of(name) if verdict == "pass" else ():
+            server = self.world.servers[message.server]
+            if not server.deleted and server.host != name and message.method not in self.HARMLESS:
+                self.bad("pass-and-a-request-waits", message.method, server.name)
+
     # --- at the end of a run
 
     def disks(self):

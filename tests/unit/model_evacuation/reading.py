@@ -446,9 +446,9 @@ class Nova:
         server_actions: ("evacuate", "stop", "reset_state_verified"),
         migration_records: ("last_migration", "evacuation_statuses"),
         network: ("ports_left", "list_agents"),
-        compute_services: ("find_service", "hold_down", "give_back"),
+        compute_services: ("find_service", "hold_down", "give_back", "raw_services"),
         instance_actions: ("list_actions", "why"),
-        server_records: ("servers_on", "servers_since", "server_as_listed", "raw_server", "soft_deleted"),
+        server_records: ("servers_on", "servers_since", "server_as_listed", "raw_server", "soft_deleted", "is_gone"),
         hosts: ("addresses",),
     }
 
@@ -676,6 +676,16 @@ class Nova:
         server = self.world.servers[uuid]
         return None if server.deleted else {"id": uuid, "OS-EXT-SRV-ATTR:host": server.host, "status": server.status}
 
+    def is_gone(self, uuid):
+        self.world.api()
+        return self.world.servers[uuid].deleted
+
+    def raw_services(self):
+        self.world.api()
+        silent = self.world.now < self.world.cell_mute_until
+        known = {} if silent else {"id": "service"}
+        return [{"host": host.name, "state": self.world.state(host), **known} for host in self.world.hosts.values()]
+
     def find_service(self, host):
         self.world.api()
         found = self.world.hosts.get(host)
@@ -709,6 +719,7 @@ class Nova:
     def reset_state_verified(self, uuid):
         self.world.api()
         server = self.world.servers[uuid]
+        self.world.watch.resets(server)
         server.status, server.task = "ACTIVE", None
         return server_facts(server)
 

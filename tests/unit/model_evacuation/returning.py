@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import random
+import re
 import types
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_return
@@ -21,7 +22,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import findi
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
@@ -183,13 +183,11 @@ def install(monkeypatch, current):
 
     def end_domain(_uri, uuid, _managed_save):
         world = current().world
+        world.watch.ends(world.servers[uuid], world.local)
         world.say("domain ended", world.servers[uuid].name, world.local.name)
         world.stop_domain(world.local, world.servers[uuid], clean=False)
         world.local.defined.discard(uuid)
 
-    # RabbitMQ is read, and nothing waits in it: see tests/unit/operations/test_waiting_requests.py.
-    monkeypatch.setattr(waiting_requests, "count", lambda *_asked: findings.Checked())
-    monkeypatch.setattr(waiting_requests, "settle", lambda *_asked: findings.Checked())
     monkeypatch.setattr(host_steps.libvirt, "read_domains", domains)
     monkeypatch.setattr(host_steps.libvirt, "end_domain", end_domain)
     monkeypatch.setattr(host_steps.processes, "qemu_by_uuid", lambda: dict(current().world.local.domains))
@@ -292,6 +290,8 @@ class Comeback:
             self._reboot()
             self._vouch(result)
             return False
+        if result["state"] == "not-clear":
+            self._look_into_the_queue(result["report"])
         self._repair(result["msg"])
         return False
 
@@ -315,19 +315,48 @@ class Comeback:
                 if not any(entry[0] == uuid for entry in self.host.dead):
                     self.overrides.append({"code": "SG709", "object": item["object"]["id"], "reason": "it writes"})
 
+    def _look_into_the_queue(self, report):
+        """Do what the remedies of waiting requests say, to the letter; or give the run its access to RabbitMQ."""
+        queues = self.world.queues
+        if self.dice.random() < 0.3:
+            queues.access, queues.breaks = "read", 0.0
+            return
+        for item in report["findings"]:
+            if item["code"] not in ("SG329", "SG330"):
+                continue
+            server = self.world.servers.get(item["object"]["id"])
+            if server is not None and "openstack server delete" in item["remedy"] and self.dice.random() < 0.5:
+                self.world.delete(server)
+                continue
+            for name in re.findall(r"rabbitmqctl delete_queue (compute[^ ;]*?)[.;](?= |$)", item["remedy"]):
+                queues.delete(name)
+            if "not read" in item["evidence"]:
+                self.overrides.append({"code": "SG329", "object": item["object"]["id"], "reason": "the queue is gone"})
+
     def _repair(self, message):
         """Do what the remedies say."""
         if "SG510" in message:
             self.world.stop_compute(self.host)
-        if "SG507" in message:
+        if "SG132" in message:
+            self._correct_rows()
+        elif "SG507" in message:
             self._end_elsewhere()
         if "SG108" in message or "SG509" in message or "SG110" in message:
             for uuid in sorted(self.host.domains):
                 server = self.world.servers[uuid]
                 if server.deleted or server.host != self.host.name:
+                    self.world.watch.ends(server, self.host)
                     self.world.say("virsh destroy", server.name)
                     self.world.stop_domain(self.host, server, clean=False)
                     self.host.defined.discard(uuid)
+
+    def _correct_rows(self):
+        """The page of SG132: Nova is to show the host where the guest runs."""
+        for server in (self.world.servers[uuid] for uuid in self.world.lost):
+            places = [host.name for host in self.world.hosts.values() if server.uuid in host.domains]
+            if len(places) == 1 and server.host not in places and not server.deleted:
+                self.world.say("UPDATE instances", server.name, "is on", *places)
+                server.host = places[0]
 
     def _end_elsewhere(self):
         """End what runs on another host of a server that Nova has here, and every strange client."""

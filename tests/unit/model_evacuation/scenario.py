@@ -26,7 +26,14 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, journal
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
-from ansible_collections.stackguard.nova.tests.unit.model_evacuation import earlier, oracle, pump, reading, returning
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation import (
+    earlier,
+    oracle,
+    pump,
+    queues,
+    reading,
+    returning,
+)
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation.world import (
     Cluster,
     Disk,
@@ -111,6 +118,14 @@ class Kind:
     overtaken: float = 0.1
     #: A run of version 0.1 was killed before.
     old: float = 0.05
+    #: Owners send requests while nova-compute of their host is silent; a run does not reach RabbitMQ, or not always.
+    requests: float = 0.3
+    no_rabbit: float = 0.2
+    rabbit_breaks: float = 0.1
+    #: Owners who send all the time.
+    busy: float = 0.0
+    #: Nova's last write of a live migration was lost: a server of the dead host runs elsewhere, or the other way round.
+    lost: float = 0.1
     #: Seconds that a slow reading takes.
     slow_seconds: float = 90.0
     #: Everybody must have left in the end.
@@ -156,6 +171,10 @@ def calm():
         "breaks",
         "overtaken",
         "old",
+        "requests",
+        "no_rabbit",
+        "rabbit_breaks",
+        "lost",
     ]
     return Kind(**dict.fromkeys(names, 0.0))
 
@@ -176,10 +195,25 @@ def back():
     return dataclasses.replace(kind, returns=1.0, alive=0.7, new_address=0.3, kill=0.1)
 
 
+def requested():
+    """Owners send requests to servers of the dead host, not every run reaches RabbitMQ, and the host comes back."""
+    kind = dataclasses.replace(calm(), requests=1.0, no_rabbit=0.3, rabbit_breaks=0.2, kill=0.1, odd_options=0.5)
+    return dataclasses.replace(
+        kind, returns=1.0, alive=0.3, new_address=0.3, compute_dead=0.2, cut_off=0.4, volumes=0.3
+    )
+
+
+def lost():
+    """Nova shows servers where they are not, and the host comes back, perhaps with guests that live there only."""
+    kind = dataclasses.replace(calm(), lost=1.0, returns=1.0, alive=0.7, cut_off=0.6, compute_dead=0.4, aborts=0.3)
+    return dataclasses.replace(kind, odd_options=0.5, some=0.3)
+
+
 def early():
     """Everything that the first scenarios had: their seeds are still the same."""
     later = ("breaks", "looked", "overtaken", "old", "pinned", "repair", "soft", "special", "resized", "healed")
-    return dataclasses.replace(wild(), **dict.fromkeys((*later, "alive"), 0.0))
+    rabbit = ("requests", "no_rabbit", "rabbit_breaks", "lost")
+    return dataclasses.replace(wild(), **dict.fromkeys((*later, *rabbit, "alive"), 0.0))
 
 
 def troubled():
@@ -318,8 +352,35 @@ class Builder:
             self._soft_delete(mine[0])
         if len(mine) > 1 and self.another("resized"):
             self._resize(mine[-1])
+        self._lose()
         if len(mine) > 1 and self.another("tpm"):
             mine[0].tpm = True
+
+    def _lose(self):
+        """A live migration ended, and Nova's last write of it was lost."""
+        world, dice = self.world, random.Random(f"{self.world.seed}-lost")
+        if dice.random() >= self.kind.lost:
+            return
+        dead = world.hosts[DEAD]
+        living = [host for host in world.hosts.values() if host is not dead and host.powered]
+        others = [host for host in living if host.home == dead.home]
+        runs = [server for server in world.servers.values() if server.uuid in world.hosts[server.host].domains]
+        runs = [server for server in runs if server.host == DEAD or world.hosts[server.host] in others]
+        if not others or not runs:
+            return
+        arriving = [server for server in runs if server.host != DEAD]
+        server = dice.choice(arriving if arriving and dice.random() < 0.5 else runs)
+        source = world.hosts[server.host]
+        dest = dead if source is not dead else dice.choice(others)
+        world.say("lost write", server.name, "runs on", dest.name, "and is shown on", source.name)
+        world.lost.add(server.uuid)
+        world.stop_domain(source, server)
+        world.start_domain(dest, server)
+        number = len(world.migrations) + 1
+        record = Migration(
+            number, server.uuid, source.name, dest.name, "completed", world.now, stage="ended", type="live-migration"
+        )
+        world.migrations.append(record)
 
     def _boot_from_volumes(self):
         world = self.world
@@ -553,7 +614,32 @@ class Scenario:
         happens = self.dice.random() < kind.happens
         self.events = Events(self.world, kind, self.dice.choice((0.02, 0.05, 0.15)) if happens else 0.0)
         self.world.sleepers.append(self.events.tick)
+        self._requests()
         self.world.sleepers.append(self._others)
+
+    def _requests(self):
+        """Owners' requests have waited since the host died, and more come meanwhile."""
+        dice, rabbit = self._drawn("requests"), self.world.queues
+        rabbit.noted = self._noted_requests
+        if dice.random() < self.kind.no_rabbit:
+            rabbit.access = dice.choice((queues.NONE, queues.WRONG, queues.TEMPLATE))
+        elif dice.random() < 0.2:
+            rabbit.access = queues.BARE
+        rabbit.breaks = 0.1 if dice.random() < self.kind.rabbit_breaks else 0.0
+        if dice.random() < self.kind.requests:
+            owners = queues.Owners(self.world, dice.choice((0.0, 0.02, 0.1)))
+            owners.before(dice.choice((0.3, 0.8)))
+            owners.often = 0.4 if dice.random() < self.kind.busy else owners.often
+            self.world.sleepers.append(owners.tick)
+
+    def _noted_requests(self):
+        """Return the ids of messages that any journal names."""
+        found = (
+            entry["memory"].get("requests_removed") or {}
+            for entry in [*self.all_journals(), *self.journals("return")]
+            if entry.get("memory")
+        )
+        return {one for queue in found for ids in queue.values() for one in ids}
 
     def _leave_an_old_journal(self):
         host = self.world.hosts[DEAD]
@@ -721,6 +807,7 @@ class Scenario:
             if result["state"] == "clear":
                 asked = [server for server in asked if server.host == host]
             world.watch.ended_well(asked, self.noted(), still)
+            world.watch.pass_says_that_nothing_waits(result["report"]["verdict"], host)
             world.watch.told_of_soft_deleted(f"{self.said} {result['report']}")
             self.succeeded = self.succeeded or host == DEAD
             self.well.add(host)
@@ -743,10 +830,10 @@ class Scenario:
     def _ever_sent(self, host):
         return any(entry.source == host for entry in self.world.migrations)
 
-    def journals(self):
-        """The open journals of evacuations."""
+    def journals(self, kind="evacuate"):
+        """The open journals of evacuations, or of returns."""
         found = []
-        for path in glob.glob(os.path.join(self.state_dir, "evacuate*.json")):
+        for path in glob.glob(os.path.join(self.state_dir, f"{kind}*.json")):
             with open(path, encoding="utf-8") as stream:
                 found.append(json.load(stream))
         return found
@@ -1043,6 +1130,7 @@ def install(monkeypatch, current):
         monkeypatch.setattr(plugin, "connect", lambda _args: object())
         monkeypatch.setattr(plugin, "uuid", types.SimpleNamespace(uuid4=lambda: current().next_id()))
     returning.install(monkeypatch, current)
+    queues.install(monkeypatch, current)
     _make_quick(monkeypatch)
 
 

@@ -23,7 +23,7 @@ SEED = int(os.environ.get("STACKGUARD_MODEL_SEED", "0"))
 #: Seeds of early scenarios that broke a rule while this was built.
 BROKE_ONCE = (33, 84, 428, 443, 552, 747, 2194, 2201)
 #: The same of later ones.
-BROKE_LATER = (("wild", 240), ("wild", 873), ("back", 512))
+BROKE_LATER = (("wild", 240), ("wild", 873), ("back", 512), ("wild", 1), ("requested", 100))
 
 
 @pytest.fixture
@@ -103,6 +103,22 @@ def test_tasks_that_fail_other_operators_and_old_journals_break_no_rule(stage, t
     endings = played(stage, scenario.troubled, 40 * times, "troubled")
     states, _ended, _all = statistics(endings)
     assert states["evacuated"] > len(endings) // 2, states
+
+
+@pytest.mark.examples
+def test_a_request_that_waited_changes_nothing_of_a_server_that_lives_elsewhere(stage, times):
+    endings = played(stage, scenario.requested, 25 * times, "requested")
+    returns = collections.Counter(state for entry in endings for state in entry.returns)
+    # Where the queue was not read, the host was not clear; some were, in the end.
+    assert returns["clear"] > len(endings) // 2, returns
+    assert returns["not-clear"] > 0, returns
+
+
+@pytest.mark.examples
+def test_a_server_that_is_not_where_nova_shows_it_is_neither_sent_nor_ended(stage, times):
+    endings = played(stage, scenario.lost, 25 * times, "lost")
+    states, _ended, _all = statistics(endings)
+    assert states["evacuated"] > len(endings) // 4, states
 
 
 @pytest.mark.parametrize("seed", BROKE_ONCE)

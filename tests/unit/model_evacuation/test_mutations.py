@@ -16,10 +16,16 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import leaving_guests, planner
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation, return_host
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, fencing, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import (
+    clients,
+    fencing,
+    storage,
+    waiting,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, server_state
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import blocklist, power
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import Reading
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuate,
     evacuation_record,
@@ -27,10 +33,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
     fences,
     lifecycle,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import return_host as return_host_operation
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import ceph_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
-from ansible_collections.stackguard.nova.tests.unit.model_evacuation import oracle, scenario
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation import oracle, queues, scenario
 
 #: Scenarios until it must be found.
 MOST = 300
@@ -387,10 +394,92 @@ def an_abort_lifts_what_an_earlier_operation_needs(patch):
     patch.nothing(evacuate.Evacuation, "_is_listed", False)
 
 
+def a_return_does_not_look_at_the_queue(patch):
+    """N1: nothing asks what waits for the host that is to start."""
+    patch.nothing(return_host_operation.waiting_requests, "count", Checked())
+    patch.nothing(return_host_operation.waiting_requests, "settle", Checked())
+
+
+def nothing_is_removed(patch):
+    """What a run says that it has removed waits still."""
+    patch.put(queues.FakeBroker, "take", lambda _self, _name, ids: list(ids))
+
+
+def a_reset_forgets_the_request(patch):
+    """N1: evacuate_reset_states=[task] covers a start whose request nobody has removed."""
+    patch.nothing(leaving_guests, "_waits", False)
+
+
+def a_reset_trusts_an_earlier_look(patch):
+    """Found by this model: the request came after the queue was read."""
+    patch.nothing(evacuate.Evacuation, "_settle_late_requests", None)
+
+
+def a_missing_queue_is_empty(patch):
+    """The URL is of another virtual host, where no queue is."""
+    patch.nothing(return_host_operation.waiting_requests, "_witnesses", set())
+
+
+def every_request_is_removed(patch):
+    """A delete, a part of a resize, and what nobody knows go with the others."""
+    every = dict.fromkeys(waiting.VERDICTS[waiting.BINDS], waiting.REMOVE)
+    patch.put(waiting, "VERDICTS", {**waiting.VERDICTS, waiting.BINDS: every})
+
+
+def what_nobody_knows_is_removed(patch):
+    """A method of a later Nova."""
+    patch.put(waiting, "METHODS", {**waiting.METHODS, "brew_instance": waiting.Method(waiting.ACTS, "brews")})
+
+
+def a_return_removes_what_is_its_own(patch):
+    """The owner's request for a server that is here is lost."""
+    verdicts = {**waiting.VERDICTS[waiting.ACTS], waiting.HERE: waiting.REMOVE}
+    patch.put(waiting, "VERDICTS", {**waiting.VERDICTS, waiting.ACTS: verdicts})
+
+
+def ids_are_noted_afterwards(patch):
+    """A run that is killed in between leaves no word of what it has removed."""
+    patch.nothing(evacuate.Evacuation, "_note_requests", None)
+    patch.nothing(return_host_operation.HostReturn, "_note_removed", None)
+
+
+def the_end_does_not_look_again(patch):
+    """The API casts to the dead host until the server is elsewhere, and the run ends with a pass."""
+    patch.nothing(evacuate.waiting_requests, "settle", Checked())
+
+
+def a_return_ends_what_nova_shows_elsewhere(patch):
+    """B01: the last write of a live migration to the host was lost, and the only copy of the guest is here."""
+    patch.put(return_host, "_leftover", lambda _index, fate: fate.exists and fate.lives is not None)
+    patch.nothing(return_host, "_harmless", True)
+    patch.nothing(return_host.forecast, "restart")
+
+
+def a_lost_write_is_not_seen(patch):
+    """B01: the guest runs on another host than Nova shows, and is evacuated."""
+    patch.nothing(storage, "_leftover_domains")
+    patch.nothing(storage, "writers")
+    patch.nothing(fencing, "strangers")
+
+
+def a_dead_consumer_reads(patch):
+    """Found by this model: RabbitMQ counts the consumer of a dead host, and what it was given is out of sight."""
+
+    def count_alive(ask, options, connection, host, dead=False):
+        return ask(options, connection, host)
+
+    patch.wrap(evacuate.waiting_requests, "count", count_alive)
+
+
 #: Operations that end with some of the servers, of a host that is cut off and refused by Ceph.
 refused = changed(calm(), cut_off=1.0, odd_options=1.0, fence="blocklist")
 #: Its link heals, and return_host is run.
 back = changed(refused, alive=1.0, returns=1.0)
+
+#: Owners' requests wait for the host, and it comes back.
+asked = scenario.requested()
+lost = scenario.lost()
+RESET = ("reset-and-its-request-waits",)
 
 #: One pool for all hosts; the host stays dead.
 one_pool = changed(calm(), second_cluster=0.0, second_pool=0.0, returns=0.0)
@@ -464,6 +553,22 @@ CASES = {
     the_report_lacks_what_stopped_the_run: (changed(calm(), bmc_dead=1.0), ("not-in-the-report",)),
     a_fenced_host_that_answers_is_refused: (changed(refused, kill=1.0, healed=1.0), ("fenced-and-refused",)),
     one_resize_keeps_all: (changed(calm(), resized=1.0, must=True), ("not-evacuated",)),
+    a_return_does_not_look_at_the_queue: (asked, ("old-request", "two-writers")),
+    nothing_is_removed: (asked, ("old-request", "two-writers", "pass-and-a-request-waits", *RESET)),
+    a_reset_forgets_the_request: (changed(asked, no_rabbit=1.0), RESET),
+    a_reset_trusts_an_earlier_look: (changed(asked, no_rabbit=0.0, busy=1.0), RESET),
+    a_missing_queue_is_empty: (changed(asked, no_rabbit=1.0), ("old-request", "two-writers", *RESET)),
+    every_request_is_removed: (changed(asked, no_rabbit=0.0), ("stranded",)),
+    what_nobody_knows_is_removed: (changed(asked, no_rabbit=0.0), ("stranded",)),
+    a_return_removes_what_is_its_own: (changed(asked, no_rabbit=0.0, some=1.0), ("request-of-its-own-lost",)),
+    ids_are_noted_afterwards: (changed(asked, no_rabbit=0.0), ("request-not-noted",)),
+    the_end_does_not_look_again: (changed(asked, no_rabbit=0.0), ("pass-and-a-request-waits", *RESET)),
+    a_return_ends_what_nova_shows_elsewhere: (lost, ("only-copy-ended",)),
+    a_lost_write_is_not_seen: (lost, ("sent-while-it-runs",)),
+    a_dead_consumer_reads: (
+        changed(asked, cut_off=0.0, compute_dead=0.0, no_rabbit=0.0),
+        ("pass-and-a-request-waits",),
+    ),
     an_abort_lifts_what_an_earlier_operation_needs: (
         changed(refused, aborts=0.5, kill=1.0, some=1.0, many=1.0),
         ("lifted-under-a-guest",),

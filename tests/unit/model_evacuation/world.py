@@ -14,6 +14,8 @@ import dataclasses
 import random
 import typing as t
 
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation.queues import Queues
+
 START = 1_795_000_000.0
 #: Seconds: until Nova sees a service as down, until Ceph drops the watch of a client that is gone.
 DOWN_AFTER, WATCH_TIMEOUT = 60.0, 30.0
@@ -193,6 +195,9 @@ class World:
         self.volume_counter = 0
         self.overcommit = 2.0
         self.nested = False
+        self.queues = Queues(self)
+        #: Servers of which Nova's last write was lost.
+        self.lost = set()
 
     # --- time
 
@@ -309,9 +314,12 @@ class World:
         host.powered, host.powered_on_at = True, self.now
         host.cut = host.ceph_cut = False
         host.silent_since = host.silent_since if host.masked else None
+        self.queues.woken(host)
         if self.resume_on_boot and not host.masked:
             for server in self.servers.values():
-                if server.host == host.name and not server.deleted and server.status == "ACTIVE":
+                # Of one that is lost, nobody can keep Nova from it.
+                starts = server.host == host.name and not server.deleted and server.status == "ACTIVE"
+                if starts and server.uuid not in self.lost:
                     self.start_domain(host, server)
         self.watch.look()
 
@@ -328,6 +336,7 @@ class World:
             self.say("link heals", host.name)
             host.cut = host.ceph_cut = False
             host.silent_since = None if host.powered and not host.masked else host.silent_since
+            self.queues.woken(host)
             host.lost = {} if host.powered else host.lost
             self.refuse(host)
             self.watch.look()
@@ -347,6 +356,9 @@ class World:
                 self.stop_domain(host, self.servers[entry.server], clean=False)
                 host.defined.discard(entry.server)
                 entry.status = "completed" if entry.status == "done" else entry.status
+        self.watch.look()
+        # Only then it reads its queue.
+        self.queues.consume(host)
         self.watch.look()
 
     def awaits_start(self, name):
@@ -504,7 +516,10 @@ class World:
         host = self.hosts[server.host]
         server.touched = server.touched or owner
         server.history.append("stop")
-        if host.answers and server.uuid in host.domains:
+        if not self.queues.reads(host):
+            server.task = "powering-off"
+            self.queues.cast("stop_instance", server)
+        elif server.uuid in host.domains:
             self.stop_domain(host, server)
             server.status, server.power_state = "SHUTOFF", 4
             server.runs = False if owner else server.runs
@@ -518,11 +533,12 @@ class World:
         host = self.hosts[server.host]
         server.touched = True
         server.history.append("start")
-        if host.answers:
+        if self.queues.reads(host):
             server.status, server.power_state, server.runs = "ACTIVE", 1, True
             self.start_domain(host, server)
         else:
             server.task = "powering-on"
+            self.queues.cast("start_instance", server)
         self.say("start", server.name)
 
     def delete(self, server):

@@ -631,3 +631,52 @@ def test_the_evacuation_of_another_cloud_is_not_taken_up(life, action):
     assert life.run(action="status")["failed"] is False
     life.cloud_id = "nova1 in RegionOne"
     assert life.run()["failed"] is False
+
+
+# --- the last client of a QEMU whose start failed (V5) ---------------------------------------------------------
+
+
+def _dying(life, looks):
+    """compute3's client of ONE's disk is there for so many looks after the spawn of ONE failed there."""
+    seen = life.change
+    left = [looks]
+
+    def change(some):
+        some = seen(some)
+        if life.nova.servers[ONE]["status"] != "ERROR" or not left[0]:
+            return some
+        for number in (2, 3):
+            there = some.bundle.hosts[f"compute{number}"].rbd
+            images = [
+                dataclasses.replace(entry, watchers=image("x", [f"{address(3)}:0/9"]).watchers)
+                if entry.name.startswith(ONE)
+                else entry
+                for entry in there.images
+            ]
+            some = some.at(number, rbd=dataclasses.replace(there, images=images))
+        return some
+
+    def count(need):
+        if need["kind"] == "read_hosts" and life.nova.servers[ONE]["status"] == "ERROR" and left[0]:
+            left[0] -= 1
+
+    life.change, life.answer = change, count
+
+
+def test_the_client_of_a_qemu_that_has_ended_is_waited_for_and_hides_nothing(life):
+    life.nova.ends = {ONE: "failed"}
+    _dying(life, 3)
+    done = life.run()
+    assert (done["failed"], list(done["left"])) == (True, [ONE])
+    assert "compute3" in done["left"][ONE]
+    assert "SG507" not in {item["code"] for item in life.report()["findings"]}
+    assert life.kinds().count("wait") >= 1 + 2, "beside the one between two readings of the power state"
+
+
+def test_a_client_that_stays_ends_the_run_after_some_looks(life):
+    life.nova.ends = {ONE: "failed"}
+    _dying(life, 1000)
+    done = life.run()
+    assert (done["failed"], list(done["left"])) == (True, [ONE])
+    assert life.kinds().count("wait") == 1 + 5
+    assert "SG507" not in {item["code"] for item in life.report()["findings"]}

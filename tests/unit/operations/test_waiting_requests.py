@@ -165,6 +165,52 @@ def test_a_request_that_came_before_its_server_left_is_removed_at_the_end(dead):
     assert (done["failed"], dead.rabbit.waiting(), told(dead.report(), "SG121")) == (False, [], [(ONE, "warning")])
 
 
+def late_stop(dead, then=lambda: None):
+    """Between the look into the queue and the round, an owner stops a server that needed no reset so far."""
+    sent = []
+
+    def late(need):
+        if need["kind"] == "guard" and not sent:
+            sent.append(dead.rabbit.send("stop_instance", ONE))
+            dead.nova.servers[ONE].update(task="powering-off", target=None)
+            then()
+
+    dead.answer = late
+    return sent
+
+
+def test_a_request_that_came_after_the_look_is_removed_before_its_task_is_reset(dead):
+    sent = late_stop(dead)
+    done = dead.run(reset_states=["task"])
+    assert (done["failed"], done["state"], dead.rabbit.waiting()) == (False, "evacuated", []), done["msg"]
+    assert dead.resets == [(ONE, sent)]
+
+
+def test_a_task_is_not_reset_by_the_word_of_an_earlier_look(dead):
+    def gone():
+        dead.rabbit.access = False
+
+    late_stop(dead, gone)
+    done = dead.run(reset_states=["task"])
+    assert (list(done["left"]), dead.resets, dead.rabbit.waiting()) == ([ONE], [], ["stop_instance"])
+    assert dead.nova.servers[TWO]["host"] == "compute3"
+
+
+@pytest.mark.parametrize(("state", "consumers"), [("down", 1), ("down", 0), ("up", 1)])
+def test_of_a_host_without_servers_a_dead_consumer_hides_what_waits(dead, state, consumers):
+    """RabbitMQ counts a dead host's consumer for two minutes: a queue that looks empty says nothing then."""
+    for uuid in (ONE, TWO):
+        dead.nova.servers[uuid]["host"] = "compute3"
+    if state == "up":
+        dead.change = lambda some: some.having(some.cloud.change("api_services", {"host": "compute1"}, state="up"))
+    if consumers:
+        dead.rabbit.consumers["compute.compute1"] = consumers
+    done = dead.run()
+    hidden = state == "down" and bool(consumers)
+    assert (done["failed"], done["state"]) == (False, "clear"), done["msg"]
+    assert (undecided(dead.report()), dead.report()["verdict"]) == ((["SG329"], "warn") if hidden else ([], "pass"))
+
+
 def test_what_must_not_be_removed_is_named_and_keeps_nova_compute_stopped(dead):
     dead.rabbit.send("terminate_instance", ONE)
     done = dead.run()

@@ -217,7 +217,7 @@ def _moving(adoption: Adoption) -> Items:
     index = Index(adoption.found)
     for place, row in index.migrations_by_host.get(name_key(str(adoption.goal.host)), []):
         if not open_evacuation(row):  # see _both_directions
-            yield from in_flight.migration_items(place, row, BLOCKER)
+            yield from in_flight.migration_items(index, place, row, BLOCKER)
 
 
 def _second_not_shown(adoption: Adoption) -> Items:

@@ -103,9 +103,8 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
         evidence = {"placement": "the server has allocations on this host", "Nova says": said}
         remedy = (
             f"Keep nova-compute of {request.host} stopped: a request to make this server on {request.host} may wait in "
-            "RabbitMQ, and this evacuation does not move the server. If the server is to be made on another host, "
-            f"delete the server and create the server again: openstack server delete {uuid}. A server that is being "
-            "resized or migrated stays on the host that Nova shows until the resize ends or fails."
+            "RabbitMQ, and this evacuation does not move the server. Ask whether the owner still needs the server. A "
+            "server that is being resized or migrated stays on the host that Nova shows until the resize ends or fails."
         )
         yield finding("SG329", Subject("instance", uuid, None, request.host), evidence, remedy, WARNING)
     if request.host in (about.cells_down or ()):

@@ -62,7 +62,7 @@ def check(bundle: Bundle, index: t.Optional[Index] = None) -> Checked:
         for server in (bundle.cloud.servers if bundle.cloud else None) or []:
             items += _server_task(server, INFO)
     for place, migration in index.migrations:
-        items += migration_items(place, migration, INFO)
+        items += migration_items(index, place, migration, INFO)
     for service in index.api_services or []:
         items += service_status(service, WARNING)
     for key in sorted(bundle.hosts):
@@ -77,7 +77,7 @@ def host_items(index: Index, host: str, facts: t.Optional[HostFacts] = None) -> 
         if row.vm_state == "resized" and not index.migrations_by_instance.get(row.uuid):
             yield _resized(instance_subject(row), {"vm_state": row.vm_state, "migration": None}, BLOCKER)
     for place, migration in index.migrations_by_host.get(name_key(host), []):
-        yield from migration_items(place, migration, BLOCKER)
+        yield from migration_items(index, place, migration, BLOCKER)
     for service in index.api_services or []:
         if same_name(service.host, host):
             yield from service_status(service, BLOCKER)
@@ -125,7 +125,17 @@ def _server_task(server: ApiServer, severity: str) -> Items:
         yield finding("SG701", subject, evidence, _WAIT, severity)
 
 
-def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
+def _is_back(index: Index, host: t.Optional[str]) -> bool:
+    """Whether Nova shows an instance on a host from which its evacuation is still open."""
+    return host is not None and any(
+        open_evacuation(row)
+        and same_name(row.source_compute, host)
+        and any(same_name(entry.host, host) for _cell, entry in index.instance_rows_by_uuid.get(row.instance_uuid, []))
+        for _place, row in index.migrations_by_host.get(name_key(host), [])
+    )
+
+
+def migration_items(index: Index, place: str, row: MigrationRow, severity: str) -> Items:
     """SG509, SG702, SG703 of one unfinished migration; an evacuation's record outlives it until its source starts."""
     evidence = migration_evidence(row, place)
     subject = migration_subject(row)
@@ -135,6 +145,12 @@ def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
             f"on that host under the name {row.source_compute}. At its start, nova-compute destroys the domains of "
             "evacuated instances and sets the evacuation record to completed."
         )
+        if _is_back(index, row.source_compute):
+            remedy = (
+                f"Do not start nova-compute on {row.source_compute}. Nova shows an evacuated instance on this host "
+                "again, and at its start, nova-compute destroys the domains of evacuated instances. First run "
+                "return_host for this host, because return_host reports each of these domains (SG113)."
+            )
         # A record that waits for its source is a trap whoever looks; the evacuation itself is in progress.
         yield finding("SG509", subject, evidence, remedy, BLOCKER if severity == BLOCKER else WARNING)
     elif in_progress(row):
