@@ -43,7 +43,8 @@ def as_list(value: t.Any) -> t.List[t.Any]:
     if value is None:
         return []
     if isinstance(value, str):
-        return [part.strip() for part in value.split(",")] if value.strip() else []
+        # Spaces only: a name with a newline is no name, and is refused as such.
+        return [part.strip(" ") for part in value.split(",")] if value.strip() else []
     if isinstance(value, t.Mapping) or not isinstance(value, t.Iterable):
         return [value]
     return list(value)
