@@ -443,7 +443,9 @@ def running(lab, uuid):
 
 
 #: What no text about such a server may order.
-ORDERS = re.compile(r"reboot|virsh (destroy|undefine|shutdown)|server (stop|start|set|delete)|\breset|bind", re.IGNORECASE)
+ORDERS = re.compile(
+    r"reboot|virsh (destroy|undefine|shutdown)|server (stop|start|set|delete)|\breset|bind", re.IGNORECASE
+)
 
 
 def about(done, uuid):
