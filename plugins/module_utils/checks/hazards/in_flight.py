@@ -148,8 +148,8 @@ def migration_items(index: Index, place: str, row: MigrationRow, severity: str) 
         if _is_back(index, row.source_compute):
             remedy = (
                 f"Do not start nova-compute on {row.source_compute}. Nova shows an evacuated instance on this host "
-                "again, and at its start, nova-compute destroys the domains of evacuated instances. First run return_host for "
-                "this host, because return_host reports each of these domains (SG113)."
+                "again, and at its start, nova-compute destroys the domains of evacuated instances. First run "
+                "return_host for this host, because return_host reports each of these domains (SG113)."
             )
         # A record that waits for its source is a trap whoever looks; the evacuation itself is in progress.
         yield finding("SG509", subject, evidence, remedy, BLOCKER if severity == BLOCKER else WARNING)
