@@ -622,10 +622,12 @@ def test_a_server_that_came_between_a_killed_run_and_the_next_one_is_not_forgott
 
 @ATTACK
 def test_a_ceph_user_that_may_not_break_a_dead_hosts_lock_is_told_before_the_fence(clean, playbooks):
-    """Without the guard the guest arrives, Nova shows ACTIVE, and every write to its disk fails."""
+    """Nova alone: the guest arrives, is ACTIVE, and no write to its disk ends. The run said so after the fence."""
     lab = clean
-    (uuid,) = boot(lab, "lock").values()
-    assert evacuation.writes(lab, SOURCE, uuid), "its QEMU has the lock"
+    guests = boot(lab, "lock", 2)
+    one, two = guests["lock1"], guests["lock2"]
+    for uuid in (one, two):
+        assert evacuation.writes(lab, SOURCE, uuid), "its QEMU has the lock"
     power = by_power(lab)
     with evacuation.caps_of_nova(lab, "allow r") as user:
         evacuation.kill(lab, SOURCE)
@@ -636,14 +638,18 @@ def test_a_ceph_user_that_may_not_break_a_dead_hosts_lock_is_told_before_the_fen
         assert f"ceph auth caps {user} mon 'profile rbd'" in found["remedy"]
         assert "TASK [stackguard.nova.evacuate_host : Fence the host" not in refused.stdout
         state.assert_same(before, state.databases(lab), "a refused run changed something")
-        assert (journal(lab), evacuations(lab, uuid)) == (None, [])
-        # Who passes it has a server that runs and can not write. The report does not call that verified in full.
-        passed = [{"code": "SG518", "object": found["object"]["id"], "reason": "a test of what happens then"}]
-        ended = evacuate(playbooks, fence="power", variables={**power, "stackguard_overrides": passed}).ok()
-        assert_left(lab, [uuid])
-        assert f"vms/{uuid}_disk" in {item["object"] for item in of_unchecked(ended, "SG518")}
-        assert ended.report["verdict"] == "warn"
-        assert not evacuation.writes(lab, OTHER, uuid), "the lock is the dead host's, and stays"
+        assert (journal(lab), evacuations(lab, one)) == (None, [])
+        # A user of the run's own makes the guard: for that it breaks the lock, and the guest can write.
+        for host in ("compute2", "compute3"):
+            evacuation.may_unblock(lab, host)
+        own = {**power, "evacuate_ceph_user": "stackguard", "evacuate_servers": [one]}
+        ended = evacuate(playbooks, fence="power", variables=own).ok()
+        assert [item["severity"] for item in of_code(ended, "SG518")] == ["warning"]
+        assert_left(lab, [one])
+        assert evacuation.writes(lab, OTHER, one)
+        # Unguarded.
+        assert evacuation.evacuate_unguarded(lab, two, OTHER)["status"] == "ACTIVE"
+        assert not evacuation.writes(lab, OTHER, two)
     # With the caps of the remedy, a new client breaks the lock.
-    lab.command("openstack", "server", "reboot", "--hard", "--wait", uuid)
-    assert evacuation.writes(lab, OTHER, uuid)
+    lab.command("openstack", "server", "reboot", "--hard", "--wait", two)
+    assert evacuation.writes(lab, OTHER, two)

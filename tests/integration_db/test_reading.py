@@ -160,6 +160,19 @@ def test_migrations_that_may_still_do_something(world: World) -> None:
     )
 
 
+def test_the_last_migration_of_a_server_that_is_not_where_it_went(world: World) -> None:
+    """Nova lost its last write, or an operator corrected the row: the audit asks where the guest is."""
+    for number, host in ((21, "compute1"), (22, "compute2"), (23, "compute1"), (24, "compute1"), (25, "compute1")):
+        world.instance(number, host, host, deleted=25 if number == 25 else 0)
+        world.migration(number, "compute1", "compute2", "completed", "live-migration", instance=uid("instance", number))
+    # The third came back since, the fourth's last one failed, the fifth is deleted.
+    world.migration(26, "compute2", "compute1", "completed", "live-migration", instance=uid("instance", 23))
+    world.migration(27, "compute1", "compute2", "error", "live-migration", instance=uid("instance", 24))
+    cell = only_cell(nova.read_databases(world.options(), []))
+    assert [row.id for row in cell.migrations or ()] == [21]
+    assert not only_cell(nova.read_databases(world.options(), ["compute9"])).migrations
+
+
 # --- cells ----------------------------------------------------------------------------------------------------
 
 

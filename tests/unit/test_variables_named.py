@@ -33,6 +33,9 @@ NO_VARIABLES = {
     # Nova's own words.
     "resize_prep": "a task_state",
     "resize_migrating": "a task_state",
+    "resize_instance": "a method of nova-compute",
+    # Of an earlier version: refused with its successor.
+    "rename_rabbit_url": "replaced by stackguard_rabbit_urls",
     # What a connection is marked with.
     "stackguard_bounds": "a key of a connection's info",
     "stackguard_cluster": "the same",

@@ -98,7 +98,7 @@ def look(
         + gather(_ceph(index))
         + gather(leftovers.check(index))
         + gather(ovn.check(index))
-        + gather(waiting.check(bundle.databases.brokers if bundle.databases else None))
+        + gather(waiting.check(bundle.databases.brokers if bundle.databases else None, bundle.operations))
         + gather(_unread(index))
     )
     checked = guest_places.joined(once(checked))

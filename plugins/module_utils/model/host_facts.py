@@ -500,6 +500,8 @@ class OperationRecord(Fact):
     addresses: t.List[str] = dataclasses.field(default_factory=list)
     #: Ceph fsid to the pools of the images of its servers.
     homes: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
+    #: Why its operator let a host return though RabbitMQ was not read (SG329); None: it was read, or not asked.
+    requests_passed: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

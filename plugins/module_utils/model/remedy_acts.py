@@ -4,7 +4,7 @@
 
 """What remedies order that cannot be taken back: when each may be shown, what must be known, what it destroys. Pure.
 
-A remedy is an act: somebody types it at 3 a.m. None may end the only copy of a guest or start a second one, whatever
+A remedy is an act: an operator types it at 3 a.m. None may end the only copy of a guest or start a second one, whatever
 was not read. A test looks for the texts that order such acts, and fails for one that is not here.
 """
 
@@ -27,12 +27,12 @@ CELLS = "the instances of every cell"
 SERVICES = "the compute services, the compute nodes and their links"
 PROVIDERS = "the resource providers, with their allocations"
 FORECAST = "all that the forecast of a start of nova-compute needs (reports/remedies.py puts the start off otherwise)"
-PEOPLE = "nothing that a run can read: the text makes somebody find it out first"
+PEOPLE = "nothing that a run can read: the text has a person find it out first"
 
 #: What is destroyed.
 NOTHING = "nothing"
 RUNNING_COPY = "the memory of one QEMU, and what its guest has not written yet"
-RECORD = "a record that nobody restores"
+RECORD = "a record that the run does not restore"
 QUEUED = "the requests in the queue"
 LINK = "the wrong value, which the journal of repair_links keeps"
 
@@ -54,7 +54,7 @@ def _acts(file: str, *rows: t.Tuple[str, str, t.Tuple[str, ...], str, t.Tuple[st
     return [RemedyAct(tuple(codes.split()), file, *rest) for codes, *rest in rows]  # type: ignore[arg-type]
 
 
-#: By file. Each row: codes, a part of the text, kinds, when it may be shown, what must have been read, what it destroys.
+#: By file. Each row: codes, a part of the text, kinds, when it may be shown, what must have been read, what is lost.
 REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
     # --- guests and their disks
     *_acts(
@@ -314,7 +314,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
             "SG517",
             "Hard-reboot the server as soon as nova-compute runs",
             (REBOOT,),
-            "Nova shows the server on this host, its domain runs here without its disk, and nobody has the disk open",
+            "Nova shows the server on this host, its domain runs here without its disk, no client has the disk open",
             (THIS_HOST, WATCHERS, CELLS),
             "the memory of a guest whose disk is gone",
         ),
@@ -469,7 +469,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
             "allocations of duplicate nodes",
         ),
         (
-            "SG205 SG310",
+            "SG205",
             "Delete each compute service that does not belong to this host",
             (DELETION,),
             "more than one compute service has the host's names",
@@ -536,7 +536,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
             "allocations of the other node",
         ),
         (
-            "SG106",
+            "SG204",
             "Start nova-compute under the old name. If nova-compute",
             (START,),
             "the compute service of the old name is missing",
@@ -552,7 +552,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
             NOTHING,
         ),
         (
-            "SG310",
+            "SG301",
             "Then delete the {binary} service of this host",
             (DELETION,),
             "another service of Nova runs on the host",
@@ -560,7 +560,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
             RECORD,
         ),
         (
-            "SG302",
+            "SG205",
             "Remove the host's rows from the wrong cell",
             (DELETION,),
             "two cells have rows of the host",
@@ -901,6 +901,71 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
             "a rename is over, and the run had no access to RabbitMQ",
             (PEOPLE,),
             QUEUED,
+        ),
+    ),
+    *_acts(
+        "plans/rename.py",
+        (
+            "SG305",
+            "delete the record of the agent (openstack network agent delete)",
+            (DELETION,),
+            "a rename without OVN is over, and rows of segmenthostmappings are missing",
+            (PEOPLE,),
+            "a record that the L2 agent makes again at its start",
+        ),
+    ),
+    *_acts(
+        "checks/before/rename_by_drain.py",
+        (
+            "SG709",
+            "With --delete, the command deletes the orphaned allocations",
+            (DELETION,),
+            "the provider has an allocation of a consumer that is not a server of this host",
+            (PROVIDERS, PEOPLE),
+            "allocations of this provider that no server and no open migration needs",
+        ),
+        (
+            "SG305",
+            "delete its record (openstack network agent delete",
+            (DELETION,),
+            "an agent of the host is dead, or none of its units is known",
+            ("the network agents", PEOPLE),
+            "a record that a living agent makes again",
+        ),
+    ),
+    *_acts(
+        "checks/hazards/identity.py",
+        (
+            "SG102 SG107",
+            "Then start nova-compute on {name}: nova-compute registers",
+            (START,),
+            "the host has no node of its own, and a file that is another machine's",
+            (SERVICES, FORECAST, PEOPLE),
+            NOTHING,
+        ),
+    ),
+    *_acts(
+        "checks/hazards/name_users.py",
+        ("SG313", "remove the node before the rename", (DELETION,), "DRBD runs on the host", (PEOPLE,), RECORD),
+        ("SG313", "remove the host from Blazar", (DELETION,), "Blazar has the host", (PEOPLE,), RECORD),
+    ),
+    *_acts(
+        "checks/hazards/waiting.py",
+        (
+            "SG329 SG330",
+            "{keep} If none of the waiting requests may be executed",
+            (DELETION,),
+            "nova-compute of the name does not run, and a request must not be executed, or is not understood",
+            ("the queues of the name", "where each server is", PEOPLE),
+            QUEUED,
+        ),
+        (
+            "SG330",
+            "{keep} Ask the owner whether the server is still to be deleted",
+            (DELETION,),
+            "the owner's deletion of a server that is elsewhere waits in the queue",
+            ("the queues of the name", "where each server is", PEOPLE),
+            "the server, as its owner asked; or the requests in the queue",
         ),
     ),
 )

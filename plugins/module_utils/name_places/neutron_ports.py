@@ -118,7 +118,8 @@ def _finding(port: ApiPort, evidence: t.Mapping[str, t.Any], severity: str) -> I
         "SG306",
         Subject("port", port.id, host=port.binding_host_id),
         {"device": port.device_id, "device_owner": port.device_owner, **evidence},
-        "Make sure that the instance's host has a live agent, then set the port's binding:host_id to that host again.",
+        "Find out on which host the guest runs (virsh domstate), and make sure that this host has a live agent. Then "
+        "set the port's binding:host_id to this host.",
         severity,
     )
 

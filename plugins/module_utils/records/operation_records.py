@@ -45,7 +45,15 @@ def record_of(journal: Plain, is_open: bool) -> OperationRecord:
         listed,
         _without_cluster(about),
         _homes(about),
+        _requests_passed(journal, about),
     )
+
+
+def _requests_passed(journal: Plain, about: Plain) -> t.Optional[str]:
+    if not _mapping(journal.get("memory")).get("requests_unread"):
+        return None
+    words = [_mapping(entry) for entry in _list(about.get("overrides"))]
+    return next((str(word.get("reason")) for word in words if word.get("code") == "SG329"), None)
 
 
 def _without_cluster(about: Plain) -> t.List[str]:

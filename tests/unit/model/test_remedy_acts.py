@@ -26,12 +26,14 @@ ORDERS = {
         r"(?:nova-compute\b(?! if)|the dead host|the guest\b|the server\b)|restart nova-compute if"
     ),
     "stop": (
-        r"openstack server stop|virsh (?:destroy|shutdown)|(?<!not )\b(?:stop|destroy|end|kill) (?:the |this |its |each )"
-        r"?(?:server\b|domain\b|guests?\b|other QEMU|client\b|client's|QEMU process|process\b|agent\b|L3 agent)|\bkill \{"
+        r"openstack server stop|virsh (?:destroy|shutdown)|\bkill \{|"
+        r"(?<!not )\b(?:stop|destroy|end|kill) (?:the |this |its |each )"
+        r"?(?:server\b|domain\b|guests?\b|other QEMU|client\b|client's|QEMU process|process\b|agent\b|L3 agent)"
     ),
     "reset": r"server set --state|(?<!not )\bresets? the server",
     "deletion": (
-        r"openstack [a-z ]+ (?:delete|unset) |openstack [a-z ]+ delete\)|delete_(?:host|queue)\b|\brbd (?:snap )?rm |--delete\b|"
+        r"openstack [a-z ]+ (?:delete|unset) |openstack [a-z ]+ delete\)|delete_(?:host|queue)\b|"
+        r"\brbd (?:snap )?rm |--delete\b|"
         r"virsh undefine|service remove|(?<!not )\b(?:delete|remove) (?:the|each|this|every|all|its|it|\{\w+\}) ?"
         r"(?:[\w' -]+ )?(?:quer|queue|chassis|node|nodes|service|mapping|rows|allocations|record|entry|image|provider|"
         r"devices|server)\b|(?:delete it|delete the server)\b"

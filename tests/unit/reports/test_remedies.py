@@ -39,7 +39,8 @@ OPPOSED = [
 
 def some(code, host="compute1", kind="host", number=1, **evidence):
     subject = Subject(kind, host if kind == "host" else f"{kind}{number}", host=host)
-    seen = {"services.version": 70, **evidence}
+    # Keys with which the rules of some codes are about nova-compute at all.
+    seen = {"services.version": 70, "nova-compute": "is not to start", **evidence}
     return finding(
         code, subject, seen, f"The remedy of {code}.", None if CATALOGUE[code].severity != INFO else "warning"
     )

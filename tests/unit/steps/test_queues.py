@@ -271,3 +271,18 @@ def test_a_rollback_without_the_url_goes_on(monkeypatch):
     mq = rabbit(monkeypatch, new1=((), 0))
     queues.DrainQueues(mq.systems(None)).undo(PARAMS)
     assert ("SG307" in mq.remarks[0], NEW in mq.queues) == (True, True)
+
+
+# --- a host that was already renamed ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("direction", "kept"), [("forward", "new1"), ("back", "old1")])
+def test_an_adoption_looks_for_what_waits_for_the_name_that_the_host_gets(monkeypatch, direction, kept):
+    asked_for = []
+    systems = rabbit(monkeypatch).systems()
+    systems._connection = object()
+    monkeypatch.setattr(queues.waiting_requests, "count", lambda *given: asked_for.append(("count", *given[2:])))
+    monkeypatch.setattr(queues.waiting_requests, "examine", lambda *given: asked_for.append(("examine", *given[2:])))
+    queues.before_adoption(systems, direction, check_mode=True)
+    queues.before_adoption(systems, direction, check_mode=False)
+    assert asked_for == [("count", kept), ("examine", kept, ["old1", "new1"])]

@@ -428,7 +428,7 @@ def _host_itself(case: Case) -> Items:
             "the correct inventory host."
         )
         if owners.copied_node(case.index, case.host) is None:
-            remedy += " If someone has already renamed this host, use rename_action=adopt (SG131)."
+            remedy = f"{remedy} If someone has already renamed this host, use rename_action=adopt (SG131)."
         yield finding("SG106", case.subject, evidence, remedy)
     for item in identity.duplicates(case.index):
         # Where another host was not read, or not wholly, it is not known whether it is this one's double.

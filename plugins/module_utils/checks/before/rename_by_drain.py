@@ -452,15 +452,15 @@ def _memberships(bundle: Bundle, expected: ReplacedHost) -> t.Iterator[Finding]:
     entries = (bundle.cloud.aggregates if bundle.cloud else None) or []
     host, before = expected.new[0], set(expected.aggregates)
     now = {entry.id for entry in entries if host in entry.hosts}
-    for identity in sorted(now ^ before):
-        name = next((entry.name for entry in entries if entry.id == identity), None)
+    for number in sorted(now ^ before):
+        name = next((entry.name for entry in entries if entry.id == number), None)
         evidence = {
-            "member now": identity in now,
-            "member before": identity in before,
-            "deleted during the run": identity in expected.gone,
+            "member now": number in now,
+            "member before": number in before,
+            "deleted during the run": number in expected.gone,
         }
-        subject = Subject("aggregate", str(identity), name, host)
-        if identity in expected.gone or (expected.gone and identity in now):
+        subject = Subject("aggregate", str(number), name, host)
+        if number in expected.gone or (expected.gone and number in now):
             remedy = (
                 "Find out whether a new aggregate replaces the aggregate that was deleted during the run (openstack "
                 "aggregate list). If a new aggregate exists, make sure that the host is a member of the new aggregate."

@@ -453,6 +453,9 @@ def lock_breaking(
     breaks the lock. Without that right the guest starts, and all its writes wait or fail. Users are asked, not hosts:
     caps are a user's. ``source``: the dead host, which is no destination. ``same``: the user that reads is judged
     already, for the fence.
+
+    Where the run reads as another user that may break locks, it is a warning: to make a guard snapshot, that user takes
+    the lock of the image, and gives it back. Seen on the lab: the guest writes. A volume has no guard.
     """
     for fsid in sorted(set(fsids)):
         users: t.Dict[str, t.List[t.Tuple[HostFacts, RbdFacts]]] = {}
@@ -468,7 +471,8 @@ def lock_breaking(
                 continue
             refused = [(facts, own) for facts, own in asked if own.add is False]
             if refused:
-                yield _no_breaking(fsid, user, *refused[0], severity)
+                guarding = any(rbd.nova_rights is not None and _may_add(rbd) for _facts, rbd in views)
+                yield _no_breaking(fsid, user, *refused[0], WARNING if guarding else severity)
             else:
                 why = "; ".join(sorted({own.reason or "no reason given" for _facts, own in asked})) or "not asked"
                 text = f"whether client.{user} of cluster {fsid} is allowed to break a dead client's lock: {why}"

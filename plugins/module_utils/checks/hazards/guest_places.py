@@ -178,11 +178,16 @@ def took_away(row: MigrationRow, host: t.Optional[str]) -> bool:
 
 
 def name_of(index: Index, facts: HostFacts) -> t.Optional[str]:
-    """Return what the databases call a host: one whose name changed is still at home where its node is (SG106)."""
+    """Return what the databases call a host: one whose name changed is still at home where its node is (SG106).
+
+    Its guests prove it. A copy of another host's compute_id file proves nothing, and such a copy has none of them.
+    """
     host = conf_host(facts)
     node = owners.own_node(index, facts)
     if host is not None and node is not None and node.host is not None and not index.nodes_by_host.get(host):
-        return node.host
+        uuids = {row.uuid for _cell, row in index.instances_by_host.get(node.host, [])}
+        if any(domain.uuid in uuids for domain in facts.domains or []):
+            return node.host
     return host
 
 
@@ -201,6 +206,8 @@ def look(index: Index, servers: t.Iterable[ShownServer], hosts: t.Iterable[str] 
             copies[key].append(copy)
     known |= {*hosts, *index.compute_hosts, *index.bundle.unreachable}
     known |= {server.host for server in wanted.values() if server.host is not None}
+    # A host that did not answer is not read, whatever another one calls itself.
+    read -= {entry for entry in read if any(same_name(entry, name) for name in index.bundle.unreachable)}
     done = {entry.casefold() for entry in read}
     unread = sorted(entry for entry in known if entry.casefold() not in done)
     return [_place(index, server, copies[key], read, unread) for key, server in sorted(wanted.items())]

@@ -86,7 +86,7 @@ def check(
     """
     index = index or Index(bundle)
     items: t.List[Item] = [*_unreachable(bundle), *duplicates(index)]
-    asked: Asked = _gone(index) if bundle.hosts else {}
+    asked: Asked = _gone(index)
     for key in sorted(bundle.hosts):
         facts = bundle.hosts[key]
         items += [*unread_parts(facts, elsewhere(facts)), *_host_items(index, facts, asked)]
@@ -374,15 +374,15 @@ NOT_STARTED = "nova-compute"
 def _duplicate(facts: HostFacts, kind: str, value: str, others: t.Sequence[str], severity: str = BLOCKER) -> Finding:
     evidence = {"identity": kind, "value": value, "also on": others}
     remedy = (
-        f"Choose one host that keeps this {kind}. Give each of the other hosts a new {kind} before nova-compute starts on "
-        "that host."
+        f"Choose one host that keeps this {kind}. Give each of the other hosts a new {kind} before nova-compute "
+        "starts on that host."
     )
     if kind == LIBVIRT_UUID:
         remedy = (
             "Choose one host that keeps this uuid. On each of the other hosts, set host_uuid to a new uuid in the "
-            "configuration of the libvirt daemon (/etc/libvirt/libvirtd.conf, or /etc/libvirt/virtqemud.conf with modular "
-            "daemons), then restart this daemon. Guests and nova-compute keep running. Until then, libvirt refuses each "
-            "live migration between these hosts."
+            "configuration of the libvirt daemon (/etc/libvirt/libvirtd.conf, or /etc/libvirt/virtqemud.conf with "
+            "modular daemons), then restart this daemon. Guests and nova-compute keep running. Until then, libvirt "
+            "refuses each live migration between these hosts."
         )
     else:
         evidence[NOT_STARTED] = "is not to start with this value"
@@ -393,8 +393,9 @@ def twins(bundle: Bundle, host: str) -> Items:
     """SG107, as a warning: hosts that are no destination of a live migration from this host."""
     hosts = by_nova_name(bundle)
     names = libvirt_twins(bundle, host)
-    if names and hosts[host].libvirt is not None:
-        uuid = uuid_key(hosts[host].libvirt.host_uuid)
+    libvirt = hosts[host].libvirt if names else None
+    if libvirt is not None and libvirt.host_uuid is not None:
+        uuid = uuid_key(libvirt.host_uuid)
         yield _duplicate(hosts[host], LIBVIRT_UUID, uuid, [hosts[name].inventory_name for name in names], WARNING)
 
 
@@ -537,14 +538,14 @@ def _provider_remedy(
     """One remedy for each state. nova-compute makes a provider of its node's uuid itself, once the name is free."""
     if not namesakes and found is None:
         return (
-            "Find out in nova-compute's log why nova-compute does not create the resource provider of its compute node. "
-            "No resource provider has the compute node's uuid or name."
+            "Find out in nova-compute's log why nova-compute does not create the resource provider of its compute "
+            "node. No resource provider has the compute node's uuid or name."
         )
     if not namesakes:
         return (
-            "Compare the allocations of the resource provider that has the compute node's uuid with the host's instances "
-            f"(openstack resource provider show --allocations UUID). Then give this resource provider the name {name}: "
-            "openstack resource provider set --name NAME UUID."
+            "Compare the allocations of the resource provider that has the compute node's uuid with the host's "
+            "instances (openstack resource provider show --allocations UUID). Then give this resource provider the "
+            f"name {name}: openstack resource provider set --name NAME UUID."
         )
     others = ", ".join(row.uuid for row in namesakes)
     after = (
@@ -553,10 +554,10 @@ def _provider_remedy(
         else f"Then give the resource provider with the compute node's uuid the name {name}."
     )
     return (
-        f"Find out where each consumer of resource provider {others} is (openstack resource provider show --allocations "
-        "UUID; openstack server show CONSUMER). For each consumer, remove only its part of the allocation (openstack "
-        f"resource provider allocation unset --provider UUID CONSUMER). When resource provider {others} has no "
-        f"allocations, delete it (openstack resource provider delete UUID). {after}"
+        f"Find out where each consumer of resource provider {others} is (openstack resource provider show "
+        "--allocations UUID; openstack server show CONSUMER). For each consumer, remove only its part of the "
+        "allocation (openstack resource provider allocation unset --provider UUID CONSUMER). When resource provider "
+        f"{others} has no allocations, delete it (openstack resource provider delete UUID). {after}"
     )
 
 

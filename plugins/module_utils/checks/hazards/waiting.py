@@ -16,7 +16,12 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.queues import look, names_of
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import BrokerFacts, Queue, QueuedRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    BrokerFacts,
+    OperationRecord,
+    Queue,
+    QueuedRequest,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     INFO,
     WARNING,
@@ -307,8 +312,21 @@ def not_clear(item: Unchecked) -> Finding:
 # --- the audit
 
 
-def check(brokers: t.Optional[t.Sequence[BrokerFacts]]) -> Items:
+def _passed(operations: t.Sequence[OperationRecord]) -> t.Iterator[Finding]:
+    """SG329, told: the last return of a host was let through by its operator's word."""
+    last = {record.host: record for record in operations if record.host and record.kind.startswith("return-")}
+    for host, record in sorted(last.items()):
+        if record.requests_passed is not None:
+            evidence = {"operation": record.operation_id, "begun": record.started_at, "reason": record.requests_passed}
+            remedy = f"No action is needed if the reason is right. {commands(str(host))}"
+            yield finding("SG329", Subject("host", str(host)), evidence, remedy, INFO)
+
+
+def check(
+    brokers: t.Optional[t.Sequence[BrokerFacts]], operations: t.Optional[t.Sequence[OperationRecord]] = None
+) -> Items:
     """SG329 for each name whose queues hold messages that nobody takes; undecided for each cell that was not read."""
+    yield from _passed(operations or ())
     if brokers is None:
         yield Unchecked("SG329", "all", "RabbitMQ was not read")
         return

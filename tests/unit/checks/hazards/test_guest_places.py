@@ -26,7 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
     RenameRequest,
     ResizeRequest,
 )
-from ansible_collections.stackguard.nova.tests.unit import evacuations, moving_scene, zoned
+from ansible_collections.stackguard.nova.tests.unit import builders, evacuations, moving_scene, zoned
 from ansible_collections.stackguard.nova.tests.unit.builders import domain, guest, healthy, uid, zone_of
 
 ONE, TWO = guest(1, 1), guest(1, 2)
@@ -122,6 +122,14 @@ def test_with_novas_host_unread_the_domain_elsewhere_still_blocks(task):
     no_orders(checked)
 
 
+def test_without_any_host_it_is_undecided_too():
+    cloud = port_on(lost_write(), "compute3")
+    checked = audit.check(dataclasses.replace(cloud.bundle, hosts={}))
+    assert undecided(checked) == {"SG132"}
+    assert codes(checked) == ["SG306"]
+    no_orders(checked)
+
+
 def test_two_copies_after_such_a_migration_are_one_finding_that_orders_nothing():
     cloud = moved(run_on(healthy(), "compute1", "compute3"))
     checked = audit.check(cloud.bundle)
@@ -214,6 +222,22 @@ def test_a_silent_host_leaves_no_server_undecided_that_is_at_home():
     assert undecided(audit.check(moved(healthy()).bundle)) == set()
     back = moved(moved(healthy()), source="compute3", dest="compute1").unreachable("compute3")
     assert undecided(audit.check(back.bundle)) == set()
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_clone_is_not_the_host_whose_identity_it_has(listed):
+    """It has no guests: its word is not that the original's guests are gone."""
+    cloud = healthy()
+    files = cloud.bundle.hosts["compute1"].compute_id_files
+    conf = cloud.bundle.hosts["compute3"].nova_conf
+    cloud = cloud.host("compute3", compute_id_files=files, domains=[], nova_conf=dataclasses.replace(conf, host="copy"))
+    checked = audit.check(cloud.bundle)
+    assert not {"SG109", "SG132"} & set(codes(checked))
+    silent = cloud.unreachable("compute1")
+    if not listed:
+        silent = builders.Cloud(dataclasses.replace(silent.bundle, unreachable={}))
+    checked = audit.check(silent.bundle)
+    assert not {"SG109", "SG132"} & set(codes(checked))
 
 
 def test_a_task_is_never_reset_by_the_audits_word():

@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import waiting
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import BrokerFacts, Queue, QueuedRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Unchecked
+from ansible_collections.stackguard.nova.plugins.module_utils.records import operation_records
 
 PLACES = (waiting.HERE, waiting.LEAVING, waiting.ELSEWHERE, waiting.NOWHERE, waiting.GONE, waiting.UNKNOWN)
 STRANDS = ("finish_resize", "rebuild_instance", "terminate_instance", "build_and_run_instance", "unshelve_instance")
@@ -133,3 +134,15 @@ def test_a_broker_that_was_not_read_is_never_nothing_waits(brokers):
 
 def test_a_cell_whose_queues_are_empty_says_nothing():
     assert list(waiting.check([cell([])])) == []
+
+
+def test_the_audit_shows_that_a_host_returned_on_its_operators_word():
+    override = {"code": "SG329", "object": "dead", "reason": "I deleted the queue"}
+    journal = {"operation_id": "op", "kind": "return-dead", "state": "finished", "started_at": "2026-11-28"}
+    passed = {**journal, "about": {"host": "dead", "overrides": [override]}, "memory": {"requests_unread": "no access"}}
+    records = operation_records.records([], [passed])
+    (item,) = waiting.check([cell([])], records)
+    assert (item.code, item.severity, item.object.id) == ("SG329", "info", "dead")
+    assert item.evidence["reason"] == "I deleted the queue"
+    later = {**journal, "operation_id": "op2", "started_at": "2026-11-29", "about": {"host": "dead"}, "memory": {}}
+    assert list(waiting.check([cell([])], operation_records.records([], [passed, later]))) == []
