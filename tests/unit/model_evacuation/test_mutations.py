@@ -570,7 +570,7 @@ CASES = {
         ("pass-and-a-request-waits",),
     ),
     an_abort_lifts_what_an_earlier_operation_needs: (
-        changed(refused, aborts=0.5, kill=1.0, some=1.0, many=1.0),
+        changed(refused, aborts=0.5, kill=1.0, some=1.0, many=1.0, no_rabbit=1.0),
         ("lifted-under-a-guest",),
     ),
 }
