@@ -300,10 +300,11 @@ def took_away(connection: sa.Connection, names: t.Sequence[str]) -> sa.ColumnEle
     """
     c, i = table(CELL, "migrations").c, table(CELL, "instances").c
     later = table(CELL, "migrations").alias("later")
-    instance = sa.exists().where(
-        i.uuid == c.instance_uuid, i.deleted == 0, i.host == c.source_compute, i.host != c.dest_compute
-    )
-    newer = sa.exists().where(later.c.instance_uuid == c.instance_uuid, later.c.id > c.id, later.c.deleted == 0)
+    # Not SELECT *, as a bare exists() has it: PostgreSQL asks for the right to every column then.
+    at_home = (i.uuid == c.instance_uuid, i.deleted == 0, i.host == c.source_compute, i.host != c.dest_compute)
+    instance = sa.select(i.id).where(*at_home).exists()
+    after = (later.c.instance_uuid == c.instance_uuid, later.c.id > c.id, later.c.deleted == 0)
+    newer = sa.select(later.c.id).where(*after).exists()
     ended = sa.and_(c.deleted == 0, c.status.in_(ARRIVED_STATUSES))
     return sa.and_(_touching(connection, names), ended, instance, sa.not_(newer))
 
