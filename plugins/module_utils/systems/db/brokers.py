@@ -91,7 +91,7 @@ def _given(given: t.Any, cells: t.Optional[t.Sequence[nova.Cell]]) -> t.Dict[str
 
 def _transport_urls(url: str) -> t.Dict[str, str]:
     """Return C(transport_url) by the uuid of the cell. A statement of its own: older users have no right to it."""
-    mapping = sa.table("cell_mappings", *[sa.column(name) for name in schema.BROKER_COLUMNS["cell_mappings"]])
+    mapping = schema.table(schema.API, "cell_mappings")
     try:
         with database.snapshot(url) as connection:
             rows = connection.execute(sa.select(mapping.c.uuid, mapping.c.transport_url)).all()

@@ -32,6 +32,8 @@ except ImportError:
 #: Operations that read all that an audit reads, and those that use no database. Of any other one, what it declares
 #: itself (``RIGHTS`` of :class:`operations.planned.Planned`) says which rights it needs.
 _READERS = ("audit", "rename_host", "return_host", "repair_links")
+#: Those of them that look for requests that wait in RabbitMQ.
+_BROKERS = ("audit", "rename_host", "return_host")
 _APIS_ONLY = ("evacuate_host", "drain_host", "migrate_server")
 #: Rights in databases, by the playbook that needs them.
 Declared = t.Mapping[str, t.Sequence[schema.Grantable]]
@@ -43,20 +45,21 @@ def undeclared(operations: t.Iterable[str], declared: Declared) -> t.List[str]:
 
 
 def wanted(
-    operations: t.Collection[str], neutron: bool, declared: Declared, ovn: bool = False
+    operations: t.Collection[str], neutron: bool, declared: Declared, ovn: bool = False, brokers: bool = True
 ) -> t.List[schema.Grantable]:
     """Return the rights that these operations need: those of docs/database-grants.md, or some of them.
 
     ``declared``: what planned operations say of themselves. ``neutron``: whether its database is one of them;
-    ``ovn``: whether hosts have OVN. The action C(lock) is what a
-    repair of links does to the rows that a link is to lead to: each server has its own opinion
-    on which right that
-    takes.
+    ``ovn``: whether hosts have OVN; ``brokers``: whether only C(cell_mappings) says where RabbitMQ is. The action
+    C(lock) is what a repair of links does to the rows that a link is to lead to: each server has its own opinion on
+    which right that takes.
     """
     found: t.List[schema.Grantable] = []
     if set(operations) & set(_READERS):
         found += [right for right in schema.GRANTS if right.action == "select"]
         found += [right for right in schema.LINK_GRANTS if right.action == "select"]
+    if brokers and set(operations) & set(_BROKERS):
+        found += list(schema.BROKER_GRANTS)
     if "rename_host" in operations:
         found += [right for right in schema.GRANTS if right.action == "update"]
         found += list(schema.OVN_GRANTS) if ovn else []
@@ -80,7 +83,7 @@ def read_databases_state(
         cells = nova.list_cells(given)
     except StackguardError as error:
         problem = error.message
-    rights = wanted(operations, True, declared, given.ovn)
+    rights = wanted(operations, True, declared, given.ovn, not options.get("rabbit_urls"))
     found = [_database(given, "api", given.nova_api_db_url, None, rights)] if given.nova_api_db_url else []
     found += [_database(given, cell.database, cell.url, cell.problem, rights) for cell in cells]
     if given.neutron_db_url:

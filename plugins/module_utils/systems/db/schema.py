@@ -221,7 +221,7 @@ def columns_of(kind: str, name: str) -> t.Tuple[str, ...]:
 @functools.cache
 def table(kind: str, name: str) -> sa.TableClause:
     """Return a table of one kind of database with the columns named here. Raises KeyError for any other."""
-    more = {CELL: LINK_COLUMNS, API: SPEC_COLUMNS}.get(kind, {}).get(name, ())
+    more = {CELL: LINK_COLUMNS, API: {**SPEC_COLUMNS, **BROKER_COLUMNS}}.get(kind, {}).get(name, ())
     columns = dict.fromkeys((*columns_of(kind, name), *more))
     if not columns:
         raise KeyError(name)
