@@ -960,6 +960,14 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
             QUEUED,
         ),
         (
+            "SG329 SG330",
+            "To delete each queue with every request in it",
+            (DELETION,),
+            "nova-compute of the name does not run, and requests wait for it, or RabbitMQ was not read",
+            (PEOPLE,),
+            "the requests in the queue; a server whose resize, rebuild, creation or deletion waits there is stranded",
+        ),
+        (
             "SG330",
             "{keep} Ask the owner whether the server is still to be deleted",
             (DELETION,),

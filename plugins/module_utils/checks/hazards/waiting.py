@@ -275,8 +275,9 @@ def commands(host: str) -> str:
     """Return the two commands of an operator who has only the broker's own shell: look, and delete."""
     deletions = "; ".join(f"rabbitmqctl delete_queue {name}" for name in names_of(host))
     return (
-        f"To look: {look(host)}. To delete, only if the queue has no consumers: {deletions}. Each needs -p VHOST where "
-        "the cell has a virtual host of its own."
+        f"To look: {look(host)}. To delete each queue with every request in it, only if the queue has no consumers: "
+        f"{deletions}. Each needs -p VHOST where the cell has a virtual host of its own. If a resize, a rebuild, a new "
+        "server or a deletion waits there, its server is stranded."
     )
 
 
