@@ -34,6 +34,7 @@ VOLATILE = {
         "free_disk_gb",
         "free_ram_mb",
         "local_gb",
+        "local_gb_used",
         "memory_mb",
         "memory_mb_used",
         "numa_topology",
