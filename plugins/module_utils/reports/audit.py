@@ -155,7 +155,7 @@ def _start_short(start: Start) -> t.Dict[str, t.Any]:
         "outcome": outcome,
         "destroys": len(start.destroys),
         "releases": list(start.releases),
-        "told": start.told,
+        "summary": start.told,
     }
 
 

@@ -188,7 +188,7 @@ def anchor(kind: str, name: str) -> str:
 
 
 @dataclasses.dataclass
-class Host:
+class PageHost:
     """A host that the report names. ``number``: what everything about it is marked with."""
 
     number: int
@@ -239,32 +239,32 @@ class Fleet:
     """The hosts of a report by all their names: those of its C(fleet), and those that only findings name."""
 
     def __init__(self, report: Json) -> None:
-        self._by_name: t.Dict[str, Host] = {}
-        self._hosts: t.List[Host] = []
+        self._by_name: t.Dict[str, PageHost] = {}
+        self._hosts: t.List[PageHost] = []
         self.known = "fleet" in report
         for entry in report.get("fleet") or ():
             host = self._new(str(entry["name"]), str(entry["zone"]), entry["names"], entry)
             host.unread = not entry["read"]
 
-    def _new(self, name: str, zone: str, names: t.Sequence[str], entry: Json) -> Host:
-        host = Host(len(self._hosts), name, zone, anchor("host", name) if self.known else "", entry)
+    def _new(self, name: str, zone: str, names: t.Sequence[str], entry: Json) -> PageHost:
+        host = PageHost(len(self._hosts), name, zone, anchor("host", name) if self.known else "", entry)
         self._hosts.append(host)
         for one in (name, *names):
             self._by_name.setdefault(one.casefold(), host)
         return host
 
-    def of(self, name: t.Optional[str]) -> Host:
+    def of(self, name: t.Optional[str]) -> PageHost:
         """Return the host of a name; None: all that is of no host."""
         key = NO_HOST if name is None else name
         known = self._by_name.get(key.casefold())
         return known or self._new(key, STRANGER if name is not None else NO_HOST, (key,), {})
 
-    def first(self, names: t.Sequence[str]) -> Host:
+    def first(self, names: t.Sequence[str]) -> PageHost:
         """Return the host that is known by any of these names."""
         known = [name for name in names if name.casefold() in self._by_name]
         return self.of(next(iter([*known, *names]), None))
 
-    def add(self, item: Finding, row: Row) -> Host:
+    def add(self, item: Finding, row: Row) -> PageHost:
         """Note a finding at its host."""
         name = host_of(item)
         if item.object.kind == "host" and name is not None and name.casefold() not in self._by_name:
@@ -275,23 +275,23 @@ class Fleet:
         host.unread = host.unread or item.code == "SG114"
         return host
 
-    def listed(self) -> t.List[Host]:
+    def listed(self) -> t.List[PageHost]:
         """Return all hosts, worst first, each at its place."""
         outcomes = list(OUTCOMES)
         ranked = sorted(self._hosts, key=lambda host: natural(host.name))
         return sorted(ranked, key=lambda host: (RANKS.index(host.worst), outcomes.index(host.outcome)))
 
 
-def _zones(hosts: t.Sequence[Host]) -> t.List[Row]:
+def _zones(hosts: t.Sequence[PageHost]) -> t.List[Row]:
     """Squares, zone by zone, each zone in natural order."""
-    zones: t.Dict[str, t.List[Host]] = {}
+    zones: t.Dict[str, t.List[PageHost]] = {}
     for host in sorted(hosts, key=lambda host: (not host.entry, natural(host.zone), natural(host.name))):
         if host.name != NO_HOST:
             zones.setdefault(host.zone, []).append(host)
     return [{"name": name, "hosts": members} for name, members in zones.items()]
 
 
-def _starts(hosts: t.Sequence[Host]) -> str:
+def _starts(hosts: t.Sequence[PageHost]) -> str:
     """What a start of nova-compute would do, worst first."""
     found = collections.Counter(host.outcome for host in hosts if host.entry)
     lost = count(sum(int(host.start.get("destroys") or 0) for host in hosts), "guest")
@@ -562,7 +562,7 @@ class Card:
     number: int
     kind: str
     names: t.List[str]
-    hosts: t.List[Host]
+    hosts: t.List[PageHost]
     remedies: t.List[str]
     commands: t.List[str]
 
