@@ -51,8 +51,6 @@ def classes(hint: t.Any) -> list[type]:
         ("cell_info", "refused", facts.Grant),
         ("cloud_info", "unread", facts.Unread),
         ("compute_host_rename", "plan", plan.Plan),
-        ("domain_definition", "guests", facts.GuestDefinition),
-        ("domain_definition", "findings", findings.Finding),
     ],
 )
 def test_facts_are_documented_field_by_field(module, value, cls):
