@@ -21,7 +21,7 @@ ROLES = {
 }
 PUBLISHED_BY_THE_MODULE = {"evacuate_host"}
 #: Roles that change nothing, and the tasks that the roles of planned operations share.
-OTHERS = {"audit", "doctor", "explain", "findings", "refuse", "planned_operation"}
+OTHERS = {"audit", "doctor", "explain", "refuse", "planned_operation"}
 SHARED = "planned_operation"
 
 
@@ -117,4 +117,4 @@ def test_every_run_ends_by_the_same_task():
     for path in sorted((ROOT / "roles").iterdir()):
         assert not [task for task in of_role(path.name) if "ansible.builtin.set_stats" in task], path.name
     ends = {path.name for path in (ROOT / "roles").iterdir() if published(path.name)}
-    assert ends >= {*ROLES, SHARED, "audit", "doctor", "explain", "findings", "refuse"}
+    assert ends >= {*ROLES, SHARED, "audit", "doctor", "explain", "refuse"}
