@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Controller side of operation, and what all actions that keep a journal of servers or hosts have in common.
-
-APIs and database are reached from here. The journal is on the task's host.
-"""
+"""What actions have in common that reach APIs and databases from here, and keep their journal on the task's host."""
 
 from __future__ import annotations
 
@@ -15,19 +12,13 @@ import time
 import typing as t
 import uuid
 
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
-    lifecycle,
-    planned,
-    run_owner,
-    server_run,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, run_owner, server_run
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
@@ -158,10 +149,6 @@ class JournaledRun(ActionBase):
         """Return what stands before the variables of the playbook that runs."""
         raise NotImplementedError
 
-    def _options(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
-        """Return what the operation is given."""
-        return args
-
     def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
         return run_owner.this_run()
 
@@ -178,7 +165,7 @@ class JournaledRun(ActionBase):
             "clock": lifecycle.Clock(now, time.monotonic, time.time, time.sleep),
             "say": _say,
             "mine": self._mine(args),
-            "options": self._options(args),
+            "options": args,
             "overrides": findings.parse_overrides(args["overrides"]),
             "check_mode": bool(self._task.check_mode),
             "prefix": self._prefix(args),
@@ -187,38 +174,6 @@ class JournaledRun(ActionBase):
             "operation_id": uuid.uuid4().hex[:12],
             "diff": bool(self._play_context.diff or self._task.diff),
         }
-
-
-class ActionModule(JournaledRun):
-    """Carry out the operation of a name."""
-
-    ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
-        "operation": {"type": "str", "required": True},
-        "options": {"type": "dict", "default": {}},
-    }
-
-    def _prefix(self, args: t.Dict[str, t.Any]) -> str:
-        return planned.named(args["operation"]).PREFIX
-
-    def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
-        try:
-            operation = planned.named(args["operation"])
-        except lifecycle.Refused as refused:
-            return refused.message
-        checked = ArgumentSpecValidator(operation.ARGUMENTS).validate(
-            {operation.CALLED.get(key, key): value for key, value in args["options"].items()}
-        )
-        if checked.error_messages:
-            return f"options: {'; '.join(checked.error_messages)}"
-        # Not among the arguments: an option may be called as one of the connection, such as wait.
-        self._own = dict(checked.validated_parameters)
-        return operation.problem(self._options(args))
-
-    def _options(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
-        return {**args, **self._own}
-
-    def _carry_out(self, run: server_run.ServerRun) -> t.Dict[str, t.Any]:
-        return planned.named(str(run.options["operation"]))(run).carry_out()
 
 
 def _say(text: str) -> None:
