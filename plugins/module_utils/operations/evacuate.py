@@ -77,7 +77,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuat
     ChassisRemoval,
     Objection,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_fence import FENCE, HOLD
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_fence import FENCE
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_guards import GuardedEvacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_readers import Home
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
@@ -97,8 +97,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
 GUARD, EVACUATE, UNGUARD = "guard", "evacuate", "unguard"
 #: A step only where the operator asks for it; and the chassis that is about to be removed, in the journal's memory.
 REMOVE, CHASSIS = "remove_chassis", "chassis"
-#: Every step of the plan, and the method of :class:`Evacuation` that carries it out. A test holds them together.
-STEPS = {FENCE: "_fence", HOLD: "_hold", GUARD: "_guard", EVACUATE: "_round", UNGUARD: "_leave", REMOVE: "_remove"}
 #: Phases after the rounds: what ends a run there leaves the journal open.
 LAST = ("leave", "chassis", "remove", "abort", "aborting")
 

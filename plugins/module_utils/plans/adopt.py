@@ -30,7 +30,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
     RowChange,
     Step,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places import host_itself
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import needed, row_changes
@@ -448,8 +447,3 @@ def _notes(adoption: Adoption) -> t.List[str]:
             "when nova-compute started under another name. A rollback does not restore the deleted compute service."
         )
     return notes
-
-
-def of(bundle: t.Any, request: RenameRequest) -> Plan:
-    """Return the plan of a request. Raises also :class:`adopted_names.NotAdoptable`."""
-    return plan(adopted_names.look(bundle, request))

@@ -11,7 +11,6 @@ explains: nova-compute refuses to start, and places disagree. They are judged by
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopted_names
@@ -281,11 +280,3 @@ def _network(adoption: Adoption) -> Items:
             "agents and the host bindings of these ports to one host name, the run needs neutron's database."
         )
         yield finding("SG305", subject, {"goal": adoption.goal.host, "neutron_db_url": "not set"}, remedy)
-
-
-def with_answer(bundle: Bundle, request: RenameRequest, rehearsal: t.Any) -> Bundle:
-    """Return the evidence with what libvirt would call the host."""
-    facts = bundle.hosts[request.inventory_name]
-    return dataclasses.replace(
-        bundle, hosts={**bundle.hosts, request.inventory_name: dataclasses.replace(facts, rehearsal=rehearsal)}
-    )

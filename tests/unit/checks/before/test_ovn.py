@@ -29,7 +29,7 @@ from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import (
 
 PORT = uid("port", 1, 1)
 REFUSED = {}
-UNIT = Unit("ovs-record-hostname.service", "loaded", "active", "exited", "enabled", None, 0)
+UNIT = Unit("ovs-record-hostname.service", "loaded", "active", "exited", "enabled", None)
 
 
 def refused(*codes):
