@@ -231,7 +231,7 @@ class Evacuation(GuardedEvacuation):
         self.scratch.placements = planner.explained(decision.assignments, decision.destinations)
         refusing = checks.refusing(decision.checked, self.run.overrides, request.partial, decision.guests)
         if refusing:
-            told = terminal.findings_text(decision.checked, storage.honoured(decision.checked, self.run.overrides))
+            told = terminal.findings_text(decision.checked, self.run.overrides)
             raise Refused(f"refused, nothing was changed: {count(len(refusing), 'blocking finding')}\n{told}")
         if not decision.guests:
             empty = Plan(records.KIND, request.operation_id, self.host, [])
@@ -427,7 +427,7 @@ class Evacuation(GuardedEvacuation):
             for item in decision.checked.findings
             if item.severity == findings.BLOCKER and _is_of_all(item, planned) and _counts(item, act, lists, held)
         ]
-        if findings.standing(problems, storage.honoured(Checked(tuple(problems)), self.run.overrides)):
+        if findings.standing(problems, self.run.overrides):
             checked = Checked(tuple(problems))
             self.scratch.before = records.plain_checked(checked)
             raise Refused(
@@ -509,8 +509,7 @@ class Evacuation(GuardedEvacuation):
         self.scratch.staying = sorted({*staying, *away})
         request = dataclasses.replace(self._round_request(), servers=staying)
         checked = checks.death(bundle, about, request, self._elsewhere(bundle))
-        honoured = storage.honoured(checked, self.run.overrides)
-        against_all, _some = rounds.split(findings.standing(checked.findings, honoured), staying)
+        against_all, _some = rounds.split(findings.standing(checked.findings, self.run.overrides), staying)
         if not against_all:
             unread = any(item.code == "SG709" for item in checked.findings)
             seen = "" if unread else f", and no Ceph client on {self.host} keeps a server's disk open"
@@ -520,7 +519,7 @@ class Evacuation(GuardedEvacuation):
             return self._to_guard()
         waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
         if waited >= float(self.options["death_timeout"]):
-            said = terminal.findings_text(Checked(tuple(against_all)), honoured)
+            said = terminal.findings_text(Checked(tuple(against_all)), self.run.overrides)
             raise Stopped(
                 f"the run has no proof that {self.host} is dead:\n{said}",
                 Checked(tuple(against_all), checked.unchecked),
@@ -1035,7 +1034,7 @@ def _is_of_all(item: Finding, servers: t.Sequence[str]) -> bool:
 
 def _counts(item: Finding, act: bool, lists: bool, held: bool) -> bool:
     """Whether a finding stands against a fence on resume. ``lists``: by blocklist; ``held``: who runs is known."""
-    if item.code == "SG506" and storage.ALIVE in item.evidence:
+    if item.code == "SG506" and findings.ALIVE in item.evidence:
         return not held
     return act or (lists and item.code in ("SG506", "SG518", "SG709"))
 

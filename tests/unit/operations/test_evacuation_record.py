@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import planner
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, evacuation_fence
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
@@ -244,7 +244,7 @@ def test_every_step_of_the_plan_has_exactly_one_implementation():
     plan = plans.plan(request, "power", planner.Assignments([], []), {}, "stackguard:evacuate", {})
     methods = {
         evacuate.FENCE: "_fence",
-        evacuate.HOLD: "_hold",
+        evacuation_fence.HOLD: "_hold",
         evacuate.GUARD: "_guard",
         evacuate.EVACUATE: "_round",
         evacuate.UNGUARD: "_leave",

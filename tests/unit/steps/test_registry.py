@@ -135,7 +135,7 @@ def test_an_evacuation_begins_and_ends_each_step_of_its_plan():
     operation = UTILS / BY_OPERATION["evacuation"]
     files = [operation, *sorted(operation.parent.glob("evacuation_*.py"))]
     marked = {
-        (getattr(evacuate, node.args[0].id), node.args[1].attr)
+        (getattr(importlib.import_module(f"{evacuate.__package__}.{file.stem}"), node.args[0].id), node.args[1].attr)
         for file in files
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mark"

@@ -21,6 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
     INFO,
+    NO_OVERRIDE,
     Checked,
     Finding,
     Subject,
@@ -273,10 +274,12 @@ def _network(adoption: Adoption) -> Items:
             "host has the same name in every place in OVN."
         )
         places = {place.place: list(place.names) for place in adoption.places if place.place.startswith("neutron")}
-        yield finding("SG317", subject, {"part": "names", **places}, remedy)
+        why = "the run changes OVN only from one hostname to another"
+        yield finding("SG317", subject, {"part": "names", **places, NO_OVERRIDE: why}, remedy)
     elif adopted_names.needs_neutron_database(adoption):
         remedy = (
             "Set neutron_db_url, because neutron has agents or ports under both names. To change these "
             "agents and the host bindings of these ports to one host name, the run needs neutron's database."
         )
-        yield finding("SG305", subject, {"goal": adoption.goal.host, "neutron_db_url": "not set"}, remedy)
+        evidence = {"goal": adoption.goal.host, "neutron_db_url": "not set", NO_OVERRIDE: "neutron has both names"}
+        yield finding("SG305", subject, evidence, remedy)
