@@ -33,7 +33,6 @@ class Commands:
 
 #: A host that was already renamed: to the new name everywhere, or back to the old one.
 FORWARD, BACK = "forward", "back"
-DIRECTIONS = (FORWARD, BACK)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +71,7 @@ class RenameRequest:
     lock_guests: bool = True
     #: Whether the queues of the host's names in RabbitMQ are looked into.
     has_broker: bool = False
-    #: One of :data:`DIRECTIONS` for a host that was already renamed; None: a rename of its own.
+    #: FORWARD or BACK for a host that was already renamed; None: a rename of its own.
     adopt: t.Optional[str] = None
 
 

@@ -260,9 +260,11 @@ class Rename(planned.Planned):
             report = self._report_of(bundle, checked, self.run.overrides, request)
             self._refuse(findings.refused(report), checked)
             raise Refused("refused, nothing was changed", report=findings.refused(report))
-        if adopt_plan.is_settled(adoption):
-            return self._settled(adoption, request)
         checked += rehearsal.check(adoption.level, adoption.request)
+        # What no plan can change is not settled, though there is nothing that a plan would change.
+        fixed = any(findings.NO_OVERRIDE in item.evidence for item in checked.findings)
+        if adopt_plan.is_settled(adoption) and not fixed:
+            return self._settled(adoption, request)
         plan = self._planned(bundle, request, checked, lambda: adopt_plan.plan(adoption))
         report = t.cast("Result", self._report)
         about = {

@@ -145,7 +145,6 @@ def plan(
     """Return the plan of a rename by draining. Raises :class:`PlanError` or C(names.NamesError)."""
     drain = _Drain(bundle, targets, request, options or placement.DrainOptions())
     base = drain.base
-    in_place.libvirt_will_follow(base)
     compute_units, agent_units = in_place.compute_units_of(base), in_place.agent_units_of(base)
     names = (base.before, base.after)
     steps = [_home(drain), in_place.disable(base), _move(drain), _empty(drain)]

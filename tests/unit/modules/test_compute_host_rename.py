@@ -13,9 +13,10 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename as action
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Queue, Unread, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import rename as operation
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.tests.unit import builders
+from ansible_collections.stackguard.nova.tests.unit import builders, handmade
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
 
@@ -146,7 +147,7 @@ def test_a_name_that_libvirt_would_not_take_is_refused_before_the_first_store_wh
     passed = [{"code": "SG124", "object": "compute1", "reason": "a trial"}]
     answer = begin(fleet().cloud, said, overrides=passed, **PEERS)
     assert (answer["failed"], answer["state"], answer["report"]["verdict"]) == (True, "refused", "block")
-    assert "libvirt would report the name renamed1.other.test for this host, not renamed1" in answer["msg"]
+    assert (answer["report"]["counts"]["overridden"], "absolute: SG124" in answer["msg"]) == (0, True)
     answer = begin(fleet().cloud, said, hypervisor_hostname="renamed1.other.test", **PEERS)
     assert answer["state"] == "planned", answer["msg"]
 
@@ -205,9 +206,10 @@ def test_a_peer_that_left_no_trace_is_told_and_the_rename_stays_possible(begin):
 
 
 def test_what_cannot_be_planned_is_refused_whatever_was_overridden_and_the_report_says_so(begin):
-    cloud = fleet().cloud.add("agents", builders.agent(1, fleet().old, "OVN Controller agent", "ovn-controller"))
-    names = ("OVN's databases", "neutron's port bindings", "Open vSwitch agent")
-    passed = [{"code": code, "object": name, "reason": "a trial"} for name in names for code in ("SG317", "SG327")]
+    controller = builders.agent(1, fleet().old, "OVN Controller agent", "ovn-controller")
+    cloud = fleet(l2_agents=False).cloud.add("agents", controller)
+    names = ("OVN's databases", "neutron's port bindings", "external_ids of Open vSwitch")
+    passed = [{"code": "SG317", "object": name, "reason": "a trial"} for name in names]
     for overrides in ([], passed):
         answer = begin(cloud, overrides=overrides)
         assert (answer["failed"], answer["changed"], answer["state"]) == (True, False, "refused")
@@ -215,6 +217,18 @@ def test_what_cannot_be_planned_is_refused_whatever_was_overridden_and_the_repor
         assert answer["msg"].startswith("refused, nothing was changed: ")
     assert "not read: OVN's databases" in answer["msg"]
     assert answer["report"]["counts"]["overridden"] >= 2
+
+
+@pytest.mark.parametrize(
+    ("child", "state"), [("compute1_pci_0", "finished"), ("compute1:NIC Switch agent:e", "refused")]
+)
+def test_what_no_plan_can_do_is_not_settled_though_every_place_has_one_name(begin, monkeypatch, child, state):
+    monkeypatch.setattr(operation.queue_actions, "before_adoption", lambda *_given: Checked())
+    cloud, before = handmade.begun("short")
+    settled = builders.Cloud(handmade.bundle_of(cloud, before, ("up",)))
+    given = {"action": "adopt", "adopt": "back", "rename_from": "compute1", "rename_to": "renamed1", **PEERS}
+    answer = begin(settled.add("providers", builders.child_provider(1, child)), begin.says("compute1"), **given)
+    assert (answer["state"], "SG304" in answer["msg"]) == (state, state == "refused"), answer["msg"]
 
 
 # --- nothing is open ------------------------------------------------------------------------------------------

@@ -331,17 +331,6 @@ def test_what_a_network_node_has_here_is_in_the_way():
     assert blockers(cloud) == ["SG305", "SG306"]
 
 
-def test_no_plan_deletes_a_service_whose_host_libvirt_would_call_otherwise():
-    def tried(hostname, **more):
-        return make.facts.Rehearsal(REQUEST.rename_to, hostname, **more)
-
-    with pytest.raises(PlanError, match="would report the name other for this host"):
-        plan_of(a_cloud().host(rehearsal=tried("other")))
-    # Undecided, it is the operator's word that counts.
-    assert plan_of(a_cloud().host(rehearsal=tried("other", undecided=["nscd"]))).steps
-    assert plan_of(a_cloud().host(rehearsal=tried(REQUEST.rename_to))).steps
-
-
 def test_a_trunks_subport_leaves_with_its_guest_and_distributed_routing_says_its_own_reason():
     """The review, A16: any host with one trunk guest was refused, as if a DHCP server were on it."""
     subport = make.port(1, 9, "compute1", device_owner="trunk:subport", device_id=make.uid("trunk"))
