@@ -13,10 +13,10 @@ description:
   - Runs all checks of this collection that apply to a whole cloud. The module checks either the evidence that
     M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote for this
     run (O(evidence_dir)), or saved evidence of earlier runs (O(evidence)). Apart from the evidence, the module reads
-    only O(history_dir) and O(definitions_dir).
+    only O(previous_report) and O(definitions_dir).
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
     C(changes.json) and C(evidence.json). If you check the same evidence twice with the same options, the second audit
-    writes the same content, except for the comparison with the earlier reports in O(history_dir).
+    writes the same content, except for the comparison with O(previous_report).
   - Shows a short table on the terminal. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -89,19 +89,15 @@ options:
       - With O(fail_on=blocker) the task fails if the verdict is C(block). With O(fail_on=warning) the task fails if the
         verdict is C(warn) or C(block). An undecided check alone results in the verdict C(warn).
       - With O(fail_on=new_blocker) the task fails only on blockers that the previous audit of the same scope did not
-        report. If the module cannot compare this audit with a previous audit, O(fail_on=new_blocker) acts like
-        O(fail_on=blocker). The module cannot compare the audits if O(history_dir) has no earlier audit of the same
-        scope, if one of the two audits could not read everything, or if a report in O(history_dir) is damaged.
-  history:
-    type: int
-    default: 0
-    description: Number of earlier reports to keep in O(history_dir). With O(history=0) the module keeps no report and
-      does not compare audits.
-  history_dir:
+        report. If the module cannot compare this audit with the previous audit, O(fail_on=new_blocker) acts like
+        O(fail_on=blocker). The module cannot compare the audits if O(previous_report) does not exist, is damaged or has
+        another scope, or if one of the two audits could not read everything.
+  previous_report:
     type: path
     description:
-      - Directory of earlier reports. O(history_dir) must persist between runs. The default of O(history_dir) is
-        the directory C(history) in O(report_dir). In check mode the module adds no report to O(history_dir).
+      - File with the C(report.json) of the previous audit. The module compares the findings of both audits. Then the
+        module writes its own report to O(previous_report), except in check mode and if O(previous_report) has the
+        report of a later audit. The default of O(previous_report) is C(previous-report.json) in O(report_dir).
   cloud_name:
     type: str
     default: ""

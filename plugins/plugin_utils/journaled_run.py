@@ -20,7 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, run_owner, server_run
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_run
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Host, StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
@@ -114,7 +114,7 @@ class JournaledRun(ActionBase):
         if run is not None:
             back = functools.partial(self._back, run)
             keeper = operation_pages.Keeper(run.state, self._kind(run), run.mine, back)
-        shown = operation_page.OperationRun(
+        shown = operation_run.OperationRun(
             playbook,
             self._prefix(args),
             variables,

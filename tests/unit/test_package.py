@@ -50,7 +50,7 @@ SHIPPED = (
     "plugins/filter/name_problems.py",
     "docs/guides/rename.md",
     "docs/codes/SG101.md",
-    "extensions/eda/rulebooks/nova_compute_down.yml",
+    "extensions/monitoring/alerts.yml",
 )
 
 

@@ -830,7 +830,16 @@ def report(
         "findings": [to_plain(item) for item in findings],
         "unchecked": [to_plain(item) for item in unchecked],
         "counts": counts,
+        "overrides": [dataclasses.asdict(entry) for entry in overrides],
     }
+
+
+def overrides_of(plain: t.Mapping[str, t.Any]) -> t.List[Override]:
+    """Return the overrides of a report or a journal. What another version of this collection kept is left out."""
+    try:
+        return parse_overrides(plain.get("overrides"))
+    except OverrideError:
+        return []
 
 
 def from_report(plain: t.Mapping[str, t.Any]) -> Finding:

@@ -2,18 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The page of an operation: what it says of each state, which commands it gives, and that no name is markup."""
+"""The page of a run of an operation: what it says of each state, its commands, and that no name is markup."""
 
 from __future__ import annotations
 
 import dataclasses
 import html.parser
+import re
 
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
-from ansible_collections.stackguard.nova.plugins.plugin_utils.pages import operation_html
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_run
+from ansible_collections.stackguard.nova.plugins.plugin_utils.operation_pages import html as operation_html
 from ansible_collections.stackguard.nova.tests.unit.pictured import (
     EVACUATED,
     HOSTILE_NAME,
@@ -59,11 +60,14 @@ def test_a_finished_rename_shows_plan_proofs_and_what_comes_next():
     assert RENAMED in text
     assert "16 min 0 s" in text
     assert "3 of 3 steps done" in text
-    assert "Its name is cn1.example.com." in text
+    assert "A step is done once the run has verified its result." in text
     assert "2 guests unchanged" in text
+    assert f"machine-id {'a' * 32}" in text
     assert "stackguard.nova.audit -i INVENTORY" in text
     assert "SG401" in text
-    assert "<del>compute1</del></td><td><ins>cn1</ins>" in operation_html(renamed())
+    html = operation_html(renamed())
+    assert "<del>compute1</del></td><td><ins>cn1</ins>" in html
+    assert "host name (reported)</td><td><del>compute1</del></td><td><ins>cn1.example.com</ins>" in html
 
 
 def test_an_open_rename_names_both_ways_and_what_is_left():
@@ -71,8 +75,8 @@ def test_an_open_rename_names_both_ways_and_what_is_left():
     assert "2 steps of 3 not done: the host's own name and files; compare 2 domains with the plan." in text
     assert "-e rename_from=compute1 -e rename_to=cn1 -e rename_action=resume" in text
     assert "-e rename_action=rollback" in text
-    # The canonical name is not proven before its step is done.
-    assert "canonical name" not in text
+    states = re.findall(r'<span class="badge [a-z-]+">(done|begun|pending)</span>', operation_html(renamed("open", 1)))
+    assert states == ["done", "begun", "pending"]
 
 
 def test_a_rename_beyond_the_point_of_no_return_can_only_be_resumed():
@@ -91,7 +95,7 @@ def test_check_mode_gives_the_command_of_this_very_plan():
     text = shown(run).text
     assert f"-e rename_expect_plan={run.result['plan_sha256']}" in text
     assert "3 planned" in text
-    assert "canonical name" not in text
+    assert "A step is done" not in text
 
 
 def test_a_refusal_has_every_blocker_with_its_remedy_as_a_command():
@@ -102,7 +106,7 @@ def test_a_refusal_has_every_blocker_with_its_remedy_as_a_command():
     assert "Nothing was changed" in text
     assert "systemctl mask nova-compute" in text
     assert "--check -e rename_from=compute1" in text
-    assert "What SG113 means" in shown(dataclasses.replace(run, docs={"SG113": "# t\n\nWhy."})).text
+    assert "What SG113 means" in text
 
 
 def test_an_evacuation_has_its_fence_proof_guards_and_servers():
@@ -190,7 +194,7 @@ def test_no_name_is_markup():
     assert "\u202e" not in "".join(page.words)
 
 
-@pytest.mark.parametrize("state", [*operation_page.STATES, "something new"])
+@pytest.mark.parametrize("state", [*operation_run.STATES, "something new"])
 @pytest.mark.parametrize("make", [renamed, evacuated, drained])
 def test_every_state_has_a_page(make, state):
     assert shown(make(state=state)).text
@@ -223,14 +227,16 @@ def test_many_changes_and_servers_are_cut_or_behind_more():
     assert len(page.tags) < 2000
 
 
-def test_what_an_override_passed_is_among_the_proofs_and_no_blocker_to_settle():
+def test_what_an_override_passed_is_named_with_its_reason_and_no_blocker_to_settle():
     override = {"code": "SG110", "object": "guest1", "reason": "a domain of the backup team"}
     run = renamed()
     journal = {**run.journal, "about": {**run.journal["about"], "overrides": [override]}}
     found = report("SG110", "Remove it.", "guest1")
     page = shown(dataclasses.replace(run, journal=journal, report=found))
-    assert "SG110 of guest1: a domain of the backup team" in page.text
+    assert "SG110guest1a domain of the backup team" in page.text
     assert ("section", {"id": "do"}) not in page.tags
+    (row,) = [attrs for tag, attrs in page.tags if tag == "tr" and attrs.get("class") == "finding"]
+    assert row["data-level"] == "passed"
 
 
 def test_the_same_input_gives_the_same_bytes():
