@@ -341,6 +341,22 @@ report:
         overridden:
           description: Number of overridden findings.
           type: int
+    fleet:
+      description: One entry for each compute host, with its zone, whether it was read, its memory, and what nova-compute
+        would do if it started now.
+      type: list
+      elements: dict
+    scope:
+      description: Which sources the audit was asked to read, which of them it read, and how to read the others.
+      type: dict
+    passed:
+      description: Codes that were decided for every object and found nothing.
+      type: list
+      elements: str
+    overrides:
+      description: The overrides that the audit was given, with their reasons.
+      type: list
+      elements: dict
     remedies:
       description: Only in C(report.json). The remedies of all findings that no override covers, one item for each host,
         in an order in which no remedy contradicts an earlier one.
