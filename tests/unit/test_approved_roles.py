@@ -18,6 +18,7 @@ ROLES = {
     "return_host": ("return", "compute_host_return"),
     "migrate_server": ("migrate", "server_migrate"),
     "repair_links": ("repair", "compute_link"),
+    "pin_servers": ("pin", "server_zone_pin"),
 }
 PUBLISHED_BY_THE_MODULE = {"evacuate_host"}
 #: Roles that change nothing, and the tasks that the roles of planned operations share.

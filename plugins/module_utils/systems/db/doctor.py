@@ -35,13 +35,15 @@ _READERS = ("audit", "rename_host", "return_host", "repair_links")
 #: Those of them that look for requests that wait in RabbitMQ.
 _BROKERS = ("audit", "rename_host", "return_host")
 _APIS_ONLY = ("evacuate_host", "drain_host", "migrate_server")
+#: Those that read and write the pin in a request spec, of a Nova whose API does not.
+_PINNING = ("pin_servers",)
 #: Rights in databases, by the playbook that needs them.
 Declared = t.Mapping[str, t.Sequence[schema.Grantable]]
 
 
 def undeclared(operations: t.Iterable[str], declared: Declared) -> t.List[str]:
     """Return the operations of which nothing says which rights they need: to be ready for them is not known."""
-    return sorted(set(operations) - set(_READERS) - set(_APIS_ONLY) - set(declared))
+    return sorted(set(operations) - {*_READERS, *_APIS_ONLY, *_PINNING, *declared})
 
 
 def wanted(
@@ -67,6 +69,8 @@ def wanted(
         found += [schema.Grantable(schema.CELL, name, cols, "update") for name, cols in schema.LINK_UPDATES.items()]
         targets = dict.fromkeys(schema.LINK_TARGETS.values())
         found += [schema.Grantable(schema.CELL, name, schema.LOCKS[name], "lock") for name in targets]
+    if set(operations) & set(_PINNING):
+        found += schema.SPEC_GRANTS
     found += [right for name in operations for right in declared.get(name, ())]
     kinds = (schema.CELL, schema.API, *((schema.NEUTRON,) if neutron and "rename_host" in operations else ()))
     return list(dict.fromkeys(right for right in found if right.kind in kinds))
