@@ -61,7 +61,7 @@ class ActionModule(JournaledRun):
         return f"{args['prefix']}_" if args["prefix"] else ""
 
     def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
-        args["servers"] = _listed(args["servers"])
+        args["servers"] = evacuation_options.listed(args["servers"])
         both, none = args["servers"] and args["drain_host"], not args["servers"] and not args["drain_host"]
         # What is open says itself what it is about.
         if both or (none and args["action"] == "apply"):
@@ -93,10 +93,3 @@ class ActionModule(JournaledRun):
 
     def _carry_out(self, run: server_run.ServerRun) -> t.Dict[str, t.Any]:
         return move_servers.carry_out(run)
-
-
-def _listed(given: t.Any) -> t.Any:
-    """Names as they are typed with -e are a list too; a filter has brackets."""
-    if isinstance(given, str) and "[" not in given:
-        return [word.strip() for word in given.split(",") if word.strip()]
-    return given

@@ -103,6 +103,7 @@ def test_what_is_given_for_a_list(given, found):
         ("doctor", "doctor_operations", "drain_host", "not ready"),
         ("repair_links", "repair_hosts", "compute1", "nova_api_db_url is not set"),
         ("repair_links", "repair_codes", "SG201,SG202", "nova_api_db_url is not set"),
+        ("pin_servers", "pin_hosts", "compute1,compute2", "Cloud no-such-cloud was not found"),
     ],
 )
 def test_a_plain_string_is_a_list(tmp_path, playbook, variable, value, words):

@@ -324,6 +324,7 @@ def test_the_dead_host_is_looked_at_although_the_pattern_leaves_it_out(run, coll
         ("rename_host", {"stackguard_rename_reads": False}),
         ("repair_links", {"stackguard_repair_reads": False}),
         ("resize_server", {"stackguard_resize_result": {}}),
+        ("pin_servers", {"stackguard_pin_result": {}}),
         ("audit", {"stackguard_audit_reads": []}),
     ],
 )
@@ -390,6 +391,7 @@ def test_no_task_sets_a_variable_that_an_operator_may_have_too():
         ("audit", {"audit_fails_on": "warning"}, "did you mean audit_fail_on?"),
         ("repair_links", {"repair_host": "compute1"}, "did you mean repair_hosts?"),
         ("resize_server", {"resize_flavour": "big"}, "did you mean resize_flavor?"),
+        ("pin_servers", {"pin_server": "web1"}, "did you mean pin_servers?"),
         (
             "return_host",
             {"return_everything": True},

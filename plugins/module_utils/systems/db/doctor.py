@@ -33,7 +33,8 @@ except ImportError:
 _READERS = ("audit", "rename_host", "return_host", "repair_links")
 #: Those of them that look for requests that wait in RabbitMQ.
 _BROKERS = ("audit", "rename_host", "return_host")
-_SPECS = ("resize_server",)
+#: Those that read and write the pin in a request spec, of a Nova whose API does not.
+_SPECS = ("resize_server", "pin_servers")
 _APIS_ONLY = ("evacuate_host", "drain_host", "migrate_server")
 
 
