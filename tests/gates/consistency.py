@@ -86,6 +86,7 @@ SHARED = (
     "run_token",
     "server_run",
     "evacuation_options",
+    "move_evidence",
 )
 PARTS = {
     "evacuation_call": "evacuate",
@@ -97,7 +98,6 @@ PARTS = {
     "evacuation_round": "evacuate",
     "evacuation_scratch": "evacuate",
     "fences": "evacuate",
-    "move_evidence": "move_servers",
 }
 
 
