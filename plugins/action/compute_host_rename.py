@@ -46,6 +46,8 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "drain_return": {"type": "bool"},
     "drain_parallel": {"type": "int", "default": 1},
     "drain_timeout": {"type": "int", "default": 3600},
+    "measured": {"type": "bool", "default": False},
+    "probes": {"type": "list", "elements": "dict", "default": []},
     "discover_timeout": {"type": "int", "default": 120},
     "stop_command": {"type": "str"},
     "start_command": {"type": "str"},

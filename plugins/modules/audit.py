@@ -342,8 +342,8 @@ report:
           description: Number of overridden findings.
           type: int
     fleet:
-      description: One entry for each compute host, with its zone, whether it was read, its memory, and what nova-compute
-        would do if it started now.
+      description: One entry for each compute host, with its zone, whether it was read, its memory, and what
+        nova-compute would do if it started now.
       type: list
       elements: dict
     scope:

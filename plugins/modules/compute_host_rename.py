@@ -121,6 +121,20 @@ options:
     type: int
     default: 3600
     description: Maximum number of seconds to wait for the move of one guest.
+  measured:
+    type: bool
+    default: false
+    description:
+      - With O(strategy=drain), whether C(compute_host_info) has just written the facts of all compute hosts into
+        O(evidence_dir), because an earlier task failed with RV(needs=measured_hosts). The module moves guests only with
+        such facts, because the free memory of the destinations changes with each move. A new rename uses the evidence
+        with which the module checked it.
+  probes:
+    type: list
+    elements: dict
+    default: []
+    description: With O(strategy=drain), the results of the connection tests that RV(probe) of earlier tasks requested,
+      in the format of O(stackguard.nova.server_migrate#module:probes).
   discover_timeout:
     type: int
     default: 120
@@ -350,10 +364,19 @@ needs:
   description:
     - What you must do before you can resume the operation. V(discover_hosts) means that you must run C(nova-manage
       cell_v2 discover_hosts) on a controller node of the cloud. V(recreate_containers) means that your deployment tool
-      must create the containers that RV(containers) lists.
-  returned: when a drain waits for the new host to be mapped to its cell, or a rename waits for containers
+      must create the containers that RV(containers) lists. V(measured_hosts) means that you must read the facts of all
+      compute hosts again, and set O(measured=true).
+  returned: when a drain waits for the new host to be mapped to its cell or for measured hosts, or a rename waits for
+    containers
   type: str
   sample: discover_hosts
+probe:
+  description:
+    - Connections that you must test on the source hosts, as in RV(stackguard.nova.server_migrate#module:probe). The keys
+      are the inventory names of the source hosts.
+  returned: with RV(needs=measured_hosts), when there are connections to test
+  type: dict
+  sample: {compute2: [{source: compute2, dest: cn-rack7.example, address: 10.0.0.1, port: 16509, turn: 0}]}
 containers:
   description: Names of the containers that your deployment tool must create before you can resume the operation.
   returned: when RV(needs=recreate_containers)

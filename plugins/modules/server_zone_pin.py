@@ -264,8 +264,8 @@ report:
   description:
     - The findings, as in RV(stackguard.nova.audit#module:report). The findings are about the zones of the selected
       servers and of all hosts (SG401 to SG404, SG408), and about servers that cannot be pinned. The findings do not
-      cover the zones of volumes (SG405), because the module does not read volumes. The report of a run that changed pins
-      does not contain SG401, SG402 and SG404 of the servers whose pins the run changed.
+      cover the zones of volumes (SG405), because the module does not read volumes. The report of a run that changed
+      pins does not contain SG401, SG402 and SG404 of the servers whose pins the run changed.
   returned: when the module checked the request
   type: dict
 """

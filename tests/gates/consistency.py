@@ -82,6 +82,7 @@ SHARED = (
     "server_run",
     "evacuation_options",
     "fences",
+    "move_evidence",
 )
 
 

@@ -785,13 +785,6 @@ class TargetHost:
     host_ip: t.Optional[str] = None
     #: How many hold something of its provider; asked only of hosts that are down. None: unread.
     consumers: t.Optional[int] = None
-    #: Whether it is in another cell than the host that is emptied: Nova moves no server between cells.
-    other_cell: bool = False
-
-    @property
-    def usable(self) -> bool:
-        """Whether servers of the host can go there: up, enabled, not forced down, and not in another cell."""
-        return self.state == "up" and self.status == "enabled" and not self.forced_down and not self.other_cell
 
 
 @dataclasses.dataclass(frozen=True)

@@ -46,6 +46,7 @@ def joined(*several: t.Mapping[str, Action]) -> t.Dict[str, Action]:
     return found
 
 
-def of_rename(systems: Systems) -> t.Dict[str, Action]:
+def of_rename(systems: Systems, moves: rename_by_drain.GuestMoves) -> t.Dict[str, Action]:
     """Return the controller's actions of a rename, in place and by draining. Raises ValueError for a name twice."""
-    return joined(*(room.actions(systems) for room in _RENAME))
+    others = [room.actions(systems) for room in _RENAME if room is not rename_by_drain]
+    return joined(*others, rename_by_drain.actions(systems, moves))

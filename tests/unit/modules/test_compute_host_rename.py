@@ -16,7 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import rename as operation
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.tests.unit import builders, handmade
+from ansible_collections.stackguard.nova.tests.unit import builders, handmade, draining
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
 
@@ -152,8 +152,31 @@ def test_a_name_that_libvirt_would_not_take_is_refused_before_the_first_store_wh
     assert answer["state"] == "planned", answer["msg"]
 
 
+def decided(monkeypatch):
+    """The APIs say where the guests of the evidence can go."""
+
+    def collect(_cloud, _directory, sources, wanted, _url):
+        assert (sources, wanted) == ([fleet().old], None)
+        return draining.evidence_of(fleet().cloud, fleet().old)
+
+    monkeypatch.setattr(operation.move_evidence, "collect", collect)
+    monkeypatch.setattr(operation.rename_actions.Systems, "cloud", None)
+
+
+def test_by_drain_the_plan_of_a_check_run_shows_where_each_guest_goes_and_is_approved_by_its_value(begin, monkeypatch):
+    decided(monkeypatch)
+    monkeypatch.setattr(operation.drain_actions, "other_nodes", lambda *_given: [])
+    answer = begin(fleet().cloud, strategy="drain", drain_return=True, **PEERS)
+    assert answer["state"] == "planned", answer["msg"]
+    (move,) = [step for step in answer["plan"]["steps"] if step["name"] == "move_guests"]
+    assert {change["after"].partition(":")[0] for change in move["changes"]} == {"compute3"}
+    assert all("MiB of free real memory before this server" in change["after"] for change in move["changes"])
+    again = begin(fleet().cloud, strategy="drain", drain_return=True, expect_plan=answer["plan_sha256"], **PEERS)
+    assert again["plan_sha256"] == answer["plan_sha256"]
+
+
 def test_by_drain_a_name_that_libvirt_would_not_take_is_refused_before_the_service_is_deleted(begin, monkeypatch):
-    monkeypatch.setattr(operation.drain_actions, "read_targets", lambda _systems, _host: [])
+    decided(monkeypatch)
     monkeypatch.setattr(operation.drain_actions, "other_nodes", lambda *_given: [])
     said = [begin.says("renamed1.other.test", now="compute1"), begin.says("renamed1", undecided=["nscd"])]
     for told in said:

@@ -112,13 +112,13 @@ def test_rows_are_changed_by_one_function_that_the_operation_calls(plan):
 
 
 def test_a_rename_is_carried_out_by_all_files_of_its_plans():
-    assert set(registry.of_rename(NOBODY)) == {name for file in files_of("rename") for name in actions_of(file)}
+    assert set(registry.of_rename(NOBODY, None)) == {name for file in files_of("rename") for name in actions_of(file)}
 
 
 def test_a_second_implementation_is_refused(monkeypatch):
     monkeypatch.setattr(registry.queues, "actions", lambda _systems: {"cell_rows": object()})
     with pytest.raises(ValueError, match="two implementations of cell_rows"):
-        registry.of_rename(NOBODY)
+        registry.of_rename(NOBODY, None)
 
 
 @pytest.mark.parametrize("plan", [plan for plan in PLANS if plan != "return_host"])
