@@ -881,7 +881,8 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
         yield finding(
             "SG305", subject, evidence, f"Set host={case.old} in the agent's configuration before the rename."
         )
-    usable = ("loaded",) if case.in_place else ("loaded", "masked")
+    stops = case.in_place and case.changes_host
+    usable = ("loaded",) if stops else ("loaded", "masked")
     if host.units is not None and not _units(host.units, case.request.agent_units, usable):
         reason = "neutron shows an L2 agent of this host, but the run found no systemd unit of this agent"
         remedy = (
@@ -889,7 +890,7 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
             "stopped keeps running under the old name."
         )
         why = "an L2 agent with the old name would put all ports of the guests on the dead VLAN"
-        yield missing(case, "agent unit", reason, remedy, why if case.in_place and case.changes_host else None)
+        yield missing(case, "agent unit", reason, remedy, why if stops else None)
 
 
 def _ports(case: Case) -> Items:
