@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.action.operation import JournaledRun
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import COLD_NEVER, COLD_RULES, COLD_STOPPED
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuation_options,
@@ -17,6 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
     server_run,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import moves as plans
+from ansible_collections.stackguard.nova.plugins.plugin_utils.journaled_run import JournaledRun
 
 #: Numbers, and their least.
 _LEAST = {
@@ -61,7 +61,7 @@ class ActionModule(JournaledRun):
         return f"{args['prefix']}_" if args["prefix"] else ""
 
     def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
-        args["servers"] = _listed(args["servers"])
+        args["servers"] = evacuation_options.listed(args["servers"])
         both, none = args["servers"] and args["drain_host"], not args["servers"] and not args["drain_host"]
         # What is open says itself what it is about.
         if both or (none and args["action"] == "apply"):
@@ -93,10 +93,3 @@ class ActionModule(JournaledRun):
 
     def _carry_out(self, run: server_run.ServerRun) -> t.Dict[str, t.Any]:
         return move_servers.carry_out(run)
-
-
-def _listed(given: t.Any) -> t.Any:
-    """Names as they are typed with -e are a list too; a filter has brackets."""
-    if isinstance(given, str) and "[" not in given:
-        return [word.strip() for word in given.split(",") if word.strip()]
-    return given

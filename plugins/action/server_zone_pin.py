@@ -15,7 +15,7 @@ import uuid
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuation_options,
@@ -39,16 +39,17 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import 
 from ansible_collections.stackguard.nova.plugins.plugin_utils import screen, without_effect
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
-    "action": {"type": "str", "default": "apply", "choices": ["apply", "resume", "status", "rollback"]},
+    "action": {"type": "str", "default": "apply", "choices": list(pin_zones.ACTIONS)},
     "state": {"type": "str", "default": "pinned", "choices": ["pinned", "unpinned"]},
     "servers": {"type": "raw"},
     "hosts": {"type": "list", "elements": "str", "default": []},
     "all_servers": {"type": "bool", "default": False},
     "zone": {"type": "str"},
     "strategy": {"type": "str", "default": "auto", "choices": ["auto", "pin_api", "pin_db"]},
-    "restore": {"type": "list", "elements": "dict"},
     "partial": {"type": "bool", "default": False},
+    "prefix": {"type": "str", "default": "", "choices": ["", "pin"]},
     "take_over": {"type": "bool", "default": False},
+    "overrides": findings.OPTION,
     "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
     "report_dir": {"type": "path"},
     "expect_plan": {"type": "str"},
@@ -57,7 +58,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
 
 
 class ActionModule(ActionBase):
-    """Pin servers to the zones that they are in, or unpin them."""
+    """Pin servers to the zones that they are in, unpin them, or give them the pins back that they had."""
 
     _supports_check_mode = True
     _supports_async = False
@@ -66,78 +67,64 @@ class ActionModule(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Read, judge, and change what is to be changed."""
         super().run(tmp, task_vars)
-        self._task_vars = task_vars or {}
+        result = self._result(task_vars or {})
+        # The role fails with the summary alone, in a task of its own, when this is not there or not true.
+        return {**result, "succeeded": not result.get("failed", False)}
+
+    def _result(self, task_vars: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
         _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
         without_effect.warn(self._task)
         if args["nova_api_db_url"] and engine.SQLALCHEMY_ERROR is not None:
-            return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the Ansible controller"}
+            return _failed("refused", "the Python library SQLAlchemy is not installed on the Ansible controller")
+        run = None
         try:
-            return self._pin(args)
+            run = self._run_of(args, task_vars)
+            return run.carry_out()
         except lifecycle.Refused as refused:
-            return {"failed": True, "changed": False, "msg": refused.message, **refused.data}
-        except (StackguardError, journals.JournalError) as error:
-            return {"failed": True, "changed": False, "msg": str(error)}
+            return {**_failed("refused", refused.message), **refused.data}
+        except (StackguardError, journals.JournalError, findings.OverrideError) as error:
+            if run is None or not run.begun:
+                return _failed("refused", str(error))
+            action = run.variable("action")
+            more = f"Run the same command again, or restore the old pins with {action}={pin_zones.RESTORE}"
+            return {**_failed("unknown", f"{error}. {more}"), "operation_id": run.begun[0]}
 
-    def _pin(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
-        problem = evacuation_options.expression_problem(args)
+    def _run_of(self, args: t.Dict[str, t.Any], task_vars: t.Dict[str, t.Any]) -> pin_zones.PinRun:
+        args = {**args, "servers": evacuation_options.listed(args["servers"])}
+        problem = pin_zones.problem(args)
         if problem is not None:
             raise StackguardError(problem)
-        restore = _restore(args["restore"])
-        cloud = connect(args)
+        mine, cloud = run_owner.this_run(), connect(args)
+        local = self._connection.transport == "local"
         return pin_zones.PinRun(
-            state=state_of(self, args["state_dir"], self._task_vars),
+            state=state_of(self, args["state_dir"], task_vars),
             clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
             say=screen.say,
-            mine=run_owner.this_run(),
-            options={**args, "restore": restore, "nova_api_db_url": args["nova_api_db_url"] or None},
-            overrides=(),
+            mine=mine,
+            options={**args, "nova_api_db_url": args["nova_api_db_url"] or None},
+            overrides=findings.parse_overrides(args["overrides"]),
             check_mode=bool(self._task.check_mode),
-            prefix="",
+            prefix=f"{args['prefix']}_" if args["prefix"] else "",
             cloud_id=lambda: catalog.cloud_id(cloud),
             cloud=cloud,
             chosen=_chosen,
             operation_id=uuid.uuid4().hex[:12],
-            journaled=_is_journaled(args, restore),
+            keeper=str(mine["controller"] if local else self._task.delegate_to or task_vars["inventory_hostname"]),
             diff=bool(self._play_context.diff or self._task.diff),
-        ).carry_out()
+        )
 
 
-def _is_journaled(args: t.Mapping[str, t.Any], restore: t.Optional[t.Mapping[str, t.Any]]) -> bool:
-    """Whether more than one server that is named may be meant."""
-    if args["action"] != "apply":
-        return True
-    given = args["servers"]
-    one = isinstance(given, (str, list)) and "[" not in given and (isinstance(given, str) or len(given) == 1)
-    return restore is None and not (one and not args["hosts"])
+def _failed(state: str, msg: str) -> t.Dict[str, t.Any]:
+    return {"failed": True, "changed": False, "state": state, "msg": msg}
 
 
 def _now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _restore(given: t.Optional[t.List[t.Dict[str, t.Any]]]) -> t.Optional[t.Dict[str, t.Tuple[t.Any, t.Any]]]:
-    if given is None:
-        return None
-    # What was not changed then is not given back now.
-    rows = [entry for entry in given if entry.get("outcome", "changed") == "changed"]
-    if any(not {"server", "before", "after"} <= set(entry) for entry in rows):
-        raise StackguardError(
-            "the option 'restore' must contain the changes that an earlier run returned, each with the keys 'server', "
-            "'before' and 'after'"
-        )
-    return {str(entry["server"]): (entry["before"], entry["after"]) for entry in rows}
-
-
-def _chosen(
-    connection: t.Any, args: t.Dict[str, t.Any], restore: t.Optional[t.Mapping[str, t.Any]]
-) -> server_records.ServerList:
-    """Return the servers that are meant. Nobody is ever meant by leaving everything out."""
-    if not (args["servers"] or args["hosts"] or args["all_servers"] or restore is not None):
-        raise StackguardError("set at least one of these options: servers, hosts, all_servers=true")
+def _chosen(connection: t.Any, args: t.Mapping[str, t.Any]) -> server_records.ServerList:
+    """Return the servers that are meant."""
     version = server_records.servers_microversion(connection)
-    if restore is not None:
-        given = [server_records.whole_server(connection, uuid) for uuid in sorted(restore)]
-        return server_records.ServerList([found for found in given if found], [])
     _refuse_unknown(connection, args["hosts"])
     if args["hosts"]:
         listed = server_records.list_servers(connection, version, args["hosts"])

@@ -51,6 +51,10 @@ options:
         request only while the run with this C(token) owns the operation. While a request with C(holder) runs, no other
         run can take over the operation. The request C(still_ours) fails if the run in C(holder) does not own the
         operation.
+      - C(pins_read) takes no parameters, and returns the path and the content of the file with old availability zone
+        pins. C(pins_begin) takes C(about), C(rows) and C(previous), and adds rows to the file. C(pins_ours) takes
+        C(run), and fails if the file belongs to another run. C(pins_end) takes C(run), C(finished), C(settled) and
+        C(not_made).
       - C(is_done), C(apply), C(verify) and C(undo) take C(action) and the C(params) of this action. C(action) is one of
         C(stop_units), C(start_units), C(host_names), C(ovs_hostname), C(restart_units), C(identity_file),
         C(end_domains) and C(guests_unchanged).

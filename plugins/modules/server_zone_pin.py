@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: server_zone_pin
-short_description: Pin servers to their current availability zones
+short_description: Pin servers to their current availability zones, and restore their old pins
 version_added: 0.1.0
 description:
   - Nova keeps a server in its zone only if the request spec of the server contains the zone. The zone in the request
@@ -15,7 +15,11 @@ description:
     at its next resize, migration or evacuation. This module pins each server to its current zone.
   - A pin to a zone without an aggregate has no effect. The module treats a pin without an effect as missing, and
     replaces the pin if O(nova_api_db_url) is set.
-  - With O(partial=false), the module changes nothing if it cannot pin all selected servers.
+  - If a selected server cannot be pinned, the module changes nothing. With O(partial=true), or with an override of the
+    finding about this server, the module leaves this server out, and pins the other servers.
+  - Before the module changes the first pin, it writes every old pin to one file. O(action=restore) restores the pins in
+    this file. If a run was killed, run the same task again. The file keeps the pins that the servers had before the
+    first of these runs.
   - In the database, the module changes only the zone in the stored request spec. If a row has changed since the module
     read it, the module does not change this row. The module changes the request spec of a server only while no task of
     the server is in progress.
@@ -27,6 +31,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.action
   - stackguard.nova.openstack
+  - stackguard.nova.overrides
   - stackguard.nova.approved_plan
 attributes:
   check_mode:
@@ -39,13 +44,13 @@ options:
   action:
     type: str
     default: apply
-    choices: [apply, resume, status, rollback]
+    choices: [apply, restore, status]
     description:
-      - V(apply) changes availability zone pins. If an earlier run with the same options was killed, V(apply) resumes
-        the killed run. V(resume) resumes a killed run, and uses the servers of the open operation. V(status) reports
-        the open operation, and changes nothing. V(rollback) restores every availability zone pin that the open
-        operation changed. The rollback skips a pin if another process has changed the pin after the operation changed
-        it.
+      - V(apply) changes availability zone pins. V(restore) restores the old pins of the selected servers. V(restore)
+        changes a pin only if the pin is still the pin that a run of this module wrote. If another user has changed a
+        pin since then, the module does not change this pin, and names the server. V(status) shows the pins in the file
+        and the current pins, and changes nothing. With V(status), you need not select servers.
+      - With V(restore) and V(status), O(servers) and O(hosts) select from the servers in the file.
   state:
     type: str
     default: pinned
@@ -70,7 +75,7 @@ options:
   zone:
     type: str
     description: Expected zone of the servers. The module does not change the availability zone pin of a server whose
-      current zone is not O(zone).
+      current zone is not O(zone). Only for O(action=apply).
   strategy:
     type: str
     default: auto
@@ -78,37 +83,37 @@ options:
     description:
       - V(pin_api) requires microversion 2.104 (Nova release 34). V(pin_db) requires O(nova_api_db_url). V(auto) uses
         the API if possible.
-  restore:
-    type: list
-    elements: dict
-    description:
-      - Changes that the module undoes. To undo the changes of an earlier run, set O(restore) to the value of
-        RV(changes) of the earlier run. The module skips each pin that another process has changed since the earlier
-        run.
   partial:
     type: bool
     default: false
     description:
-      - Whether to change some availability zone pins even if other pins cannot be changed.
-      - For O(action=rollback) and O(restore), Nova must show each server, or have a record that the server was deleted.
-        If Nova neither shows a server nor has a record of its deletion, the credentials might belong to another cloud
-        or project. With O(partial=false), the module fails because of this server. With O(partial=true), the module
-        skips this server.
+      - With O(action=apply), whether to change the pins of the other servers if some selected servers cannot be pinned.
+        The message of the run names each server that the run leaves out.
+      - With O(action=restore), Nova must show each server, or have a record that the server was deleted. If Nova
+        neither shows a server nor has a record of its deletion, the credentials might belong to another cloud or
+        project. With O(partial=false), the module restores the other pins, and fails because of this server. With
+        O(partial=true), the module treats this server as deleted, and removes its old pin from the file.
+      - O(partial=true) does not help if a cell does not answer. The module then changes no pin.
+  prefix:
+    type: str
+    default: ""
+    choices: ["", pin]
+    description: Prefix of the variables of the playbook that calls the module. With O(prefix=pin), the module's
+      messages contain the names of the playbook's variables, for example C(pin_action). Without a prefix, a message
+      contains the name of the module's option, such as C(action).
   take_over:
     type: bool
     default: false
     description:
-      - Whether to take over an open operation that began on another Ansible controller. Set O(take_over=true) only if
-        the run on the other Ansible controller has ended.
+      - While a run changes pins, the file belongs to this run, and another run fails (SG707). If the run was on another
+        Ansible controller and was killed, set O(take_over=true).
   state_dir:
     type: path
     default: /var/lib/stackguard
     description:
-      - Directory for the journal. If the task has C(delegate_to), the directory is on the host in C(delegate_to). If
-        the task has no C(delegate_to), the directory is on the play's host. With O(action=apply), the module keeps no
-        journal if O(restore) is set, or if O(servers) is a single name or uuid and O(hosts) is empty. In all other
-        cases of O(action=apply), the module keeps a journal. The module writes each availability zone pin to the
-        journal before it changes the pin.
+      - Directory for the file with the old pins, C(pins/old-pins.json). If the task has C(delegate_to), the directory
+        is on the host in C(delegate_to). If the task has no C(delegate_to), the directory is on the play's host. The
+        file contains no passwords. Only its owner can read the file.
   nova_api_db_url:
     type: str
     description:
@@ -135,18 +140,18 @@ EXAMPLES = r"""
     cloud: production
     hosts: [compute1, compute2]
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
-  register: pinned
 
-- name: Undo the changes that a killed run made to availability zone pins
+- name: Show the old pins in the file, and the current pins
   stackguard.nova.server_zone_pin:
     cloud: production
-    action: rollback
+    action: status
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
 
-- name: Restore the availability zone pins that an earlier task changed
+- name: Restore the old pins of the servers of one host
   stackguard.nova.server_zone_pin:
     cloud: production
-    restore: "{{ pinned.changes }}"
+    action: restore
+    hosts: [compute1]
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
 """
 
@@ -174,22 +179,79 @@ changes:
       description: V(pin_api) or V(pin_db).
       type: str
     outcome:
-      description: The outcome of the change.
+      description:
+        - V(changed), V(already), V(gone) or V(failed). For O(action=restore), the outcome V(changed by another user)
+          means that the module did not change this pin.
       type: str
     reason:
       description: Reason why the module did not change the availability zone pin.
       type: str
+    not_made:
+      description: Whether it is certain that this run has not changed the pin.
+      type: bool
   sample:
     - {server: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, before: null, after: az1, method: pin_api,
-       outcome: changed, reason: null}
+       outcome: changed, reason: null, not_made: false}
+recorded:
+  description: The old pins in the file, and the current pins.
+  returned: with O(action=status)
+  type: list
+  elements: dict
+  contains:
+    server:
+      description: The server's uuid.
+      type: str
+    name:
+      description: Its name.
+      type: str
+    before:
+      description: Pin before the first change; V(null) if the server had no pin.
+      type: str
+    written:
+      description: Pins that runs of this module wrote, or were about to write.
+      type: list
+      elements: str
+    now:
+      description: Current pin; V(null) if the server has no pin, or if the pin could not be read.
+      type: str
+    state:
+      description: V(as written), V(as before), V(changed by another user), V(deleted), V(not shown by Nova) or V(not
+        read).
+      type: str
+  sample:
+    - {server: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, before: null, written: [az1], now: az1,
+       state: as written}
+pins:
+  description: Numbers of servers. The keys are V(planned), V(changed), V(already), V(failed) and V(left_out), or the
+    states in RV(recorded).
+  returned: when the module checked the request
+  type: dict
+  sample: {changed: 12, already: 3, failed: 0, left_out: 1}
+old_pins:
+  description: Where the file with the old pins is.
+  returned: when the module has read the file
+  type: dict
+  contains:
+    host:
+      description: Host that stores the file.
+      type: str
+    path:
+      description: Path of the file.
+      type: str
+  sample: {host: controller1, path: /var/lib/stackguard/pins/old-pins.json}
+state:
+  description: V(finished), V(restored), V(incomplete), V(planned), V(refused), V(unfinished), V(none) or V(unknown).
+  returned: always
+  type: str
+  sample: finished
 plan_sha256:
   description: Checksum of the plan. You can set O(expect_plan) of a later run to this checksum.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 operation_id:
-  description: Id of the operation, as in the journal.
-  returned: when there is a journal
+  description: Id of the run, as in the file with the old pins. A run that completes a killed run has the same id.
+  returned: when the run has written to the file
   type: str
   sample: 3f9a1c0b77de
 already:
@@ -200,97 +262,10 @@ already:
   sample: []
 report:
   description:
-    - Findings in the form of C(report.json). The findings are about the zones of the selected servers and of all hosts
-      (SG401 to SG404, SG408), and about servers that cannot be pinned. The findings do not cover the zones of volumes
-      (SG405), because the module does not read volumes.
+    - The findings, as in RV(stackguard.nova.audit#module:report). The findings are about the zones of the selected
+      servers and of all hosts (SG401 to SG404, SG408), and about servers that cannot be pinned. The findings do not
+      cover the zones of volumes (SG405), because the module does not read volumes. The report of a run that changed
+      pins does not contain SG401, SG402 and SG404 of the servers whose pins the run changed.
   returned: when the module checked the request
   type: dict
-  contains:
-    schema:
-      description: Version of the report's format.
-      type: int
-    verdict:
-      description: V(pass), V(warn) or V(block).
-      type: str
-    generated_at:
-      description: Time at which the evidence was collected.
-      type: str
-    hosts:
-      description: Number of compute hosts, including hosts that could not be read.
-      type: int
-    servers:
-      description: Number of servers.
-      type: int
-    findings:
-      description: The findings, sorted by code and object.
-      type: list
-      elements: dict
-      contains:
-        code:
-          description: The code, such as V(SG502).
-          type: str
-        slug:
-          description: The name of the finding code, such as V(overcommitted-destination).
-          type: str
-        severity:
-          description: V(blocker), V(warning) or V(info).
-          type: str
-        object:
-          description: The object of the finding.
-          type: dict
-          contains:
-            kind:
-              description: Kind of the object, such as V(instance) or V(compute_node).
-              type: str
-            id:
-              description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
-                object.
-              type: str
-            name:
-              description: Name of the object; V(null) if the object has no name.
-              type: str
-            host:
-              description: Compute host of the object; V(null) if the object belongs to no compute host.
-              type: str
-        evidence:
-          description: Facts that prove the finding, with the name of each fact as the key.
-          type: dict
-        remedy:
-          description: What to do next.
-          type: str
-    unchecked:
-      description: Undecided checks, each with the reason. If a check is undecided, the verdict is never V(pass).
-      type: list
-      elements: dict
-      contains:
-        code:
-          description: The code of the undecided check.
-          type: str
-        object:
-          description: The object of the undecided check.
-          type: str
-        reason:
-          description: Reason why the check is undecided.
-          type: str
-    counts:
-      description: Number of findings of each severity, and number of undecided checks.
-      type: dict
-      contains:
-        blocker:
-          description: Number of blockers.
-          type: int
-        warning:
-          description: Number of warnings.
-          type: int
-        info:
-          description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
-            activity.
-          type: int
-        unchecked:
-          description: Number of undecided checks.
-          type: int
-        overridden:
-          description: Number of overridden findings.
-          type: int
-  sample: {schema: 1, verdict: warn, findings: [], unchecked: []}
 """

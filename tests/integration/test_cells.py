@@ -133,6 +133,9 @@ def test_where_nova_cannot_read_a_cell_no_operation_begins(clean, playbooks, tmp
         assert playbooks.run("migrate_server", variables={"migrate_servers": [near]}).failed().codes == {"SG709"}
         moved = playbooks.run("migrate_server", variables={"migrate_servers": [far]}).failed()
         assert f"the cell of these servers does not answer: {far}" in moved.output
+        for chosen in ({"pin_all": True}, {"pin_hosts": [NEAR]}, {"pin_servers": [near]}):
+            pinned = playbooks.run("pin_servers", variables={**chosen, "pin_partial": True}).failed()
+            assert "SG709" in pinned.codes, pinned.told()
         for chosen in ({"all_servers": True}, {"servers": [near]}, {"servers": "[?status=='ACTIVE']"}):
             book = tmp_path / "pin.yml"
             book.write_text(PIN.format(json.dumps({**chosen, "cloud": "{{ cloud }}"})))

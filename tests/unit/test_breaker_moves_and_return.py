@@ -195,11 +195,11 @@ def test_a_pin_is_not_given_back_unseen_where_its_cell_does_not_answer(monkeypat
         return dataclasses.replace(real(wanted), host=None, status="UNKNOWN") if wanted == uuid else real(wanted)
 
     cloud.server, cloud.pins[uuid] = server, None
-    result = cloud.run(state, action="rollback")
+    result = cloud.run(state, action="restore")
     cloud.server, cloud.pins[uuid] = real, pinned
     assert result.get("failed"), result["msg"]
-    assert state.open
-    cloud.run(state, action="rollback")
+    assert list(pins.recorded(state)) == [uuid]
+    cloud.run(state, action="restore")
     assert cloud.pins == cloud.before
 
 
@@ -209,7 +209,7 @@ def test_a_host_that_is_misspelt_or_whose_cell_does_not_answer_is_no_host_withou
     nova.silent = {"compute2"}
     options = {**pins.OPTIONS, "all_servers": False, "hosts": ["compute1", host]}
     with pytest.raises(StackguardError, match=host):
-        server_zone_pin._chosen(nova, options, None)
+        server_zone_pin._chosen(nova, options)
 
 
 # --- rbd_guard ------------------------------------------------------------------------------------------------

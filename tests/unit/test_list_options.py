@@ -23,7 +23,7 @@ from ansible_collections.stackguard.nova.tests.unit.test_playbook_reads import H
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPECS = sorted(ROOT.glob("roles/*/meta/argument_specs.yml"))
 #: What only our own roles give, and what filters make.
-INTERNAL = ("planned_", "refuse_", "stackguard_overrides")
+INTERNAL = ("refuse_", "stackguard_overrides")
 
 
 def list_options():
@@ -103,6 +103,7 @@ def test_what_is_given_for_a_list(given, found):
         ("doctor", "doctor_operations", "drain_host", "not ready"),
         ("repair_links", "repair_hosts", "compute1", "nova_api_db_url is not set"),
         ("repair_links", "repair_codes", "SG201,SG202", "nova_api_db_url is not set"),
+        ("pin_servers", "pin_hosts", "compute1,compute2", "Cloud no-such-cloud was not found"),
     ],
 )
 def test_a_plain_string_is_a_list(tmp_path, playbook, variable, value, words):

@@ -138,8 +138,8 @@ def test_a_name_is_not_unique_while_a_cell_does_not_answer(nova):
 
 def pin(nova, kept, **options):
     given = {**pins.OPTIONS, "nova_api_db_url": None, **options}
-    given = life(kept, given, "")
-    return pin_zones.PinRun(**given, cloud=nova, chosen=server_zone_pin._chosen, operation_id="op1").carry_out()
+    more = {"cloud": nova, "chosen": server_zone_pin._chosen, "operation_id": "op1", "keeper": "here"}
+    return pin_zones.PinRun(**life(kept, given, ""), **more).carry_out()
 
 
 SELECTIONS = [

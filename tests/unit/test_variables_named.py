@@ -30,6 +30,10 @@ NO_VARIABLES = {
     "drain_return": "an option of a module",
     "drain_parallel": "an option of a module",
     "drain_timeout": "an option of a module",
+    # How a server is pinned, and what pins it.
+    "pin_api": "a value of resize_strategy",
+    "pin_db": "a value of resize_strategy",
+    "pin_zones": "an operation, in the registry of steps",
     # Nova's own words.
     "resize_prep": "a task_state",
     "resize_migrating": "a task_state",

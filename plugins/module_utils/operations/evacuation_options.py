@@ -147,6 +147,13 @@ def check_numbers(args: t.Mapping[str, t.Any], least: t.Mapping[str, int]) -> No
         raise OptionError(f"overcommit: {args['overcommit']} is not a factor between 0 and 10")
 
 
+def listed(given: t.Any) -> t.Any:
+    """Return names as they are typed with C(-e) as the list that they are; a filter has brackets, and stays."""
+    if isinstance(given, str) and "[" not in given:
+        return [word.strip() for word in given.split(",") if word.strip()] or None
+    return given
+
+
 def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer], where: str = "this host") -> t.Optional[t.List[str]]:
     """Return uuids: of names or uuids, or of a JMESPath filter such as ``[?metadata.tier=='gold']``; None: all.
 

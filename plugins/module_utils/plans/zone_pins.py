@@ -13,12 +13,31 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CELL_DOWN, ApiServer, ZoneFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
 
 #: Hosts and servers of silent cells that a finding names.
 SHOWN = 10
 
 PINNED, UNPINNED = "pinned", "unpinned"
+
+
+#: Of a row of the file with old pins: it is of a restore, and tells no old pin.
+RESTORES = "restores"
+
+
+@dataclasses.dataclass(frozen=True)
+class OldPin:
+    """The pin that a server had before the first change, and every pin that runs were about to write since then."""
+
+    server: str
+    name: str
+    before: t.Optional[str]
+    written: t.Tuple[t.Optional[str], ...]
+
+    def was_written(self, pin: t.Optional[str]) -> bool:
+        """Return True if a run may have written this pin. Any other one is somebody else's, or the old one."""
+        return pin != self.before and pin in self.written
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +49,7 @@ class PinRequest:
     strategy: str = "auto"
     has_database: bool = False
     #: By server, the pin that it is to get back; only these are changed then.
-    restore: t.Optional[t.Mapping[str, t.Tuple[t.Optional[str], t.Optional[str]]]] = None
+    restore: t.Optional[t.Mapping[str, OldPin]] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,11 +66,43 @@ class PinChange:
 
 @dataclasses.dataclass(frozen=True)
 class PinPlan:
-    """What is to be changed, what is right already (uuids), and what cannot be."""
+    """What is to be changed, what is right already (uuids), and what cannot be.
+
+    ``others``: servers whose pins somebody else has changed since: a restore leaves them alone.
+    """
 
     changes: t.List[PinChange]
     already: t.List[str]
     problems: t.List[Finding]
+    others: t.List[str] = dataclasses.field(default_factory=list)
+
+
+def old_pins(rows: t.Iterable[t.Mapping[str, t.Any]]) -> t.Dict[str, OldPin]:
+    """Return by server what the rows of the file say, the oldest first.
+
+    A pin that one of these runs wrote is never an old pin. One that somebody else has written in between is.
+    """
+    found: t.Dict[str, OldPin] = {}
+    for row in rows:
+        if row.get(RESTORES):
+            continue
+        known = found.get(row["server"])
+        if known is not None and (row["before"] == known.before or known.was_written(row["before"])):
+            found[row["server"]] = dataclasses.replace(known, written=(*known.written, row["after"]))
+        else:
+            found[row["server"]] = OldPin(row["server"], row["name"], row["before"], (row["after"],))
+    return found
+
+
+def rows_of(rows: t.Iterable[t.Mapping[str, t.Any]], operation_id: str, restores: bool) -> t.Dict[str, PinChange]:
+    """Return by server what one operation was to change: its oldest pin and its newest."""
+    found: t.Dict[str, PinChange] = {}
+    for row in rows:
+        if row["operation_id"] == operation_id and bool(row.get(RESTORES)) == restores:
+            change = PinChange(**{field.name: row[field.name] for field in dataclasses.fields(PinChange)})
+            first = found.get(change.server)
+            found[change.server] = change if first is None else dataclasses.replace(change, before=first.before)
+    return found
 
 
 def plan(facts: ZoneFacts, request: PinRequest) -> PinPlan:
@@ -59,6 +110,7 @@ def plan(facts: ZoneFacts, request: PinRequest) -> PinPlan:
     changes: t.List[PinChange] = []
     already: t.List[str] = []
     problems: t.List[Finding] = []
+    others: t.List[str] = []
     if facts.silent and request.restore is None:
         remedy = (
             "Make sure that the database and the message queue of every cell respond, then run the same command again. "
@@ -70,11 +122,13 @@ def plan(facts: ZoneFacts, request: PinRequest) -> PinPlan:
         item = _decide(facts, server, request)
         if isinstance(item, Finding):
             problems.append(item)
-        elif item is None:
-            already.append(server.id)
-        else:
+        elif item is not None:
             changes.append(item)
-    return PinPlan(changes, already, problems)
+        elif request.restore is not None and (facts.pins or {})[server.id] != request.restore[server.id].before:
+            others.append(server.id)
+        else:
+            already.append(server.id)
+    return PinPlan(changes, already, problems, others)
 
 
 def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union[PinChange, Finding, None]:
@@ -113,9 +167,9 @@ def _wanted(
 ) -> t.Union[str, Finding, None]:
     """Return the pin that a server is to have, or why it gets none."""
     if request.restore is not None:
-        old, new = request.restore.get(server.id, (before, before))
+        kept = request.restore[server.id]
         # Whoever changed it since has the last word.
-        return old if before == new else before
+        return kept.before if kept.was_written(before) else before
     if request.state == UNPINNED:
         return None
     subject, zone, known = zones.subject_of(server), zones.zone_of(facts, server.host), facts.aggregates or []
@@ -178,12 +232,22 @@ def as_plan(kind: str, operation_id: str, subject: str, rows: t.Iterable[PinChan
     return Plan(kind, operation_id, subject, steps)
 
 
-def told(facts: ZoneFacts, plan_: PinPlan) -> Checked:
-    """Return what a report tells: all that is wrong with zones, and why servers cannot be pinned, each once."""
+def told(facts: ZoneFacts, plan_: PinPlan, accepted: bool = False) -> Checked:
+    """Return what a report tells: all that is wrong with zones, and why servers cannot be pinned, each once.
+
+    Only the latter forbid a run. ``accepted``: not even they do, since these servers are left out.
+    """
     known = {(item.code, item.object.id) for item in plan_.problems}
     general = zones.check(facts)
-    others = tuple(item for item in general.findings if (item.code, item.object.id) not in known)
-    return Checked((*others, *plan_.problems), general.unchecked)
+    others = [item for item in general.findings if (item.code, item.object.id) not in known]
+    problems = zones.milder(plan_.problems, {item.code for item in plan_.problems} if accepted else ())
+    return Checked(unchecked=general.unchecked) + gather([*zones.milder(others, zones.GENERAL), *problems])
+
+
+def without_changed(checked: Checked, servers: t.Collection[str]) -> Checked:
+    """Return what is left of it when the pins of these servers have changed."""
+    left = [item for item in checked.findings if item.code not in zones.OF_PINS or item.object.id not in servers]
+    return Checked(tuple(left), checked.unchecked)
 
 
 def table(plan_: PinPlan) -> str:
@@ -193,6 +257,49 @@ def table(plan_: PinPlan) -> str:
         (row.server, row.name, str(row.host or "-"), str(row.before or "-"), str(row.after or "-"), row.method)
         for row in plan_.changes
     ]
+    return _columns(rows)
+
+
+#: How a pin is now, beside what the file says of it.
+AS_WRITTEN, AS_BEFORE, CHANGED_SINCE = "as written", "as before", "changed by another user"
+DELETED, NOT_SHOWN, NOT_READ = "deleted", "not shown by Nova", "not read"
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordedPin:
+    """One server of the file, and its pin of now."""
+
+    server: str
+    name: str
+    before: t.Optional[str]
+    written: t.List[t.Optional[str]]
+    now: t.Optional[str]
+    state: str
+
+
+def recorded(kept: OldPin, shown: bool, deleted: bool, pins: t.Optional[t.Mapping[str, t.Any]]) -> RecordedPin:
+    """Say how the pin is now. ``shown``: whether Nova shows the server; ``pins``: those that were read."""
+    now = (pins or {}).get(kept.server)
+    if not shown:
+        state = DELETED if deleted else NOT_SHOWN
+    elif pins is None or kept.server not in pins:
+        state = NOT_READ
+    elif kept.was_written(now):
+        state = AS_WRITTEN
+    else:
+        state = AS_BEFORE if now == kept.before else CHANGED_SINCE
+    return RecordedPin(kept.server, kept.name, kept.before, list(kept.written), now, state)
+
+
+def recorded_table(rows: t.Iterable[RecordedPin]) -> str:
+    """Return what the file holds and what is now, as a table for people."""
+    lines = [("SERVER", "NAME", "BEFORE", "WRITTEN", "NOW", "STATE")]
+    lines += [
+        (row.server, row.name, row.before or "-", row.written[-1] or "-", row.now or "-", row.state) for row in rows
+    ]
+    return _columns(lines)
+
+
+def _columns(rows: t.Sequence[t.Sequence[str]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-    return "\n".join(lines)
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)

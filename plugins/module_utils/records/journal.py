@@ -58,7 +58,7 @@ def open_new(directory: str, journal: t.Dict[str, t.Any], ended: t.Optional[int]
     another number now, an operation came in between and the plan is of a time before it.
     """
     path = path_of(directory, journal["kind"])
-    with _locked(directory):
+    with locked(directory):
         if ended is not None and count_closed(directory, journal["kind"]) != ended:
             raise JournalError(
                 f"{path}: another operation has ended since the run made this plan. Run the same command again"
@@ -112,7 +112,7 @@ def put(
 
     Raises :class:`JournalError` where another run has taken the operation up, or it is no longer open.
     """
-    with _locked(directory):
+    with locked(directory):
         stored = read(directory, journal["kind"])
         if stored is None or stored.get("operation_id") != journal["operation_id"]:
             raise JournalError(
@@ -147,7 +147,8 @@ def label(entry: t.Mapping[str, t.Any]) -> str:
 
 
 @contextlib.contextmanager
-def _locked(directory: str) -> t.Iterator[None]:
+def locked(directory: str) -> t.Iterator[None]:
+    """Hold the lock of a directory while the block runs. Raises :class:`JournalError` where it is not to be had."""
     _make_directory(directory)
     with _flock(os.path.join(directory, ".lock")):
         yield
@@ -197,7 +198,7 @@ def mark(
 
     Raises :class:`JournalError` where the open journal is not that operation's, or another run's.
     """
-    with _locked(directory):
+    with locked(directory):
         stored = _of_run(directory, kind, operation_id, token)
         if run is not None:
             _refuse_of_another(stored, run)
@@ -226,7 +227,7 @@ def claim(
     Raises :class:`JournalError`, and SG707 in it where another run has the operation.
     """
     _make_directory(directory)
-    with _flock(_run_lock(directory, kind)) as signs, _locked(directory):
+    with _flock(_run_lock(directory, kind)) as signs, locked(directory):
         journal = _open(directory, kind, operation_id)
         before = journal.get("run") or {}
         token = before.get("token")
@@ -261,7 +262,7 @@ def executing(directory: str, holder: t.Mapping[str, t.Any], what: str, opens: b
 
 def release(directory: str, kind: str, operation_id: str, token: str, at: str) -> None:
     """Note that a run has ended, with its operation open: the next one need not wait. Nothing where it is closed."""
-    with _locked(directory):
+    with locked(directory):
         journal = read(directory, kind)
         if journal is None or journal["operation_id"] != operation_id:
             return
@@ -382,7 +383,7 @@ def close(directory: str, journal: t.Dict[str, t.Any]) -> str:
     path = path_of(directory, journal["kind"])
     closed = os.path.join(directory, "closed")
     target = os.path.join(closed, f"{journal['kind']}-{journal['operation_id']}.json")
-    with _locked(directory):
+    with locked(directory):
         stored = _open(directory, journal["kind"], journal["operation_id"])
         _refuse_of_another(stored, journal.get("run"))
         write(directory, journal)

@@ -41,6 +41,7 @@ _PLAYBOOKS: t.Mapping[str, str] = {
     "return_host": "return_host={host}",
     "drain_host": "drain_host={host}",
     "repair_links": "repair_hosts={host} -e repair_codes={code}",
+    "pin_servers": "pin_hosts={host}",
 }
 _CODES = re.compile(r"repair_codes=\[(SG\d{3})\]")
 _HOSTS = 5
@@ -64,6 +65,9 @@ def _playbooks(remedy: str, hosts: t.Sequence[str]) -> t.Iterator[str]:
     code = _CODES.search(remedy)
     for name, given in _PLAYBOOKS.items():
         if not re.search(rf"\b{name}\b", remedy) or (name == "repair_links" and not code):
+            continue
+        if name == "pin_servers" and f"nova.{name}" not in remedy:
+            # It may be about unpinning.
             continue
         for host in [one for one in hosts if _NAME.match(one)][:_HOSTS]:
             variables = given.format(host=host, code=code[1] if code else "")

@@ -221,8 +221,8 @@ class Pins:
     def run(self, check=False, operation_id="op1", **options):
         given = journaled.life(self.state, {**pinning.OPTIONS, **self.options, **options}, "", check_mode=check)
         servers = ServerList([self.cloud.server(uuid) for uuid in self.chosen], [])
-        run = pin_zones.PinRun(**given, cloud=None, chosen=lambda *_given: servers, operation_id=operation_id)
-        return run.carry_out()
+        more = {"cloud": None, "chosen": lambda *_given: servers, "operation_id": operation_id, "keeper": "here"}
+        return pin_zones.PinRun(**given, **more).carry_out()
 
     def planned(self, **more):
         return self.run(check=True, **more)["plan_sha256"]
@@ -272,15 +272,41 @@ def test_neither_order_nor_what_is_right_already_nor_the_operation_is_another_pl
     assert pins.planned(operation_id="0123456789ab") == value
 
 
-def test_a_change_of_pins_that_was_killed_is_resumed_by_its_plan(pins):
+@pytest.mark.parametrize("action", ["apply", "restore"])
+def test_a_change_of_pins_that_was_killed_is_run_again_by_its_plan(pins, action):
+    end = "az1"
+    if action == "restore":
+        pins.run()
+        end = None
+        pins.cloud.before[UUIDS[2]] = None
+    value = pins.planned(action=action)
+    pins.cloud.fuse = 6
+    with pytest.raises(pinning.Killed):
+        pins.run(expect_plan=value, action=action)
+    pins.cloud.fuse = None
+    assert pins.planned(action=action) == value, "what was written counts with what is left"
+    last = pins.cloud.pins[UUIDS[-1]]
+    pins.cloud.pins[UUIDS[-1]] = "nowhere"
+    if action == "apply":
+        assert f"server {UUIDS[-1]}" in pins.refused(action=action, expect_plan=value)
+    pins.cloud.pins[UUIDS[-1]] = last
+    done = pins.run(action=action, expect_plan=value)
+    assert (done["failed"], done["plan_sha256"]) == (False, value)
+    assert {pins.cloud.pins[uuid] for uuid in UUIDS if uuid != UUIDS[2]} == {end}
+
+
+def test_another_request_does_not_go_by_the_plan_of_a_killed_run(pins):
     value = pins.planned()
     pins.cloud.fuse = 6
     with pytest.raises(pinning.Killed):
         pins.run(expect_plan=value)
     pins.cloud.fuse = None
-    assert pins.planned(action="resume") == value
-    pins.cloud.pins[UUIDS[-1]] = "nowhere"
-    assert f"server {UUIDS[-1]}" in pins.refused(action="resume", expect_plan=value)
-    pins.cloud.pins[UUIDS[-1]] = None
-    assert pins.run(action="resume", expect_plan=value)["failed"] is False
-    assert set(pins.cloud.pins.values()) == {"az1"}
+    assert pins.planned(strategy="pin_db") != value
+    pins.refused(strategy="pin_db", expect_plan=value)
+
+
+def test_an_override_and_a_restore_are_other_plans(pins):
+    value = pins.planned()
+    assert pins.planned(partial=True) != value
+    pins.run()
+    assert pins.planned(action="restore") != value

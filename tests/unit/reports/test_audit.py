@@ -15,6 +15,7 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 from hypothesis import given, settings
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit as checks
@@ -27,6 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports import (
     tables,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import page as shown
+from ansible_collections.stackguard.nova.plugins.modules import audit as audit_module
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 from ansible_collections.stackguard.nova.tests.unit.paged import page, to_do
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleets
@@ -70,6 +72,24 @@ def test_the_report_has_the_agreed_shape():
     order = [(item["code"], item["object"]["id"]) for item in report["findings"]]
     assert order == sorted(order)
     assert {item["severity"] for item in report["findings"]} == set(findings.SEVERITIES)
+
+
+def documented(made, entry):
+    """Each dictionary of a value, of a list the first one: its keys, and the keys that the module documents."""
+    if isinstance(made, list):
+        made = made[0] if made else {}
+    if "contains" in entry:
+        yield set(made), set(entry["contains"])
+        for key, inner in entry["contains"].items():
+            yield from documented(made[key], inner)
+
+
+def test_the_module_documents_each_key_of_the_report():
+    returned = yaml.safe_load(audit_module.RETURN)
+    report = json.loads(audit.report_json(audited(troubled())))
+    pairs = list(documented(report, returned["report"]))
+    assert len(pairs) == 6
+    assert [made ^ named for made, named in pairs] == [set()] * 6
 
 
 def test_the_report_has_all_that_the_page_shows_of_hosts_and_sources():

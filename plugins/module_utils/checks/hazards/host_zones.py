@@ -92,7 +92,7 @@ def _unread(cloud: t.Optional[CloudFacts]) -> t.Optional[str]:
     if offered is None or releases.microversion_tuple(offered) < releases.microversion_tuple(PINS_SINCE):
         return (
             f"the API of this Nova does not offer microversion {PINS_SINCE} (release 29), which shows availability "
-            "zone pins. To read the pins, use the module server_zone_pin"
+            "zone pins. To read the pins, run the playbook pin_servers with --check"
         )
     return None
 

@@ -126,8 +126,8 @@ def _remedy(entry: Unassigned, guest: Guest, hosts: t.Sequence[Destination]) -> 
             f"Add a host to zone {guest.zone}, or unpin the server. The zone contains no destination. Nova "
             "would accept an evacuation request for the server, but would then set the server to ERROR. To unpin the "
             'server in Nova 34 and later, call PUT /servers/ID with {"server": {"pinned_availability_zone": null}} '
-            "(microversion 2.104). In earlier releases, remove the zone from the server's request spec (module "
-            "server_zone_pin, state unpinned)."
+            "(microversion 2.104). In earlier releases, remove the zone from the server's request spec "
+            "(playbook pin_servers with pin_state=unpinned)."
         )
     return _REMEDIES.get(entry.code, _REMEDIES["SG512"])
 

@@ -185,8 +185,9 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
     evidence = {"pinned to": pin, "read from": facts.pins_from, "host": server.host, "zone of its host": zone}
     if pin is None:
         remedy = (
-            "Pin the server to its zone (module server_zone_pin), or use only this collection to resize "
-            "and move the server."
+            "Pin the server to its zone: ansible-playbook stackguard.nova.pin_servers -i INVENTORY -e "
+            "pin_servers=SERVER --check --diff, then run the command without --check --diff. If the server must stay "
+            "unpinned, use only this collection to resize and move the server."
         )
         yield finding("SG401", subject_of(server), evidence, remedy)
     elif pin not in places.carried:
@@ -205,12 +206,12 @@ def _ineffective(facts: ZoneFacts, pin: str, zone: t.Optional[str]) -> str:
     The default zone has hosts and no aggregate. A zone that has neither was renamed or removed.
     """
     place = f"its real zone {zone}" if zone is not None and zone != pin else "the real zone of its host"
-    own = f"Pin the server to {place} (module server_zone_pin), or unpin the server (state: unpinned)."
+    own = f"Pin the server to {place} (playbook pin_servers), or unpin the server (pin_state=unpinned)."
     if is_default(facts, pin):
         if zone == pin:
             return (
-                "Unpin the server (module server_zone_pin, state: unpinned), because its pin is the name of Nova's "
-                "default zone."
+                "Unpin the server (playbook pin_servers with pin_state=unpinned), because its pin is the name of "
+                "Nova's default zone."
             )
         return f"{own} The server's pin is the name of Nova's default zone, which no server should ask for."
     return f"{own} If an aggregate's zone was renamed, you can give the aggregate this zone again."
@@ -308,6 +309,12 @@ def landed(server: ApiServer, wanted: str, zone: t.Optional[str], remedy: str) -
         return None
     evidence = {"host": server.host, "zone of its host": zone, "zone before": wanted}
     return finding("SG407", subject_of(server), evidence, remedy)
+
+
+#: What is wrong with zones, whatever is done there.
+GENERAL = ("SG402", "SG403", "SG404", "SG408")
+#: What the pin of a server settles or brings about.
+OF_PINS = ("SG401", "SG402", "SG404")
 
 
 def check(facts: ZoneFacts) -> Checked:

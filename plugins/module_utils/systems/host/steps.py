@@ -20,7 +20,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Domain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.records import batches, journal
+from ansible_collections.stackguard.nova.plugins.module_utils.records import batches, journal, old_pins
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     commands,
     compute_id,
@@ -731,6 +731,7 @@ class HostRunner:
             "journal_closed": lambda request: {"journals": journal.list_closed(state_dir, request["kind"])},
             "batch_states": lambda request: {"states": list(batches.states(self._batches(request)).items())},
             "batch_read": lambda request: {"rows": batches.read(self._batches(request), int(request["number"]))},
+            "pins_read": lambda _request: {"path": old_pins.path_of(state_dir), "kept": old_pins.read(state_dir)},
             "is_done": lambda request: self._action(request).is_done(request["params"]),
             "verify": lambda request: self._action(request).verify(request["params"]),
             "stop_poll": lambda request: self.stop.stop_poll(request["params"], settle=not check_mode),
@@ -779,6 +780,13 @@ class HostRunner:
             ),
             "batch_mark": lambda request: batches.mark(
                 self._batches(request), int(request["number"]), request["state"]
+            ),
+            "pins_begin": lambda request: old_pins.begin(
+                state_dir, request["about"], request["rows"], request["previous"]
+            ),
+            "pins_ours": lambda request: old_pins.refuse_another(state_dir, request["run"]),
+            "pins_end": lambda request: old_pins.end(
+                state_dir, request["run"], bool(request["finished"]), request["settled"], request["not_made"]
             ),
             "stop_begin": lambda request: self.stop.stop_begin(request["params"]),
             "apply": lambda request: self._action(request).apply(request["params"]),

@@ -263,7 +263,7 @@ def test_a_pin_to_the_default_zone_is_never_answered_with_an_aggregate(name):
     ]
     (remedy,) = remedies(pins={WEB: name}, services=services)
     assert "aggregate" not in remedy
-    assert "server_zone_pin" in remedy
+    assert "pin_servers" in remedy
     assert "unpin" in remedy.lower()
 
 
