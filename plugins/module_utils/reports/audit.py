@@ -74,13 +74,10 @@ class AuditResult:
     report: t.Dict[str, t.Any]
     checked: Checked
     starts: t.Tuple[Start, ...]
-    zones: t.Tuple[capacity_outlook.Zone, ...]
     overrides: t.Tuple[Override, ...]
     #: What to do, host by host, in an order in which nothing contradicts what came before.
     remedies: t.Tuple[remedies.HostRemedies, ...]
     scope: Scope
-    #: Names of one host, each time: in the inventory, of Nova, of libvirt.
-    names: t.Tuple[t.Tuple[str, ...], ...]
 
     @property
     def verdict(self) -> str:
@@ -101,26 +98,24 @@ def audited(bundle: Bundle, overrides: t.Sequence[Override] = (), at_most: t.Opt
     starts = tuple(looked.starts)
     standing = [item for item in checked.findings if not overridden(item, overrides)]
     ways = tuple(remedies.merged(standing, _known_starts(starts), _same_hosts(bundle)))
-    names = tuple(tuple(one) for one in _same_hosts(bundle))
-    zones = tuple(capacity_outlook.zones(bundle, measured))
     about = scope(bundle)
     counted = [item.code for item in checked.unchecked if isinstance(item, CountedOnly)]
     told = report(checked, bundle.collected_at, hosts, servers(bundle), overrides)
     told["remedies"] = [_ways_plain(way) for way in ways]
     told["scope"] = about.plain(counted)
-    told["fleet"] = _fleet(starts, zones, names, bundle)
+    told["fleet"] = _fleet(starts, capacity_outlook.zones(bundle, measured), bundle)
     told["passed"] = sorted({*audit.AUDITED} - {item["code"] for item in (*told["findings"], *told["unchecked"])})
-    return AuditResult(told, checked, starts, zones, tuple(overrides), ways, about, names)
+    return AuditResult(told, checked, starts, tuple(overrides), ways, about)
 
 
 def _fleet(
-    starts: t.Sequence[Start],
-    zones: t.Sequence[capacity_outlook.Zone],
-    names: t.Sequence[t.Sequence[str]],
-    bundle: Bundle,
+    starts: t.Sequence[Start], zones: t.Sequence[capacity_outlook.Zone], bundle: Bundle
 ) -> t.List[t.Dict[str, t.Any]]:
     """Return all hosts: what is known of each, what a start of nova-compute would do, and what its loss would need."""
-    forecasts, aliases = {start.inventory_name: start for start in starts}, {same[0]: list(same) for same in names}
+    forecasts, aliases = (
+        {start.inventory_name: start for start in starts},
+        {same[0]: same for same in _same_hosts(bundle)},
+    )
     hosts = sorted((host for zone in zones for host in zone.hosts), key=lambda host: natural(host.inventory_name))
     return [
         {

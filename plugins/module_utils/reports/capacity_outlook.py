@@ -56,11 +56,6 @@ class Zone:
     name: str
     hosts: t.Tuple[HostOutlook, ...]
 
-    @property
-    def short(self) -> int:
-        """Hosts whose guests would not all find a seat."""
-        return sum(1 for host in self.hosts if host.no_room)
-
 
 @dataclasses.dataclass(frozen=True)
 class Measured:

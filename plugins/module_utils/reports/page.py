@@ -143,7 +143,8 @@ def page(
         cloud=context.cloud or about.get("cloud") or "",
         region=context.region or about.get("region") or "",
         report=report,
-        look=context.look or told.get("verdict") or "pass",
+        # What nothing is known of is never green.
+        look=context.look or told.get("verdict") or ("pass" if context.word else "warn"),
         word=context.word or told.get("verdict") or "",
         took=None if about.get("seconds") is None else duration(about["seconds"]),
         parts=about.get("parts") or (),

@@ -41,7 +41,7 @@ def text(found: AuditResult, version: t.Optional[str] = None, new_blockers: t.Op
         metrics.gauge("new_blockers", "Blockers that the earlier audit did not have.", [({}, new_blockers)])
     _findings(metrics, found)
     _forecast(metrics, found)
-    short = sum(zone.short for zone in found.zones)
+    short = sum(1 for entry in found.report["fleet"] if entry["memory"]["unplaced_guests"])
     without_room = "Number of hosts whose guests do not fit into the free memory of the other hosts in the zone."
     metrics.gauge("hosts_without_room", without_room, [({}, short)])
     return metrics.text()

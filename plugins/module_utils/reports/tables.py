@@ -57,12 +57,8 @@ def cell(value: str) -> str:
 
 
 def _zones(found: audit.AuditResult) -> t.Dict[str, str]:
-    by_inventory = {host.inventory_name: zone.name for zone in found.zones for host in zone.hosts}
-    zones = {name.casefold(): zone for name, zone in by_inventory.items()}
-    for names in found.names:
-        zone = by_inventory.get(names[0])
-        zones.update({name.casefold(): zone for name in names if zone is not None})
-    return zones
+    fleet = found.report["fleet"]
+    return {name.casefold(): entry["zone"] for entry in fleet for name in (*entry["names"], entry["name"])}
 
 
 def report_junit(found: audit.AuditResult) -> str:

@@ -85,6 +85,7 @@ def test_nothing_is_a_page_too():
     page = Words(pages.html(None, None, Context("Nothing", next=())))
     assert "This run judged nothing." in page.text
     assert "Nothing." in page.text
+    assert ("section", {"class": "verdict warn", "id": "verdict"}) in page.tags
     assert not [attrs for tag, attrs in page.tags if tag == "section" and attrs.get("id") in ("plan", "servers", "do")]
 
 
