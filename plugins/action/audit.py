@@ -15,19 +15,19 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import coverage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, CloudName, FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
 from ansible_collections.stackguard.nova.plugins.module_utils.records import (
     evidence,
-    history,
     operation_records,
     stored,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, audit_page, changes, tables
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, changes, tables
 from ansible_collections.stackguard.nova.plugins.plugin_utils import pages, screen
 
 Result = t.Dict[str, t.Any]
 
 SUMMARY_LINES = 40
+#: What the next audit compares with: C(report.json) is removed before each run, and operations write it too.
+PREVIOUS = "previous-report.json"
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "evidence_dir": {"type": "path"},
     "evidence": {"type": "list", "elements": "path", "default": []},
@@ -37,8 +37,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "journals": {"type": "dict"},
     "report_dir": {"type": "path", "required": True},
     "definitions_dir": {"type": "path"},
-    "history": {"type": "int", "default": 0},
-    "history_dir": {"type": "path"},
+    "previous_report": {"type": "path"},
     "cloud_name": {"type": "str", "default": ""},
     "region": {"type": "str", "default": ""},
     "fail_on": {"type": "str", "default": "blocker", "choices": list(audit.FAIL_ON)},
@@ -67,8 +66,6 @@ class ActionModule(ActionBase):
             return {"failed": True, "changed": False, "msg": addresses.MISSING}
         if not args["evidence_dir"] and not args["evidence"]:
             return {"failed": True, "changed": False, "msg": "set evidence_dir or evidence"}
-        if args["history"] < 0:
-            return {"failed": True, "changed": False, "msg": f"history must be 0 or more, not {args['history']}"}
         try:
             with stored.without_collecting():
                 return self._audited(args)
@@ -87,10 +84,10 @@ class ActionModule(ActionBase):
         found = audit.audited(bundle, overrides, args["links_listed"])
         directory = self._on_controller(args["report_dir"])
         os.makedirs(directory, mode=0o700, exist_ok=True)
-        earlier, mine = self._history(args), audit.as_earlier(found)
-        against = changes.changes(mine, earlier)
+        place = self._on_controller(args["previous_report"] or os.path.join(args["report_dir"], PREVIOUS))
+        previous = _previous(place)
+        against = changes.changes(found.report, previous)
         version = pages.collection_version()
-        codes = {item["code"] for item in found.report["findings"]}
         plain = changes.changes_plain(against, found.report["generated_at"])
         for name, text in (
             ("report.json", audit.report_json(found)),
@@ -99,7 +96,7 @@ class ActionModule(ActionBase):
             ("report.prom", audit.report_prom(found, version, against.new_blockers if against.comparable else None)),
             ("report.csv", tables.report_csv(found)),
             ("report.junit.xml", tables.report_junit(found)),
-            (pages.NAME, pages.audit_html(found, audit_page.Extra(version, pages.docs(codes), against))),
+            (pages.NAME, pages.html(found.report, None, audit.context(found, plain))),
         ):
             pages.write(os.path.join(directory, name), text)
         # Saved evidence is written again too: what a report was made of lies beside it.
@@ -108,9 +105,8 @@ class ActionModule(ActionBase):
             # After all is told: what is recorded now is what the next audit compares with.
             source = self._on_controller(args["evidence_dir"])
             evidence.record(self._on_controller(args["definitions_dir"]), bundle, source)
-        when = moment(found.report["generated_at"])
-        if args["history"] and when is not None and not self._task.check_mode:
-            history.save(self._history_dir(args), when, changes.kept_plain(mine), args["history"])
+        if changes.is_later(found.report, previous) and not self._task.check_mode:
+            evidence.save_part(os.path.dirname(place), os.path.basename(place), found.report)
         table = audit.table(found, against)
         screen.say(table)
         report = found.report
@@ -137,13 +133,6 @@ class ActionModule(ActionBase):
             "msg": f"verdict {found.verdict} (fail_on {args['fail_on']}){_compared(args, against)}: "
             f"see {directory}/report.html",
         }
-
-    def _history_dir(self, args: Result) -> str:
-        return self._on_controller(args["history_dir"] or os.path.join(args["report_dir"], "history"))
-
-    def _history(self, args: Result) -> changes.History:
-        """Return the earlier reports; none where none are to be kept."""
-        return changes.history(history.load(self._history_dir(args))) if args["history"] else changes.History()
 
     def _bundle(self, args: Result) -> Bundle:
         if args["evidence"]:
@@ -185,6 +174,19 @@ def _compared(args: Result, against: changes.Changes) -> str:
     if against.comparable:
         return f", {against.new_blockers} new blockers since the audit of {against.since}"
     return f", every blocker counts as new because {'; '.join(against.because)}"
+
+
+def _previous(path: str) -> changes.Previous:
+    """Return the report of the audit before."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return changes.previous(json.load(stream), path)
+    except FileNotFoundError:
+        return changes.Previous()
+    except OSError as error:
+        return changes.damaged(f"{path}: {error.strerror}")
+    except (ValueError, RecursionError):
+        return changes.damaged(f"{path} is not JSON")
 
 
 def _load_or_nothing(directory: str) -> Bundle:

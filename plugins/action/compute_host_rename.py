@@ -17,7 +17,6 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ansible_collections.stackguard.nova.plugins.action.operation import JournaledRun, now
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts, from_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, run_token
@@ -31,6 +30,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import ovn_spec
+from ansible_collections.stackguard.nova.plugins.plugin_utils.journaled_run import JournaledRun, now
 
 STEP_MODULE = "stackguard.nova.compute_host_step"
 INFO_MODULE = "stackguard.nova.compute_host_info"
@@ -46,6 +46,8 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "drain_return": {"type": "bool"},
     "drain_parallel": {"type": "int", "default": 1},
     "drain_timeout": {"type": "int", "default": 3600},
+    "measured": {"type": "bool", "default": False},
+    "probes": {"type": "list", "elements": "dict", "default": []},
     "discover_timeout": {"type": "int", "default": 120},
     "stop_command": {"type": "str"},
     "start_command": {"type": "str"},

@@ -25,7 +25,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import return_host as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_run
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
@@ -178,7 +178,7 @@ class ActionModule(ActionBase):
         keeper = None
         if run is not None:
             keeper = operation_pages.Keeper(run.state, plans.kind_of(host), run.mine, lambda _journal: lifecycle.ABORT)
-        shown = operation_page.OperationRun(
+        shown = operation_run.OperationRun(
             "return_host",
             "return_",
             {"return_host": host},

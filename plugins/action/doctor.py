@@ -15,7 +15,6 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import doctor as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import doctor
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import planned
 from ansible_collections.stackguard.nova.plugins.module_utils.records import answers, evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import doctor as reports
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection
@@ -124,4 +123,4 @@ def _databases(args: Result) -> doctor.DatabasesState:
     if engine.SQLALCHEMY_ERROR is not None:
         missing = "the Python library SQLAlchemy is not installed on the Ansible controller"
         return doctor.DatabasesState(problem=missing, ovn=ovn)
-    return dataclasses.replace(read_databases_state(args, args["operations"], planned.rights()), ovn=ovn)
+    return dataclasses.replace(read_databases_state(args, args["operations"]), ovn=ovn)

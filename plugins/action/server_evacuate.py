@@ -36,7 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuat
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_run
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
@@ -194,7 +194,7 @@ class ActionModule(ActionBase):
         if run is not None:
             kind = records.kind_of(host)
             keeper = operation_pages.Keeper(run.state, kind, run.mine, lambda _journal: lifecycle.ABORT)
-        shown = operation_page.OperationRun(
+        shown = operation_run.OperationRun(
             "evacuate_host",
             "evacuate_",
             {"evacuate_host": host, "evacuate_fence": args["fence"]},

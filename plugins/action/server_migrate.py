@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.action.operation import JournaledRun
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import COLD_NEVER, COLD_RULES, COLD_STOPPED
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuation_options,
@@ -17,6 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
     server_run,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import moves as plans
+from ansible_collections.stackguard.nova.plugins.plugin_utils.journaled_run import JournaledRun
 
 #: Numbers, and their least.
 _LEAST = {

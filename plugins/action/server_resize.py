@@ -8,20 +8,31 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.action.operation import JournaledRun
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import resize, server_run
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import STRATEGIES
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, resize, server_run
+from ansible_collections.stackguard.nova.plugins.plugin_utils.journaled_run import JournaledRun
 
 
 class ActionModule(JournaledRun):
     """Resize a server within its zone, or take that back."""
 
-    ARGUMENTS = resize.Resize.ARGUMENTS
+    ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
+        "server": {"type": "str", "required": True},
+        "flavor": {"type": "str"},
+        "strategy": {"type": "str", "default": "auto", "choices": list(STRATEGIES)},
+        "confirm": {"type": "bool", "default": True},
+        "keep_pin": {"type": "bool", "default": False},
+        "same_host": {"type": "bool", "default": False},
+        "server_timeout": {"type": "int", "default": 3600},
+    }
 
     def _prefix(self, args: t.Dict[str, t.Any]) -> str:
         return resize.Resize.PREFIX
 
     def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
-        return resize.Resize.problem(args)
+        if args["action"] == lifecycle.APPLY and not args["flavor"]:
+            return "flavor: set this option to the name or id of the new flavor"
+        return None
 
     def _carry_out(self, run: server_run.ServerRun) -> t.Dict[str, t.Any]:
         return resize.carry_out(run)

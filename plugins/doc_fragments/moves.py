@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Those of JournaledRun.COMMON (plugins/action/operation.py) that mean the same to all of them."""
+    """Those of JournaledRun.COMMON (plugins/plugin_utils/journaled_run.py) that mean the same to all of them."""
 
     DOCUMENTATION = r"""
 options:

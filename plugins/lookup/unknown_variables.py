@@ -50,8 +50,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import input
 ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "roles")
 #: What all playbooks share begins with it; all else with the first word of its role.
 SHARED = "stackguard"
-#: What variables begin with of roles that only other roles use, and set the variables of.
-INTERNAL = ("refuse_", "planned_")
+#: What variables begin with of the role that only playbooks and roles use, and set the variables of.
+INTERNAL = "refuse_"
 
 
 class LookupModule(LookupBase):

@@ -13,10 +13,10 @@ description:
   - Runs all checks of this collection that apply to a whole cloud. The module checks either the evidence that
     M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote for this
     run (O(evidence_dir)), or saved evidence of earlier runs (O(evidence)). Apart from the evidence, the module reads
-    only O(history_dir) and O(definitions_dir).
+    only O(previous_report) and O(definitions_dir).
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
     C(changes.json) and C(evidence.json). If you check the same evidence twice with the same options, the second audit
-    writes the same content, except for the comparison with the earlier reports in O(history_dir).
+    writes the same content, except for the comparison with O(previous_report).
   - Shows a short table on the terminal. Runs on the Ansible controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -89,19 +89,15 @@ options:
       - With O(fail_on=blocker) the task fails if the verdict is C(block). With O(fail_on=warning) the task fails if the
         verdict is C(warn) or C(block). An undecided check alone results in the verdict C(warn).
       - With O(fail_on=new_blocker) the task fails only on blockers that the previous audit of the same scope did not
-        report. If the module cannot compare this audit with a previous audit, O(fail_on=new_blocker) acts like
-        O(fail_on=blocker). The module cannot compare the audits if O(history_dir) has no earlier audit of the same
-        scope, if one of the two audits could not read everything, or if a report in O(history_dir) is damaged.
-  history:
-    type: int
-    default: 0
-    description: Number of earlier reports to keep in O(history_dir). With O(history=0) the module keeps no report and
-      does not compare audits.
-  history_dir:
+        report. If the module cannot compare this audit with the previous audit, O(fail_on=new_blocker) acts like
+        O(fail_on=blocker). The module cannot compare the audits if O(previous_report) does not exist, is damaged or has
+        another scope, or if one of the two audits could not read everything.
+  previous_report:
     type: path
     description:
-      - Directory of earlier reports. O(history_dir) must persist between runs. The default of O(history_dir) is
-        the directory C(history) in O(report_dir). In check mode the module adds no report to O(history_dir).
+      - File with the C(report.json) of the previous audit. The module compares the findings of both audits. Then the
+        module writes its own report to O(previous_report), except in check mode and if O(previous_report) has the
+        report of a later audit. The default of O(previous_report) is C(previous-report.json) in O(report_dir).
   cloud_name:
     type: str
     default: ""
@@ -250,4 +246,139 @@ report_dir:
   returned: when the evidence could be read
   type: str
   sample: /home/operator/stackguard-reports
+report:
+  description:
+    - The report, which this module writes as C(report.json) into the directory RV(report_dir). The report of a large
+      cloud is too large for the result of a task, so the module does not return it.
+    - The modules that change something return their findings under the same name and with the same keys, except
+      RV(report.remedies).
+  returned: as the file C(report.json)
+  type: dict
+  contains:
+    schema:
+      description: Version of the report's format.
+      type: int
+    verdict:
+      description: V(pass), V(warn) or V(block).
+      type: str
+    generated_at:
+      description: Time at which the evidence was collected.
+      type: str
+    hosts:
+      description: Number of compute hosts, including hosts that could not be read.
+      type: int
+    servers:
+      description: Number of servers.
+      type: int
+    findings:
+      description: The findings, sorted by code and object.
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The code, such as V(SG502).
+          type: str
+        slug:
+          description: The name of the finding code, such as V(overcommitted-destination).
+          type: str
+        severity:
+          description: V(blocker), V(warning) or V(info).
+          type: str
+        object:
+          description: The object of the finding.
+          type: dict
+          contains:
+            kind:
+              description: Kind of the object, such as V(instance) or V(compute_node).
+              type: str
+            id:
+              description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
+                object.
+              type: str
+            name:
+              description: Name of the object; V(null) if the object has no name.
+              type: str
+            host:
+              description: Compute host of the object; V(null) if the object belongs to no compute host.
+              type: str
+        evidence:
+          description: Facts that prove the finding, with the name of each fact as the key.
+          type: dict
+        remedy:
+          description: What to do next.
+          type: str
+    unchecked:
+      description: Undecided checks, each with the reason. If a check is undecided, the verdict is never V(pass).
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The code of the undecided check.
+          type: str
+        object:
+          description: The object of the undecided check.
+          type: str
+        reason:
+          description: Reason why the check is undecided.
+          type: str
+    counts:
+      description: Number of findings of each severity, and number of undecided checks.
+      type: dict
+      contains:
+        blocker:
+          description: Number of blockers.
+          type: int
+        warning:
+          description: Number of warnings.
+          type: int
+        info:
+          description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
+            activity.
+          type: int
+        unchecked:
+          description: Number of undecided checks.
+          type: int
+        overridden:
+          description: Number of overridden findings.
+          type: int
+    fleet:
+      description: One entry for each compute host, with its zone, whether it was read, its memory, and what
+        nova-compute would do if it started now.
+      type: list
+      elements: dict
+    scope:
+      description: Which sources the audit was asked to read, which of them it read, and how to read the others.
+      type: dict
+    passed:
+      description: Codes that were decided for every object and found nothing.
+      type: list
+      elements: str
+    overrides:
+      description: The overrides that the audit was given, with their reasons.
+      type: list
+      elements: dict
+    remedies:
+      description: Only in C(report.json). The remedies of all findings that no override covers, one item for each host,
+        in an order in which no remedy contradicts an earlier one.
+      type: list
+      elements: dict
+      contains:
+        names:
+          description: The names of the host. The list is empty for remedies that belong to no host.
+          type: list
+          elements: str
+        keep_stopped:
+          description: The codes because of which nova-compute must not start now.
+          type: list
+          elements: str
+        steps:
+          description: The remedies, in order. Each remedy has the keys C(code), C(severity), C(remedy) and C(objects).
+            Each item of C(objects) has the keys C(kind) and C(id).
+          type: list
+          elements: dict
+        put_off:
+          description: The remedies that you must not carry out now, with the same keys as RV(report.remedies[].steps).
+            The key C(until) lists the codes that you must settle first, and C(because) is what the audit does not know.
+          type: list
+          elements: dict
 """

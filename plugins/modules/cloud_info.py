@@ -49,7 +49,7 @@ options:
   parts:
     type: list
     elements: str
-    choices: [compute_max_microversion, placement_max_microversion, catalog, services, hypervisors, servers, aggregates,
+    choices: [compute_max_microversion, catalog, services, hypervisors, servers, aggregates,
       providers, migrations, agents, ports]
     description: Parts to read. By default the module reads all parts of the facts.
   evidence_dir:
@@ -164,9 +164,6 @@ cloud:
     compute_max_microversion:
       description: Highest microversion of the compute API.
       type: str
-    placement_max_microversion:
-      description: Highest microversion of placement.
-      type: str
     catalog:
       description: Service types in the service catalogue of the cloud.
       type: list
@@ -203,13 +200,13 @@ cloud:
       type: list
       elements: dict
     agents:
-      description: Network agents, each with C(id), C(agent_type), C(binary), C(host), C(alive), C(admin_state_up),
+      description: Network agents, each with C(id), C(agent_type), C(binary), C(host), C(alive),
         C(heartbeat_timestamp), C(mode) and C(distributed).
       type: list
       elements: dict
     ports:
       description: Ports, each with C(id), C(binding_host_id), C(binding_vif_type), C(status), C(device_id),
-        C(device_owner), C(mac_address), C(subnets) and C(subports).
+        C(device_owner), C(subnets) and C(subports).
       type: list
       elements: dict
     unread:

@@ -251,10 +251,9 @@ host:
       description: Selected settings of nova-compute, with the keys C(files), C(host), C(state_path), C(my_ip),
         C(instances_path), C(compute_driver), C(images_type), C(images_rbd_pool), C(rbd_user), C(images_rbd_ceph_conf),
         C(live_migration_inbound_addr), C(reserved_host_memory_mb), C(host_lines), C(log_file),
-        C(heal_instance_info_cache_interval), C(running_deleted_instance_action), C(live_migration_uri),
-        C(live_migration_scheme), C(virt_type), C(running_deleted_instance_timeout),
-        C(resume_guests_state_on_host_boot), C(sync_power_state_interval), C(environment) and
-        C(update_resources_interval).
+        C(running_deleted_instance_action), C(live_migration_uri), C(live_migration_scheme), C(virt_type),
+        C(running_deleted_instance_timeout), C(resume_guests_state_on_host_boot), C(sync_power_state_interval),
+        C(environment) and C(update_resources_interval).
       type: dict
     libvirt:
       description: What libvirt reports about itself, with the keys C(uri), C(version), C(hostname) and C(host_uuid).
@@ -266,7 +265,7 @@ host:
       type: list
       elements: dict
     memory:
-      description: Real memory in MiB, with the keys C(total_mib), C(available_mib), C(free_mib) and C(swap_free_mib).
+      description: Real memory in MiB, with the keys C(total_mib) and C(available_mib).
       type: dict
     hugepages:
       description: Huge pages by size and NUMA node, each with C(size_kib), C(total), C(free), C(numa_node) and
@@ -275,7 +274,7 @@ host:
       elements: dict
     units:
       description: Systemd units of nova-compute, of the network agents and of libvirt-guests, each with C(name),
-        C(load_state), C(active_state), C(sub_state), C(unit_file_state), C(fragment_path), C(main_pid) and C(blocked).
+        C(load_state), C(active_state), C(sub_state), C(unit_file_state), C(fragment_path) and C(blocked).
       type: list
       elements: dict
     resolutions:

@@ -121,6 +121,20 @@ options:
     type: int
     default: 3600
     description: Maximum number of seconds to wait for the move of one guest.
+  measured:
+    type: bool
+    default: false
+    description:
+      - With O(strategy=drain), whether C(compute_host_info) has just written the facts of all compute hosts into
+        O(evidence_dir), because an earlier task failed with RV(needs=measured_hosts). The module moves guests only with
+        such facts, because the free memory of the destinations changes with each move. A new rename uses the evidence
+        with which the module checked it.
+  probes:
+    type: list
+    elements: dict
+    default: []
+    description: With O(strategy=drain), the results of the connection tests that RV(probe) of earlier tasks requested,
+      in the format of O(stackguard.nova.server_migrate#module:probes).
   discover_timeout:
     type: int
     default: 120
@@ -274,99 +288,11 @@ operation_id:
   sample: 3f9a1c0b77de
 report:
   description:
-    - The findings, as in C(report.json). If the run refuses to start, the verdict is V(block). When a run
-      finishes the rename, the report contains the findings from before the rename, and the findings of all executed
-      steps, such as the finding that a guest changed during the rename.
+    - The findings, as in RV(stackguard.nova.audit#module:report). If the run refuses to start, the verdict is V(block).
+      When a run finishes the rename, the report contains the findings from before the rename, and the findings of all
+      executed steps, such as the finding that a guest changed during the rename.
   returned: when the module checked a new rename, or a resumed run finished the rename or failed
   type: dict
-  contains:
-    schema:
-      description: Version of the report's format.
-      type: int
-    verdict:
-      description: V(pass), V(warn) or V(block).
-      type: str
-    generated_at:
-      description: Time at which the evidence was collected.
-      type: str
-    hosts:
-      description: Number of compute hosts, including hosts that could not be read.
-      type: int
-    servers:
-      description: Number of servers.
-      type: int
-    findings:
-      description: The findings, sorted by code and object.
-      type: list
-      elements: dict
-      contains:
-        code:
-          description: The code, such as V(SG502).
-          type: str
-        slug:
-          description: The name of the finding code, such as V(overcommitted-destination).
-          type: str
-        severity:
-          description: V(blocker), V(warning) or V(info).
-          type: str
-        object:
-          description: The object of the finding.
-          type: dict
-          contains:
-            kind:
-              description: Kind of the object, such as V(instance) or V(compute_node).
-              type: str
-            id:
-              description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
-                object.
-              type: str
-            name:
-              description: Name of the object; V(null) if the object has no name.
-              type: str
-            host:
-              description: Compute host of the object; V(null) if the object belongs to no compute host.
-              type: str
-        evidence:
-          description: Facts that prove the finding, with the name of each fact as the key.
-          type: dict
-        remedy:
-          description: What to do next.
-          type: str
-    unchecked:
-      description: Undecided checks, each with the reason. If a check is undecided, the verdict is never V(pass).
-      type: list
-      elements: dict
-      contains:
-        code:
-          description: The code of the undecided check.
-          type: str
-        object:
-          description: The object of the undecided check.
-          type: str
-        reason:
-          description: Reason why the check is undecided.
-          type: str
-    counts:
-      description: Number of findings of each severity, and number of undecided checks.
-      type: dict
-      contains:
-        blocker:
-          description: Number of blockers.
-          type: int
-        warning:
-          description: Number of warnings.
-          type: int
-        info:
-          description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
-            activity.
-          type: int
-        unchecked:
-          description: Number of undecided checks.
-          type: int
-        overridden:
-          description: Number of overridden findings.
-          type: int
-  sample: {schema: 1, verdict: pass, hosts: 3, servers: 6, findings: [], unchecked: []}
 plan:
   description: The steps of the plan, with every value before and after the change.
   returned: when the module checked a new rename and no finding blocked it
@@ -438,10 +364,19 @@ needs:
   description:
     - What you must do before you can resume the operation. V(discover_hosts) means that you must run C(nova-manage
       cell_v2 discover_hosts) on a controller node of the cloud. V(recreate_containers) means that your deployment tool
-      must create the containers that RV(containers) lists.
-  returned: when a drain waits for the new host to be mapped to its cell, or a rename waits for containers
+      must create the containers that RV(containers) lists. V(measured_hosts) means that you must read the facts of all
+      compute hosts again, and set O(measured=true).
+  returned: when a drain waits for the new host to be mapped to its cell or for measured hosts, or a rename waits for
+    containers
   type: str
   sample: discover_hosts
+probe:
+  description:
+    - Connections that you must test on the source hosts, as in RV(stackguard.nova.server_migrate#module:probe). The keys
+      are the inventory names of the source hosts.
+  returned: with RV(needs=measured_hosts), when there are connections to test
+  type: dict
+  sample: {compute2: [{source: compute2, dest: cn-rack7.example, address: 10.0.0.1, port: 16509, turn: 0}]}
 containers:
   description: Names of the containers that your deployment tool must create before you can resume the operation.
   returned: when RV(needs=recreate_containers)

@@ -45,8 +45,8 @@ options:
     default: []
     description:
       - Names of the playbooks that you plan to run. With an empty list, the module checks all playbooks of this
-        collection except C(doctor), C(explain) and C(findings). O(operations) determines which database privileges and
-        Ceph permissions the module checks.
+        collection except C(doctor) and C(explain). O(operations) determines which database privileges and Ceph
+        permissions the module checks.
   accept_unchecked:
     type: list
     elements: str

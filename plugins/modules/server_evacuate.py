@@ -388,66 +388,9 @@ placements:
     8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute3, wave: 1,
       why: the host has 9000 MiB of free real memory before this server arrives}
 plan:
-  description: The steps of the plan, each with its changes.
+  description: The steps of the plan, each with its changes, as in RV(stackguard.nova.compute_host_rename#module:plan).
   returned: when the run has ended, without O(report_dir)
   type: dict
-  contains:
-    kind:
-      description: The kind of operation.
-      type: str
-    operation_id:
-      description: Id of the operation.
-      type: str
-    subject:
-      description: The object that the operation changes, such as a host or a server.
-      type: str
-    steps:
-      description: The steps, in order.
-      type: list
-      elements: dict
-      contains:
-        name:
-          description: Name of the step in the journal.
-          type: str
-        title:
-          description: Short description of the step.
-          type: str
-        where:
-          description: Whether the step runs on the compute host (V(host)) or on the Ansible controller (V(controller)).
-          type: str
-        action:
-          description: Name of the action that executes the step.
-          type: str
-        params:
-          description: Parameters of the action, with the name of each parameter as the key. Each action has its own
-            parameters.
-          type: dict
-        changes:
-          description: Every value that the step changes.
-          type: list
-          elements: dict
-          contains:
-            where:
-              description: The object that has the changed value, such as a server, a file or a database row.
-              type: str
-            what:
-              description: The name of the changed value.
-              type: str
-            before:
-              description: The value before the step.
-              type: str
-            after:
-              description: The value after the step.
-              type: str
-            measured:
-              description: Whether the value depends on a measurement, such as the free memory of a host. A later run
-                measures again, and can get a different value.
-              type: bool
-    notes:
-      description: Notes for the operator.
-      type: list
-      elements: str
-  sample: {kind: evacuate-compute1, operation_id: 5f0a6f0f7a11, subject: compute1, steps: [], notes: []}
 plan_sha256:
   description:
     - Checksum of the plan. You can set O(expect_plan) of a later run to this checksum.
@@ -455,95 +398,7 @@ plan_sha256:
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 report:
-  description: The findings, as in C(report.json).
+  description: The findings, as in RV(stackguard.nova.audit#module:report).
   returned: when the run has ended, without O(report_dir)
   type: dict
-  contains:
-    schema:
-      description: Version of the report's format.
-      type: int
-    verdict:
-      description: V(pass), V(warn) or V(block).
-      type: str
-    generated_at:
-      description: Time at which the evidence was collected.
-      type: str
-    hosts:
-      description: Number of compute hosts, including hosts that could not be read.
-      type: int
-    servers:
-      description: Number of servers.
-      type: int
-    findings:
-      description: The findings, sorted by code and object.
-      type: list
-      elements: dict
-      contains:
-        code:
-          description: The code, such as V(SG502).
-          type: str
-        slug:
-          description: The name of the finding code, such as V(overcommitted-destination).
-          type: str
-        severity:
-          description: V(blocker), V(warning) or V(info).
-          type: str
-        object:
-          description: The object of the finding.
-          type: dict
-          contains:
-            kind:
-              description: Kind of the object, such as V(instance) or V(compute_node).
-              type: str
-            id:
-              description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
-                object.
-              type: str
-            name:
-              description: Name of the object; V(null) if the object has no name.
-              type: str
-            host:
-              description: Compute host of the object; V(null) if the object belongs to no compute host.
-              type: str
-        evidence:
-          description: Facts that prove the finding, with the name of each fact as the key.
-          type: dict
-        remedy:
-          description: What to do next.
-          type: str
-    unchecked:
-      description: Undecided checks, each with the reason. If a check is undecided, the verdict is never V(pass).
-      type: list
-      elements: dict
-      contains:
-        code:
-          description: The code of the undecided check.
-          type: str
-        object:
-          description: The object of the undecided check.
-          type: str
-        reason:
-          description: Reason why the check is undecided.
-          type: str
-    counts:
-      description: Number of findings of each severity, and number of undecided checks.
-      type: dict
-      contains:
-        blocker:
-          description: Number of blockers.
-          type: int
-        warning:
-          description: Number of warnings.
-          type: int
-        info:
-          description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
-            activity.
-          type: int
-        unchecked:
-          description: Number of undecided checks.
-          type: int
-        overridden:
-          description: Number of overridden findings.
-          type: int
-  sample: {schema: 1, verdict: pass, findings: [], unchecked: []}
 """

@@ -262,98 +262,10 @@ already:
   sample: []
 report:
   description:
-    - Findings in the form of C(report.json). The findings are about the zones of the selected servers and of all hosts
-      (SG401 to SG404, SG408), and about servers that cannot be pinned. The findings do not cover the zones of volumes
-      (SG405), because the module does not read volumes. The report of a run that changed pins does not contain SG401,
-      SG402 and SG404 of the servers whose pins the run changed.
+    - The findings, as in RV(stackguard.nova.audit#module:report). The findings are about the zones of the selected
+      servers and of all hosts (SG401 to SG404, SG408), and about servers that cannot be pinned. The findings do not
+      cover the zones of volumes (SG405), because the module does not read volumes. The report of a run that changed
+      pins does not contain SG401, SG402 and SG404 of the servers whose pins the run changed.
   returned: when the module checked the request
   type: dict
-  contains:
-    schema:
-      description: Version of the report's format.
-      type: int
-    verdict:
-      description: V(pass), V(warn) or V(block).
-      type: str
-    generated_at:
-      description: Time at which the evidence was collected.
-      type: str
-    hosts:
-      description: Number of compute hosts, including hosts that could not be read.
-      type: int
-    servers:
-      description: Number of servers.
-      type: int
-    findings:
-      description: The findings, sorted by code and object.
-      type: list
-      elements: dict
-      contains:
-        code:
-          description: The code, such as V(SG502).
-          type: str
-        slug:
-          description: The name of the finding code, such as V(overcommitted-destination).
-          type: str
-        severity:
-          description: V(blocker), V(warning) or V(info).
-          type: str
-        object:
-          description: The object of the finding.
-          type: dict
-          contains:
-            kind:
-              description: Kind of the object, such as V(instance) or V(compute_node).
-              type: str
-            id:
-              description: Uuid of the object. If the object has no uuid, C(id) is the database id or the name of the
-                object.
-              type: str
-            name:
-              description: Name of the object; V(null) if the object has no name.
-              type: str
-            host:
-              description: Compute host of the object; V(null) if the object belongs to no compute host.
-              type: str
-        evidence:
-          description: Facts that prove the finding, with the name of each fact as the key.
-          type: dict
-        remedy:
-          description: What to do next.
-          type: str
-    unchecked:
-      description: Undecided checks, each with the reason. If a check is undecided, the verdict is never V(pass).
-      type: list
-      elements: dict
-      contains:
-        code:
-          description: The code of the undecided check.
-          type: str
-        object:
-          description: The object of the undecided check.
-          type: str
-        reason:
-          description: Reason why the check is undecided.
-          type: str
-    counts:
-      description: Number of findings of each severity, and number of undecided checks.
-      type: dict
-      contains:
-        blocker:
-          description: Number of blockers.
-          type: int
-        warning:
-          description: Number of warnings.
-          type: int
-        info:
-          description: Number of findings with the severity C(info). A finding with the severity C(info) shows normal
-            activity.
-          type: int
-        unchecked:
-          description: Number of undecided checks.
-          type: int
-        overridden:
-          description: Number of overridden findings.
-          type: int
-  sample: {schema: 1, verdict: warn, findings: [], unchecked: []}
 """

@@ -11,7 +11,11 @@ import os
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.operation_page import OperationRun
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.operation_run import (
+    OperationRun,
+    context,
+    plan_of,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Host
 from ansible_collections.stackguard.nova.plugins.plugin_utils import pages, screen
 
@@ -51,11 +55,14 @@ def _leave(directory: str, keeper: t.Optional[Keeper], shown: OperationRun) -> N
     if not (shown.journal or shown.report or shown.plan or shown.result.get("failed")):
         # Nothing is open, and nothing was to be done: there is nothing to show.
         return
-    codes = {str(item["code"]) for item in (shown.report or {}).get("findings") or ()}
-    shown = dataclasses.replace(shown, version=pages.collection_version(), docs=pages.docs(codes))
     place = os.path.abspath(os.path.expanduser(directory))
     os.makedirs(place, mode=0o700, exist_ok=True)
-    pages.write(os.path.join(place, pages.NAME), pages.operation_html(shown))
+    pages.write(os.path.join(place, pages.NAME), html(shown))
+
+
+def html(shown: OperationRun) -> str:
+    """Return C(report.html) of a run."""
+    return pages.html(shown.report, plan_of(shown), context(shown))
 
 
 def _with_journal(keeper: Keeper, shown: OperationRun) -> OperationRun:

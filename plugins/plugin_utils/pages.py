@@ -2,21 +2,23 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Pages for people: their templates, the pages of codes, and files that are written whole or not at all."""
+"""The page for people: its template, the pages of codes, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import os
 import tempfile
 import typing as t
 
 import jinja2
+import markupsafe
 import yaml
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import visible
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, audit_page, operation_page
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import page
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 TEMPLATES = os.path.join(ROOT, "roles", "audit", "templates")
@@ -25,28 +27,31 @@ CODES = os.path.join(ROOT, "docs", "codes")
 NAME = "report.html"
 
 
-def audit_html(found: audit.AuditResult, extra: t.Optional[audit_page.Extra] = None) -> str:
-    """Return C(report.html) of an audit."""
-    given = extra or audit_page.Extra(docs=docs({item["code"] for item in found.report["findings"]}))
-    return audit_page.page(found, _render("report.html.j2"), _text("report.css"), _text("report.js"), given)
-
-
-def operation_html(shown: operation_page.OperationRun) -> str:
-    """Return C(report.html) of an operation."""
-    return operation_page.page(shown, _render("operation.html.j2"), _text("report.css"), _text("report.js"))
+def html(report: t.Optional[page.Json], plan: t.Optional[page.Json], context: page.Context) -> str:
+    """Return C(report.html) of a C(report.json), of the plan of a C(plan.json), and of what the run says besides."""
+    codes = {str(item["code"]) for item in (report or {}).get("findings") or ()}
+    whole = dataclasses.replace(
+        context, version=context.version or collection_version(), docs=context.docs or docs(codes)
+    )
+    return page.page(report, plan, whole, _render(), _text("report.css"), _text("report.js"))
 
 
 @functools.cache
-def _render(name: str) -> t.Callable[..., str]:
+def _render() -> page.Render:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
+        finalize=_shown,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(visible=visible, room_words=audit_page.room_words)
-    return environment.get_template(name).render
+    return environment.get_template("report.html.j2").render
+
+
+def _shown(value: t.Any) -> t.Any:
+    """Show what would steer the text around it: names are given by anybody. What is markup is escaped already."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, markupsafe.Markup) else value
 
 
 @functools.cache

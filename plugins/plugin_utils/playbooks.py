@@ -12,7 +12,7 @@ import typing as t
 
 PLAYBOOKS = os.path.join(os.path.dirname(__file__), "..", "..", "playbooks")
 #: Playbooks that are no operation. tests/unit/test_doctor_operations.py holds the lists in YAML equal to this one.
-OTHERS = ("doctor", "explain", "findings")
+OTHERS = ("doctor", "explain")
 
 
 def operations() -> t.List[str]:

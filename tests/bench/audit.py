@@ -32,8 +32,7 @@ sys.path.insert(0, str(ROOT / ".build" / "dev"))
 from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml, facts  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.plugin_utils import pages  # noqa: E402
-from ansible_collections.stackguard.nova.tests.unit import builders  # noqa: E402
+from ansible_collections.stackguard.nova.tests.unit import builders, paged  # noqa: E402
 from ansible_collections.stackguard.nova.tests.unit import test_sent_to_hosts as sent_files  # noqa: E402
 
 HOSTS, GUESTS = int(os.environ.get("STACKGUARD_BENCH_CLOUD") or 1000), 50
@@ -84,7 +83,7 @@ def judged():
             ("report.json", audit.report_json),
             ("forecast.json", audit.forecast_json),
             ("report.prom", audit.report_prom),
-            ("report.html", pages.audit_html),
+            ("report.html", paged.page),
             ("the table", audit.table),
         ):
             _seconds, text = timed(name, lambda form=form: form(found))

@@ -18,8 +18,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
 
-from ansible_collections.stackguard.nova.plugins.plugin_utils import pages  # noqa: E402
 from ansible_collections.stackguard.nova.tests.unit.browser import Browser  # noqa: E402
+from ansible_collections.stackguard.nova.tests.unit.paged import page  # noqa: E402
 from ansible_collections.stackguard.nova.tests.unit.test_audit_page import judged  # noqa: E402
 from ansible_collections.stackguard.nova.tests.unit.troubled import many  # noqa: E402
 
@@ -67,7 +67,7 @@ def main():
             shown = {"one line": base}
             for number in numbers:
                 path = place / f"{number}.html"
-                path.write_text(pages.audit_html(judged(many(number))), encoding="utf-8")
+                path.write_text(page(judged(many(number))), encoding="utf-8")
                 shown[f"{number} findings"] = measured(browser, path)
         finally:
             browser.close()

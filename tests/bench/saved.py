@@ -101,14 +101,14 @@ def parse(directory, build):
 
 
 def judge(directory):
-    from ansible_collections.stackguard.nova.plugins.plugin_utils import pages
+    from ansible_collections.stackguard.nova.tests.unit.paged import page
 
     marks = [("imported", time.process_time())]
     bundle = evidence.load(f"{directory}/{evidence.WHOLE}")
     marks.append(("read", time.process_time()))
     found = audit.audited(bundle)
     marks.append(("judged", time.process_time()))
-    texts = (audit.report_json, audit.forecast_json, audit.report_prom, audit.table, pages.audit_html)
+    texts = (audit.report_json, audit.forecast_json, audit.report_prom, audit.table, page)
     sizes = [len(form(found)) for form in texts]
     marks.append(("reports", time.process_time()))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -15,9 +15,9 @@ import yaml
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def parsed(directory: pathlib.Path, root: pathlib.Path | None = None) -> Iterator[tuple[pathlib.Path, ast.Module]]:
+def parsed(directory: pathlib.Path) -> Iterator[tuple[pathlib.Path, ast.Module]]:
     for path in sorted(directory.rglob("*.py")):
-        yield path.relative_to(root or ROOT), ast.parse(path.read_text(), str(path))
+        yield path.relative_to(ROOT), ast.parse(path.read_text(), str(path))
 
 
 def is_type(node: ast.expr) -> bool:
@@ -56,15 +56,9 @@ FOLDERS = {
     "checks": ("hazards", "after", "before", "coverage", "audit", "doctor_ovn", "doctor"),
     "systems": ("api", "broker", "ceph", "db", "host", "ovn"),
 }
-#: What a folder of systems may use of another one: everything else goes through steps and operations.
-NEIGHBOURS = {
-    ("systems/api/zone_facts.py", "db"),  # a server's pin: placement's view and the request spec are read as one
-    ("systems/host/facts.py", "ceph"),  # what a host knows of Ceph is a fact of the host
-    ("systems/host/doctor.py", "ceph"),
-    ("systems/ceph/guard_snapshots.py", "host"),  # runs on the host whose nova.conf names the pool
-    ("systems/ceph/rbd.py", "host"),
-    ("systems/ceph/places.py", "host"),  # nova.conf, and the container of nova-compute, say where Ceph is
-}
+#: What a system may use of others; everything else goes through steps and operations. A server's pin is in the API and
+#: in a database; where Ceph is, the files of a host say.
+USES = {"api": ("db",), "ceph": ("host",), "host": ("ceph",)}
 #: Rooms whose files do no I/O.
 PURE = ("model", "name_places", "capacity", "checks", "plans", "reports")
 #: What systems know of: facts, places of a name and amounts, and what is written down. They never judge or plan.
@@ -76,7 +70,8 @@ IO = re.compile(
 PARSERS = {("model/host_domain.py", "socket")}
 UTILS = pathlib.Path("plugins/module_utils")
 PACKAGE = "ansible_collections.stackguard.nova.plugins.module_utils"
-#: Files of operations/ that are no operation: what several share. Every other file is one, or a part of one.
+#: Files of operations/ that are no operation: what several share. Every other file is one, or a part of the one whose
+#: name begins with the same word.
 SHARED = (
     "lifecycle",
     "needs",
@@ -86,19 +81,9 @@ SHARED = (
     "run_token",
     "server_run",
     "evacuation_options",
+    "fences",
+    "move_evidence",
 )
-PARTS = {
-    "evacuation_call": "evacuate",
-    "evacuation_chassis": "evacuate",
-    "evacuation_fence": "evacuate",
-    "evacuation_guards": "evacuate",
-    "evacuation_readers": "evacuate",
-    "evacuation_record": "evacuate",
-    "evacuation_round": "evacuate",
-    "evacuation_scratch": "evacuate",
-    "fences": "evacuate",
-    "move_evidence": "move_servers",
-}
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -137,7 +122,7 @@ def room_problem(path: pathlib.PurePosixPath, other: pathlib.PurePosixPath) -> s
         return foreign_operation(path, other)
     mine, its = (pathlib.PurePosixPath(entry.parts[1]).stem for entry in (path, other))
     if here == "systems":
-        return None if mine == its or (str(path), its) in NEIGHBOURS else f"is another system ({its})"
+        return None if mine == its or its in USES.get(mine, ()) else f"is another system ({its})"
     folders = FOLDERS[here]
     if mine in folders and its in folders and folders.index(its) > folders.index(mine):
         return f"is in {here}/{its}, which is above {here}/{mine}"
@@ -148,7 +133,7 @@ def operation_of(path: pathlib.PurePosixPath) -> str | None:
     """The operation that a file is, or is a part of; None: operations share it, or it is in another room."""
     if path.parts[0] != "operations" or path.stem in SHARED:
         return None
-    return PARTS.get(path.stem, path.stem)
+    return path.stem.partition("_")[0].replace("evacuation", "evacuate")
 
 
 def foreign_operation(path: pathlib.PurePosixPath, other: pathlib.PurePosixPath) -> str | None:
@@ -178,18 +163,6 @@ def rooms(root: pathlib.Path = ROOT) -> Iterator[str]:
                 yield f"{UTILS / path}:{line}: must not import {name}: it {problem}"
             if path.parts[0] in PURE and IO.search(name) and (str(path), name) not in PARSERS:
                 yield f"{UTILS / path}:{line}: {path.parts[0]} are pure and must not import {name}"
-
-
-def class_names(root: pathlib.Path = ROOT) -> Iterator[str]:
-    """One name means one thing: a public class is defined once in all rooms."""
-    places: dict[str, list[str]] = {}
-    for path, tree in parsed(root / UTILS, root):
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, []).append(f"{path}:{node.lineno}")
-    for name, (first, *more) in sorted(places.items()):
-        for place in more:
-            yield f"{place}: class {name}: {first} has a class of that name, which means another thing"
 
 
 SCRIPTED = re.compile(r"from (ansible_collections\.stackguard\.nova[\w.]*) import ([\w, ]+)")
@@ -255,14 +228,6 @@ def connections() -> Iterator[str]:
             yield f"meta/runtime.yml: group {group}: {name} is {'not ' if name in connect else ''}in it"
 
 
-def readme() -> Iterator[str]:
-    """The table of playbooks has a line for each."""
-    lines = re.findall(r"^\| `(\w+)`", (ROOT / "README.md").read_text(), re.MULTILINE)
-    for path in sorted((ROOT / "playbooks").glob("*.yml")):
-        if path.stem not in lines:
-            yield f"README.md: no line of a table begins with `{path.stem}`, which is a playbook"
-
-
 def action_modules() -> Iterator[str]:
     for path in (ROOT / "plugins" / "action").glob("*.py"):
         if not path.name.startswith("_") and not (ROOT / "plugins" / "modules" / path.name).exists():
@@ -295,12 +260,10 @@ def main() -> int:
     checks = (
         union_types,
         rooms,
-        class_names,
         imports,
         proofs,
         action_groups,
         connections,
-        readme,
         action_modules,
         roles,
         versions,

@@ -45,9 +45,7 @@ if have plugins '*.py'; then
 fi
 run "shellcheck" scripts
 run "consistency" python tests/gates/consistency.py
-run "words" python tests/gates/words.py
 run "generated tables" python tests/gates/generated.py
-run "module reference" python tests/gates/reference.py
 run "reuse" reuse lint --lines
 run "changelog" antsibull-changelog lint
 run "ansible-lint" playbooks

@@ -7,6 +7,8 @@ missing=()
 command -v git >/dev/null || missing+=(git)
 command -v rsync >/dev/null || missing+=(rsync)
 command -v shellcheck >/dev/null || missing+=(shellcheck)
+# the queries of the guide are made
+command -v jq >/dev/null || missing+=(jq)
 # the audit's page is opened in a browser
 command -v chromium >/dev/null || missing+=(chromium)
 [ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)

@@ -11,7 +11,6 @@ from world import World
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import doctor as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import doctor, facts
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import planned
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.doctor import read_databases_state
 from ansible_collections.stackguard.nova.plugins.plugin_utils import playbooks
 from ansible_collections.stackguard.nova.tests.unit.systems import grant_statements
@@ -21,7 +20,7 @@ KINDS = ["DHCP agent", "Open vSwitch agent"]
 
 
 def judged(world: World, user: str) -> tuple[doctor.DatabasesState, dict[tuple[str, str], doctor.Result]]:
-    state = read_databases_state(world.options(user), ASKED.operations, planned.rights())
+    state = read_databases_state(world.options(user), ASKED.operations)
     found = checks.judge(ASKED, doctor.CloudState(agents=KINDS, alive_agents=KINDS), state, [], None)
     return state, {(result.subject, result.part): result for result in found}
 

@@ -36,7 +36,7 @@ class Scene:
     def agents(self, _connection, host):
         """What neutron shows of the host."""
         kind = "OVN Controller agent"
-        return [ApiAgent(name, kind, "ovn-controller", host, alive, True) for name, alive in self.alive.items()]
+        return [ApiAgent(name, kind, "ovn-controller", host, alive) for name, alive in self.alive.items()]
 
     def look(self, **options):
         return evacuation_chassis.look(None, {**self.servers.options, **options}, DEAD, self.directory)

@@ -162,7 +162,7 @@ def test_a_resume_at_a_later_step_reads_the_chassis_again(scene, action, monkeyp
     done = []
     monkeypatch.setattr(rename_by_drain.compute_services, "set_service_status", lambda *_arguments: done.append(1))
     monkeypatch.setattr(rename.Systems, "cloud", None)
-    later = rename_by_drain.actions(scene.systems())[action]
+    later = rename_by_drain.actions(scene.systems(), None)[action]
     params = {"ovn": dict(scene.step.params), "status": "enabled", "reason": None}
     memory = {"register": {"service_id": "service", "provider": "node"}}
     scene.rename()
@@ -178,7 +178,7 @@ def test_with_the_chassis_proven_again_the_service_is_enabled(scene, monkeypatch
     done = []
     monkeypatch.setattr(rename_by_drain.compute_services, "set_service_status", lambda *_arguments: done.append(1))
     monkeypatch.setattr(rename.Systems, "cloud", None)
-    later = rename_by_drain.actions(scene.systems())["new_service_status"]
+    later = rename_by_drain.actions(scene.systems(), None)["new_service_status"]
     memory = {"register": {"service_id": "service", "provider": "node"}}
     scene.rename()
     scene.verify()

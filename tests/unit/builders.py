@@ -363,7 +363,7 @@ def _host(number, names, guests, release, l2_agents):
         nova_conf=_nova_conf(name, lines),
         libvirt=facts.Libvirt("qemu:///system", "9.0.0", name.libvirt, uid("libvirt", number)),
         domains=[domain(number, guest_number) for guest_number in range(1, guests + 1)],
-        memory=facts.Memory(65536, 32768, 30000, 0),
+        memory=facts.Memory(65536, 32768),
         hugepages=[],
         units=[unit("nova-compute.service"), *([unit("neutron-openvswitch-agent.service")] if l2_agents else [])],
         resolutions=[facts.Resolution(other.host, [address(key)], other.host) for key, other in names.items()],
@@ -477,7 +477,7 @@ def hosts_line(number, names):
 
 def unit(name):
     """A unit that runs."""
-    return facts.Unit(name, "loaded", "active", "running", "enabled", f"/lib/systemd/system/{name}", 4711)
+    return facts.Unit(name, "loaded", "active", "running", "enabled", f"/lib/systemd/system/{name}")
 
 
 def domain(host, number):
@@ -496,7 +496,7 @@ def domain(host, number):
         nova_flavor="small",
         nova_project=uid("project"),
         machine_type="pc-q35-7.2",
-        disks=[facts.DomainDisk("vda", "virtio", "network", f"vms/{key}_disk", "rbd")],
+        disks=[facts.DomainDisk("vda", f"vms/{key}_disk", "rbd")],
         interfaces=[facts.DomainInterface(f"fa:16:3e:00:{host % 256:02x}:{number:02x}", f"tap{number}", "ethernet")],
         xml_digest=uid("xml", host, number),
     )
@@ -518,9 +518,7 @@ def _databases(names, guests, cells, release, l2_agents):
     found = name_rows("api", hosts)
     api = facts.ApiDbFacts("10.0.0.5/nova_api", revision, [], mappings, members, name_rows=found)
     agents = [
-        facts.NeutronAgentRow(uid("agent", number), *_L2, name.host, True, AT)
-        for number, name in names.items()
-        if l2_agents
+        facts.NeutronAgentRow(uid("agent", number), *_L2, name.host, AT) for number, name in names.items() if l2_agents
     ]
     neutron = facts.NeutronDbFacts("10.0.0.5/neutron", [], agents)
     exclusive = facts.DatabaseLock(facts.LOCK_EXCLUSIVE)
@@ -587,7 +585,6 @@ def service_row(number, host, release=34):
         disabled_reason=None,
         forced_down=False,
         last_seen_up=AT,
-        report_count=7,
         deleted=0,
     )
 
@@ -602,7 +599,6 @@ def node_row(number, host, hypervisor_hostname, release=34):
         service_id=100 + number if release >= 28 else None,
         hypervisor_type="QEMU",
         host_ip=address(number),
-        mapped=1,
         deleted=0,
     )
 
@@ -645,7 +641,6 @@ def _cloud(names, guests, release, l2_agents):
         read_at=AT,
         scope=[],
         compute_max_microversion=_first(releases.MICROVERSIONS, release),
-        placement_max_microversion="1.39",
         catalog=["compute", "identity", "image", "network", "placement"],
         services=[
             facts.ApiService(service(number), name.host, "nova-compute", "up", "enabled", False, None, updated_at=AT)
@@ -708,7 +703,7 @@ def child_provider(number, name):
 def agent(number, host, agent_type=_L2[0], binary=_L2[1], **changes):
     """A network agent that is alive."""
     key = uid("agent", number) if agent_type == _L2[0] else uid("agent", number, agent_type)
-    return dataclasses.replace(facts.ApiAgent(key, agent_type, binary, host, True, True), **changes)
+    return dataclasses.replace(facts.ApiAgent(key, agent_type, binary, host, True), **changes)
 
 
 def port(number, index, host, vif_type="ovs", **changes):

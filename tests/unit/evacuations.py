@@ -43,7 +43,7 @@ def disks(*images, **changes):
 def lock(number):
     """The exclusive lock of a QEMU, at an address or on a host with that number."""
     address = number if isinstance(number, str) else builders.address(number)
-    return facts.RbdLock("client.1", f"{address}:0/77", "auto 1")
+    return facts.RbdLock(f"{address}:0/77", "auto 1")
 
 
 def locked(name, holder=1, **changes):

@@ -17,7 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Change, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import moves, rename
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.operation_page import OperationRun
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.operation_run import OperationRun
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 
@@ -71,7 +71,7 @@ def run(playbook, prefix, variables, plan, state, about, done, **more):
         **({"plan": to_plain(plan)} if state == "planned" else {}),
         **more.pop("result", {}),
     }
-    shown = {"at": at(20), "began": at(0), "cloud": "prod", "region": "r1", "version": "0.1.0", **more}
+    shown = {"at": at(20), "began": at(0), "cloud": "prod", "region": "r1", **more}
     return OperationRun(playbook, prefix, variables, result, shown.pop("report", report()), made, **shown)
 
 
@@ -86,7 +86,10 @@ def renamed(state="finished", done=3, host="compute1"):
             HOST,
             "host_names",
             names,
-            [Change("/etc/hostname", "name", host, "cn1")],
+            [
+                Change("/etc/hostname", "name", host, "cn1"),
+                Change("libvirt", "host name (reported)", host, "cn1.example.com"),
+            ],
         ),
         Step("guests_before", "compare 2 domains with the plan", CONTROLLER, "guests", {}),
     ]

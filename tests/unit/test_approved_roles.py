@@ -18,12 +18,12 @@ ROLES = {
     "return_host": ("return", "compute_host_return"),
     "migrate_server": ("migrate", "server_migrate"),
     "repair_links": ("repair", "compute_link"),
+    "resize_server": ("resize", "server_resize"),
     "pin_servers": ("pin", "server_zone_pin"),
 }
 PUBLISHED_BY_THE_MODULE = {"evacuate_host"}
-#: Roles that change nothing, and the tasks that the roles of planned operations share.
-OTHERS = {"audit", "doctor", "explain", "findings", "refuse", "planned_operation"}
-SHARED = "planned_operation"
+#: Roles that change nothing.
+OTHERS = {"audit", "doctor", "explain", "refuse"}
 
 
 def tasks(node):
@@ -43,25 +43,13 @@ def specs(role):
     return yaml.safe_load(text)["argument_specs"]["main"]["options"]
 
 
-def planned():
-    """Roles that hand all over to the shared tasks."""
-    names = {path.name for path in (ROOT / "roles").iterdir()} - OTHERS
-    return {name for name in names if any(includes(task) == f"stackguard.nova.{SHARED}" for task in of_role(name))}
-
-
-def includes(task):
-    return (task.get("ansible.builtin.include_role") or {}).get("name")
-
-
 def test_every_role_that_changes_something_takes_an_approved_plan():
     roles = {path.name for path in (ROOT / "roles").iterdir()} - OTHERS
-    assert "resize_server" in planned()
-    assert roles == {*ROLES, *planned(), "drain_host"}
+    assert roles == {*ROLES, "drain_host"}
     for role in roles:
         (name,) = [name for name in specs(role) if name.endswith("_expect_plan")]
-        if role not in planned():
-            defaults = yaml.safe_load((ROOT / "roles" / role / "defaults" / "main.yml").read_text())
-            assert name in defaults
+        defaults = yaml.safe_load((ROOT / "roles" / role / "defaults" / "main.yml").read_text())
+        assert name in defaults
         assert f"`{name}`" in (ROOT / "roles" / role / "README.md").read_text()
 
 
@@ -76,14 +64,6 @@ def test_the_value_reaches_the_module_and_its_plan_the_report_directory(role):
         value = args["expect_plan"]
         assert f"{prefix}_expect_plan" in value or "stackguard_migrate_given.expect_plan" in value
     assert len(planning) == len(given), "a task of the module does not give it"
-
-
-def test_the_shared_tasks_hand_the_value_to_the_module_and_keep_it_from_the_options():
-    (args,) = [task["stackguard.nova.operation"] for task in of_role(SHARED) if "stackguard.nova.operation" in task]
-    assert args["expect_plan"] == "{{ stackguard_planned_given.expect_plan | default(omit) }}"
-    assert "stackguard_report_path" in args["report_dir"]
-    common = yaml.safe_load((ROOT / "roles" / SHARED / "vars" / "main.yml").read_text())["stackguard_planned_common"]
-    assert "expect_plan" in common
 
 
 def test_a_drain_hands_its_own_in():
@@ -103,7 +83,7 @@ def published(role):
     return [args for args in found if args["phase"] == "publish"]
 
 
-@pytest.mark.parametrize("role", [*sorted(set(ROLES) - PUBLISHED_BY_THE_MODULE), SHARED])
+@pytest.mark.parametrize("role", sorted(set(ROLES) - PUBLISHED_BY_THE_MODULE))
 def test_the_workflow_gets_what_stands_for_the_plan_and_where_it_is(role):
     """With the module's result and the report directory, operation_outcome publishes both."""
     found = published(role)
@@ -118,4 +98,4 @@ def test_every_run_ends_by_the_same_task():
     for path in sorted((ROOT / "roles").iterdir()):
         assert not [task for task in of_role(path.name) if "ansible.builtin.set_stats" in task], path.name
     ends = {path.name for path in (ROOT / "roles").iterdir() if published(path.name)}
-    assert ends >= {*ROLES, SHARED, "audit", "doctor", "explain", "findings", "refuse"}
+    assert ends >= {*ROLES, "audit", "doctor", "explain", "refuse"}

@@ -19,11 +19,11 @@ import time
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, audit_page, changes
-from ansible_collections.stackguard.nova.plugins.plugin_utils.pages import audit_html as page
-from ansible_collections.stackguard.nova.plugins.plugin_utils.pages import docs
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, changes
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import host_of
 from ansible_collections.stackguard.nova.tests.unit.browser import Browser
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
+from ansible_collections.stackguard.nova.tests.unit.paged import page
 from ansible_collections.stackguard.nova.tests.unit.troubled import HOSTILE, many, troubled
 
 ROWS = "#findings tr.finding"
@@ -32,7 +32,7 @@ VISIBLE = f'Array.from(document.querySelectorAll("{ROWS}")).filter((item) => !it
 #: Elements that a browser makes of a page before anything is opened, however many findings and hosts there are. The
 #: others cost time when they are opened. How much time that is: make bench-page.
 ELEMENTS, FOR_EACH_HOST = 4000, 40
-TITLE = "block: audit of prod/r1, 2026-11-21T06:00:00+00:00"
+TITLE = "block: audit of nova, prod/r1, 2026-11-21T06:00:00+00:00"
 
 
 @pytest.fixture(scope="module")
@@ -55,20 +55,20 @@ def found():
 
 @pytest.fixture
 def shown(browser, found, tmp_path):
-    return opened(browser, found, tmp_path)
+    return opened(browser, found, tmp_path, compared=True)
 
 
-def extra(found):
-    """With an audit of the day before, which had a host less in trouble and another guest lost."""
-    before = troubled().drop("domains", {"uuid": guest(4, 2)}, "compute4")
-    then = audit.as_earlier(judged(before, collected_at="2026-11-20T06:00:00+00:00"))
-    codes = {item.code for item in found.checked.findings}
-    against = changes.changes(audit.as_earlier(found), changes.History((then,)))
-    return audit_page.Extra("1.2.3", docs(codes), against)
+def against(found):
+    """What changed since an audit of the day before, which had a host less in trouble and another guest lost."""
+    before = troubled().drop("domains", {"uuid": guest(4, 2)}, "compute4").change("api_services", None, state="up")
+    then = judged(before, collected_at="2026-11-20T06:00:00+00:00")
+    compared = changes.changes(found.report, changes.Previous(then.report))
+    return changes.changes_plain(compared, found.report["generated_at"])
 
 
-def opened(browser, found, tmp_path, more=None, at=""):
-    (tmp_path / "report.html").write_text(page(found, more or extra(found)), encoding="utf-8")
+def opened(browser, found, tmp_path, at="", compared=False):
+    text = page(found, against(found) if compared else None)
+    (tmp_path / "report.html").write_text(text, encoding="utf-8")
     browser.send("Emulation.clearDeviceMetricsOverride")
     # Another fragment of the same file would be no new page.
     browser.send("Page.navigate", url="about:blank")
@@ -99,7 +99,7 @@ def click(browser, selector):
 
 
 def of_host(found, name):
-    return sum(1 for item in found.checked.findings if (audit.host_of(item) or "").partition(":")[0] == name)
+    return sum(1 for item in found.checked.findings if (host_of(item) or "").partition(":")[0] == name)
 
 
 def test_it_renders_without_an_error_and_asks_nobody(shown, found):
@@ -139,14 +139,27 @@ def test_even_what_escaped_the_escaping_could_not_run(browser, found, tmp_path):
     assert browser.run("getComputedStyle(document.getElementById('styled')).color") != "rgb(1, 2, 3)"
 
 
-def test_the_head_says_what_changed(shown):
+def test_the_head_says_what_changed_and_what_is_new_is_marked(shown):
     text = shown.run("document.getElementById('changes').textContent")
     assert "Since the audit of 2026-11-20T06:00:00+00:00" in text
+    assert "1 new" in text
     # compute3 was not read in either of them: what is missing may only be unread.
-    assert "0 new" in text
     assert "1 not seen" in text
     assert "did not read all sources" in text
-    assert shown.run("document.querySelectorAll('.trend polyline').length") == 2
+    gone = shown.run("Array.from(document.querySelectorAll('#changes li'), (one) => one.textContent)")
+    assert [words.split()[1:3] for words in gone] == [["missing-domain", "guest2"]] or "guest2" in gone[0]
+    marked = "Array.from(document.querySelectorAll('#findings tr .badge.new'), (one) => one.closest('tr').id)"
+    assert [name.split("-")[0] for name in shown.run(marked)] == ["SG704"]
+    assert shown.run("document.querySelectorAll('#code-SG704 > summary .badge.new').length") == 1
+    assert search(shown, "new sg704") == 1
+
+
+def test_without_an_earlier_audit_nothing_is_new(browser, found, tmp_path):
+    none = changes.changes_plain(changes.NOTHING, found.report["generated_at"])
+    (tmp_path / "report.html").write_text(page(found, none), encoding="utf-8")
+    browser.open(tmp_path / "report.html")
+    assert "there is no earlier report" in browser.run("document.getElementById('changes').textContent")
+    assert browser.run("document.querySelectorAll('.badge.new').length") == 0
 
 
 def test_search_and_severities_filter(shown, found):
@@ -172,8 +185,7 @@ def test_a_click_on_a_square_filters_everything_below(shown, found):
     cards = "Array.from(document.querySelectorAll('#do .card')).filter((one) => !one.hidden)"
     assert shown.run(f"{cards}.every((one) => one.textContent.includes('compute6'))")
     assert shown.run(f"{cards}.length") == 1
-    starts = "Array.from(document.querySelectorAll('#forecast tr')).filter((one) => !one.hidden).length"
-    assert shown.run(starts) == 1
+    assert shown.run(f"{hosts}[0].querySelector('.outcome').textContent") == "refuses"
     click(shown, "a.square[data-name=compute6]")
     assert shown.run(VISIBLE) == len(found.checked.findings)
     click(shown, "a.pick[data-name=az2]")
@@ -201,7 +213,7 @@ def test_a_link_of_a_ticket_opens_its_finding(browser, found, tmp_path):
 
 def test_hosts_are_worst_first_and_sort_naturally(browser, tmp_path):
     some = healthy(hosts=12, guests=1).drop("domains", {"uuid": guest(11, 1)}, "compute11")
-    shown = opened(browser, judged(some), tmp_path, audit_page.Extra())
+    shown = opened(browser, judged(some), tmp_path)
     names = "Array.from(document.querySelectorAll('details.host'), (one) => one.id.slice(5))"
     others = [f"compute{number}" for number in range(1, 13) if number != 11]
     assert shown.run(names) == ["compute11", *others]
@@ -250,7 +262,7 @@ def test_both_themes_are_readable(shown, tmp_path):
             assert contrast(back, shown.run(f"getComputedStyle(document.querySelector({selector!r})).color")) > 4.5
         seen.add(back)
         shown.run("document.querySelectorAll('#findings > details')[0].open = true")
-        for part in ("verdict", "hosts", "findings", "memory"):
+        for part in ("verdict", "hosts", "findings", "unchecked"):
             shown.run(f"document.getElementById({part!r}).scrollIntoView({{block: 'start'}})")
             shown.picture(keep(tmp_path) / f"{name}-{part}.png")
     assert len(seen) == 2
@@ -285,7 +297,7 @@ def pages(pdf):
 
 
 def test_it_prints_whole_and_short(browser, tmp_path):
-    shown = opened(browser, judged(many(400)), tmp_path, audit_page.Extra())
+    shown = opened(browser, judged(many(400)), tmp_path)
     pdf = shown.pdf()
     (keep(tmp_path) / "paper.pdf").write_bytes(pdf)
     assert pages(pdf) <= 400 / 40
@@ -297,7 +309,7 @@ def test_a_thousand_hosts_are_on_one_screen(browser, tmp_path):
     some = healthy(hosts=1000, guests=1)
     for number in (7, 77, 777):
         some = some.drop("domains", {"uuid": guest(number, 1)}, f"compute{number}")
-    shown = opened(browser, judged(some.unreachable("compute500")), tmp_path, audit_page.Extra())
+    shown = opened(browser, judged(some.unreachable("compute500")), tmp_path)
     shown.send("Emulation.setDeviceMetricsOverride", width=1250, height=1000, deviceScaleFactor=1, mobile=False)
     assert shown.run("document.querySelectorAll('a.square').length") == 1000
     top, bottom = (
@@ -317,7 +329,7 @@ def elements(browser):
 def test_what_is_closed_costs_nothing_before_it_is_opened(browser, tmp_path):
     found = judged(many(3000))
     assert len(found.checked.findings) >= 3000
-    shown = opened(browser, found, tmp_path, audit_page.Extra())
+    shown = opened(browser, found, tmp_path)
     assert elements(shown) < ELEMENTS
     assert (tmp_path / "report.html").stat().st_size < 5_000_000
     # The first 50 of a code; the rest behind "more", as text.
@@ -334,7 +346,7 @@ def test_hosts_cost_a_line_each_before_they_are_opened(browser, tmp_path):
     some = healthy(hosts=1000, guests=1)
     for number in range(1, 301):
         some = some.drop("domains", {"uuid": guest(number, 1)}, f"compute{number}")
-    shown = opened(browser, judged(some), tmp_path, audit_page.Extra())
+    shown = opened(browser, judged(some), tmp_path)
     assert elements(shown) < ELEMENTS + 1000 * FOR_EACH_HOST
     before = elements(shown)
     shown.run("document.getElementById('host-compute7').open = true")
@@ -345,7 +357,7 @@ def test_hosts_cost_a_line_each_before_they_are_opened(browser, tmp_path):
 
 def test_more_shows_its_rows_step_by_step_and_a_link_finds_its_own(browser, tmp_path):
     found = judged(many(1200))
-    shown = opened(browser, found, tmp_path, audit_page.Extra())
+    shown = opened(browser, found, tmp_path)
     rest = "document.querySelectorAll('#code-SG109 details.rest tr.finding').length"
     shown.run("document.getElementById('code-SG109').open = true")
     shown.run("document.querySelector('#code-SG109 details.rest').open = true")
@@ -356,7 +368,7 @@ def test_more_shows_its_rows_step_by_step_and_a_link_finds_its_own(browser, tmp_
     assert shown.run(rest) == 1150
     assert shown.run("document.querySelector('#code-SG109 details.rest > button')") is None
     last = shown.run("Array.from(document.querySelectorAll('#code-SG109 tr.finding')).pop().id")
-    again = opened(browser, found, tmp_path, audit_page.Extra(), at=f"#{last}")
+    again = opened(browser, found, tmp_path, at=f"#{last}")
     until(again, "document.querySelector('#code-SG109 details.rest').open")
     top = again.run(f"document.getElementById({last!r}).getBoundingClientRect().top")
     assert 0 < top < again.run("innerHeight")

@@ -136,22 +136,32 @@ def test_a_blocker_of_the_night_before_passes_and_a_new_one_does_not(run, tmp_pa
         for day, some in ((20, one), (21, one), (22, two))
     ]
     told = [run("--check", audit_evidence=nights[0], audit_fail_on="new_blocker").returncode]
-    assert not (tmp_path / "reports" / "history").exists(), "check mode keeps no report"
+    kept = tmp_path / "reports" / "previous-report.json"
+    assert not kept.exists(), "check mode keeps no report"
     done = [run(audit_evidence=night, audit_fail_on="new_blocker") for night in nights]
     told += [one.returncode for one in done]
     # Nothing to compare with, twice; then known; then new.
     assert told == [2, 2, 0, 2], done[1].stdout + done[1].stderr
     assert "0 new blockers since the audit of 2026-11-20T06:00:00+00:00" in done[1].stdout
     changes = json.loads((tmp_path / "reports" / "changes.json").read_text())
-    assert (changes["comparable"], changes["new_blockers"], len(changes["trend"])) == (True, 1, 3)
+    assert (changes["comparable"], changes["new_blockers"]) == (True, 1)
+    assert [item["object"]["id"] for item in changes["new"]] == [guest(1, 2)]
+    assert "badge new" in (tmp_path / "reports" / "report.html").read_text()
     assert 'stackguard_audit_new_blockers{cloud="prod"} 1' in (tmp_path / "reports" / "report.prom").read_text()
-    assert len(list((tmp_path / "reports" / "history").iterdir())) == 3
     before = (tmp_path / "reports" / "report.json").read_bytes()
-    next((tmp_path / "reports" / "history").glob("20261121*")).write_text("{}")
+    assert kept.read_bytes() == before
+    assert kept.stat().st_mode & 0o777 == 0o600
+    # Evidence of an earlier night is no later audit.
+    assert run(audit_evidence=nights[1], audit_fail_on="never").returncode == 0
+    assert kept.read_bytes() == before
+    kept.write_text("[" * 100_000)
     damaged = run(audit_evidence=nights[2], audit_fail_on="new_blocker")
     assert damaged.returncode == 2
     assert "damaged" in damaged.stdout
-    assert (tmp_path / "reports" / "report.json").read_bytes() == before
+    assert (tmp_path / "reports" / "report.json").read_bytes() == before == kept.read_bytes()
+    kept.unlink()
+    kept.mkdir()
+    assert "damaged" in run("--check", audit_evidence=nights[2], audit_fail_on="new_blocker").stdout
 
 
 def test_an_override_passes_a_blocker_and_only_that(run, tmp_path):

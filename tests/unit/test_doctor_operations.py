@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import planned
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import doctor as db
 from ansible_collections.stackguard.nova.plugins.plugin_utils import playbooks
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
@@ -27,5 +26,5 @@ def test_what_is_no_operation_is_the_same_in_the_role_and_in_awx():
 
 
 def test_every_operation_says_which_rights_in_databases_it_needs():
-    assert db.undeclared(playbooks.operations(), planned.rights()) == []
-    assert db.undeclared(["resize_server", "throw_away"], planned.rights()) == ["throw_away"]
+    assert db.undeclared(playbooks.operations()) == []
+    assert db.undeclared(["resize_server", "throw_away"]) == ["throw_away"]

@@ -23,7 +23,7 @@ from ansible_collections.stackguard.nova.tests.unit.test_playbook_reads import H
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPECS = sorted(ROOT.glob("roles/*/meta/argument_specs.yml"))
 #: What only our own roles give, and what filters make.
-INTERNAL = ("planned_", "refuse_", "stackguard_overrides")
+INTERNAL = ("refuse_", "stackguard_overrides")
 
 
 def list_options():

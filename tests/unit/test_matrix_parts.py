@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which tests run in which part of `make test-matrix`, and that one that needs another lab fails instead of passing."""
+"""No wrong green: what did not run has failed, in `make test` and `make test-matrix`; no marked test is forgotten."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import types
 
 import pytest
 from labkit import matrix
-from labkit.parts import NAMED, OF_FILES, PARTS, Shape, differences, of_file
+from labkit.parts import PARTS, differences, of_file
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -46,20 +46,6 @@ def test_a_part_runs_its_own_tests_and_its_stories():
     assert matrix.chosen("rename", None, "tests/integration/test_2_rename.py")
     assert matrix.chosen("rename-2023.1", "rename", "tests/integration/test_2_rename.py")
     assert matrix.chosen("1", "moves", "tests/integration/test_moves.py")
-
-
-@pytest.mark.parametrize(
-    ("path", "part"),
-    [
-        ("tests/integration/test_evacuate.py", "evacuation"),
-        ("tests/crash/test_1_killed.py", "crash"),
-        ("tests/integration/test_links.py", "audit-links"),
-        ("tests/integration/test_zone_pins.py", "moves"),
-    ],
-)
-def test_a_mark_without_a_name_has_the_files_part(path, part):
-    assert matrix.part_of(item(path)) == part
-    assert matrix.part_of(item(path, "evacuation-two-clusters")) == "evacuation-two-clusters"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,11 +89,6 @@ def test_a_test_of_no_part_is_an_error_and_not_forgotten(names):
         matrix.part_of(item("tests/integration/test_something.py", *names))
 
 
-def test_a_lab_has_no_such_thing():
-    with pytest.raises(pytest.UsageError, match="not made of"):
-        matrix.part_of(item("tests/crash/test_x.py", "crash", fsids=2))
-
-
 def test_an_unknown_part_is_an_error(monkeypatch):
     monkeypatch.setenv("STACKGUARD_TEST_MATRIX", "evacuations")
     with pytest.raises(pytest.UsageError, match="no part"):
@@ -137,22 +118,6 @@ def test_what_a_lab_is_made_of_is_compared():
     ]
 
 
-def test_a_part_makes_the_lab_that_it_needs():
-    words = PARTS["evacuation-two-clusters"].lab.words
-    assert words[words.index("--clusters") + 1] == "2"
-    assert words[words.index("--computes") + 1] == "4"
-    assert PARTS["unit-long"].lab is None
-    assert PARTS["rename-2023.1"].lab == Shape(release="2023.1")
-
-
-def test_every_file_is_there_and_every_part_is_described():
-    readme = (ROOT / "tests" / "README.md").read_text()
-    for name, part in PARTS.items():
-        assert all((ROOT / path).exists() for path in (*part.files, *part.whole)), name
-        assert f"`{name}`" in readme, f"tests/README.md does not name the part {name}"
-    assert set(OF_FILES.values()) <= set(NAMED)
-
-
 def test_every_file_with_marked_tests_is_run_by_some_part():
     for path in (ROOT / "tests").rglob("test_*.py"):
         name = str(path.relative_to(ROOT))
@@ -161,40 +126,70 @@ def test_every_file_with_marked_tests_is_run_by_some_part():
             assert of_file(name) or 'mark.matrix("' in text, f"{name}: its marks name no part"
 
 
-@pytest.fixture(scope="module")
-def runner():
-    """tests/matrix, which has no suffix, as a module."""
-    sys.path.insert(0, str(ROOT / "tests" / "gates"))
-    loader = importlib.machinery.SourceFileLoader("matrix_runner", str(ROOT / "tests" / "matrix"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("matrix_runner", loader))
-    loader.exec_module(module)
+# --- tests/gates/running.py, of both --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def running(monkeypatch, tmp_path):
+    """tests/gates/running.py as a module, whose logs are in a directory of the test."""
+    spec = importlib.util.spec_from_file_location("running", ROOT / "tests" / "gates" / "running.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "running", module)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
     return module
 
 
-def test_a_lab_is_made_anew_where_the_part_before_had_another(runner):
-    first = runner.made("evacuation", PARTS["evacuation"], None, "8").command[-1]
-    same = runner.made("moves", PARTS["moves"], PARTS["evacuation"].lab, "8").command[-1]
-    other = runner.made("rename-2023.1", PARTS["rename-2023.1"], PARTS["moves"].lab, "8").command[-1]
-    assert "down --purge" in first
-    assert "down --purge" not in same
-    assert "down --purge" in other
-    assert all(" up --fast-stop " in command for command in (first, same, other))
-    assert "--release 2023.1" in other
+def ran(running, tmp_path, script, pytest_part=True):
+    part = running.Part("part", ["/bin/sh", "-c", script], pytest=pytest_part, logs=tmp_path)
+    part.run()
+    return part
 
 
-def test_a_part_without_a_lab_makes_none(runner):
-    command = runner.made("unit-long", PARTS["unit-long"], None, "8").command[-1]
-    assert "lab/lab" not in command
-    assert "-p labkit.longer" in command
+PASSED = "echo '=== 3 passed in 0.10s ==='"
 
 
-def test_only_labs_of_its_own_are_removed(runner):
+@pytest.mark.parametrize(
+    ("script", "ok"),
+    [
+        (PASSED, True),
+        (f"{PASSED}; exit 1", False),
+        ("true", False),
+        ("echo '=== no tests ran in 0.10s ==='", False),
+        ("echo '=== 3 deselected in 0.10s ==='", False),
+        ("echo '=== 2 skipped in 0.10s ==='", False),
+        ("kill -9 $$", False),
+    ],
+)
+def test_a_part_whose_pytest_passed_no_test_has_failed(running, tmp_path, script, ok):
+    part = ran(running, tmp_path, script)
+    assert part.ok is ok
+    assert running.verdict("make test", [part]) == (0 if ok else 1)
+
+
+def test_a_part_that_did_not_run_has_failed(running, tmp_path, capsys):
+    passed = ran(running, tmp_path, "true", pytest_part=False)
+    refused = running.Part("crash", ["true"], logs=tmp_path)
+    refused.refuse("the lab did not come up")
+    forgotten = running.Part("docs", ["true"], logs=tmp_path)
+    assert running.verdict("make test", [passed]) == 0
+    assert running.verdict("make test", [passed, refused]) == 1
+    assert running.verdict("make test", [passed, forgotten]) == 1
+    assert "FAILED in" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_part_of_the_matrix_runs_its_tests_only_on_the_lab_that_it_needs(running, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", sys.dont_write_bytecode)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    loader = importlib.machinery.SourceFileLoader("matrix_runner", str(ROOT / "tests" / "matrix"))
+    runner = importlib.util.module_from_spec(importlib.util.spec_from_loader("matrix_runner", loader))
+    loader.exec_module(runner)
+    made = runner.made("rename-2023.1", PARTS["rename-2023.1"], PARTS["moves"].lab, "8")
+    purged, up, tests = made.command[-1].split(" && ")
+    assert purged.endswith("down --purge")
+    assert "--release 2023.1" in up
+    assert "-m pytest" in tests
+    assert made.pytest
+    # The next instance may be somebody else's.
     assert runner.made_by({"evacuation": PARTS["evacuation"]}, 8) == [8]
     assert runner.made_by({"unit-long": PARTS["unit-long"]}, 8) == []
-    assert runner.made_by({"rename": PARTS["rename"], "moves": PARTS["moves"]}, 9) == [9, 0]
-
-
-def test_the_same_lab_is_not_made_twice():
-    labs = [part.lab for part in PARTS.values() if part.lab]
-    changes = sum(one != other for one, other in zip(labs, labs[1:]))
-    assert changes + 1 == len(set(labs)), "parts with the same lab must follow one another"

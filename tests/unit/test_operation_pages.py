@@ -20,7 +20,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename, server_migrate
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
-from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, pages
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages
 from ansible_collections.stackguard.nova.tests.unit.browser import Browser
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import Life
 from ansible_collections.stackguard.nova.tests.unit.pictured import HOSTILE_NAME, drained, evacuated, renamed, report
@@ -38,7 +38,7 @@ def browser(tmp_path_factory):
 
 
 def opened(browser, run, tmp_path):
-    (tmp_path / "report.html").write_text(pages.operation_html(run), encoding="utf-8")
+    (tmp_path / "report.html").write_text(operation_pages.html(run), encoding="utf-8")
     browser.send("Emulation.clearDeviceMetricsOverride")
     browser.send("Page.navigate", url="about:blank")
     browser.calls.clear()
@@ -145,7 +145,7 @@ def test_a_run_whose_page_cannot_be_made_ends_as_it_would(tmp_path, monkeypatch)
     def fail(_shown):
         raise ValueError("no page")
 
-    monkeypatch.setattr(operation_pages.pages, "operation_html", fail)
+    monkeypatch.setattr(operation_pages, "html", fail)
     assert not life.run()["failed"]
     assert not (life.reports / "report.html").exists()
     assert (life.reports / "report.json").exists()

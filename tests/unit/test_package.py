@@ -50,7 +50,7 @@ SHIPPED = (
     "plugins/filter/name_problems.py",
     "docs/guides/rename.md",
     "docs/codes/SG101.md",
-    "extensions/eda/rulebooks/nova_compute_down.yml",
+    "extensions/monitoring/alerts.yml",
 )
 
 
@@ -166,7 +166,6 @@ def test_module_defaults_of_the_group_reach_modules_and_action_plugins(tmp_path)
     tasks = [
         {"stackguard.nova.cloud_info": {}},
         {"stackguard.nova.server_resize": {"server": "web1", "flavor": "large", "state_dir": str(tmp_path)}},
-        {"stackguard.nova.compute_service_hold": {"host": "compute1", "reason": "stackguard:x", "state": "held"}},
     ]
     play = {
         "hosts": "localhost",

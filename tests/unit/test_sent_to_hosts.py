@@ -17,7 +17,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = "ansible_collections.stackguard.nova.plugins."
 #: What is sent to compute hosts.
-SENT = ("compute_host_info", "compute_host_step", "compute_id_file", "domain_definition", "rbd_blocklist", "rbd_guard")
+SENT = ("compute_host_info", "compute_host_step", "compute_id_file", "rbd_blocklist", "rbd_guard")
 
 
 def closure(path, seen):

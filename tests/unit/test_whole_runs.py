@@ -323,7 +323,7 @@ def test_the_dead_host_is_looked_at_although_the_pattern_leaves_it_out(run, coll
         ("return_host", {"stackguard_return_readers": ["compute2"]}),
         ("rename_host", {"stackguard_rename_reads": False}),
         ("repair_links", {"stackguard_repair_reads": False}),
-        ("resize_server", {"stackguard_planned_result": {}}),
+        ("resize_server", {"stackguard_resize_result": {}}),
         ("pin_servers", {"stackguard_pin_result": {}}),
         ("audit", {"stackguard_audit_reads": []}),
     ],
@@ -338,7 +338,7 @@ def test_an_extra_variable_is_no_proof_of_anything(run, passed, name, given):
 
 @pytest.mark.parametrize("name", ASKED)
 def test_a_limit_is_refused_although_an_extra_variable_says_that_all_was_prepared(run, name):
-    done = run(name, "--limit", "compute", **asked(name), stackguard_planned_result={"changed": False})
+    done = run(name, "--limit", "compute", **asked(name), stackguard_resize_result={"changed": False})
     refused(done, "run it without --limit")
 
 
@@ -400,7 +400,6 @@ def test_no_task_sets_a_variable_that_an_operator_may_have_too():
         ("evacuate_host", {"evacute_servers": ["web1"]}, "did you mean evacuate_servers?"),
         ("drain_host", {"stackguard_overides": []}, "did you mean stackguard_overrides?"),
         ("migrate_server", {"refuse_reason": ""}, "no variable refuse_reason"),
-        ("resize_server", {"planned_operation": "other"}, "no variable planned_operation"),
         ("audit", {"explain_cod": "SG113"}, "did you mean explain_code?"),
     ],
 )

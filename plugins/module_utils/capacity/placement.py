@@ -2,27 +2,20 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which host of its zone takes which guest, and how each moves. Pure.
-
-The zone of a host is what Nova makes of its aggregates, and what C(GET /os-services) shows. A guest goes to a host of
-the zone that its own host is in: never to another, whether it is pinned or not.
-"""
+"""How a server moves, which servers and which zone a host has, and what each server holds in placement. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, CloudFacts, TargetHost
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, CloudFacts
 
 LIVE = "live"
 COLD = "cold"
 
 #: Server status to the way it moves; no other status can be moved (nova/compute/api.py, check_instance_state).
 METHODS: t.Mapping[str, str] = {"ACTIVE": LIVE, "PAUSED": LIVE, "SHUTOFF": COLD}
-
-#: Resource class to amount.
-Amounts = t.Mapping[str, int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,26 +26,6 @@ class DrainOptions:
     bring_back: bool = False
     timeout: int = 3600
     discover_timeout: int = 120
-
-
-@dataclasses.dataclass(frozen=True)
-class PlannedMove:
-    """A guest to be moved: how, what it takes, and the hosts to try, the best first."""
-
-    uuid: str
-    name: str
-    status: str
-    method: str
-    candidates: t.List[str]
-
-
-@dataclasses.dataclass(frozen=True)
-class GuestWithoutRoom:
-    """A guest that no host of the zone has room for."""
-
-    uuid: str
-    name: str
-    needs: t.Dict[str, int]
 
 
 def guests_of(cloud: CloudFacts, host: str) -> t.Optional[t.List[ApiServer]]:
@@ -68,12 +41,6 @@ def zone_of(cloud: CloudFacts, host: str) -> t.Optional[str]:
         if service.host == host and service.binary == "nova-compute":
             return service.zone
     return None
-
-
-def candidates(targets: t.Iterable[TargetHost], zone: t.Optional[str], leaving: t.Container[str]) -> t.List[TargetHost]:
-    """Return the usable hosts of a zone, by name."""
-    found = [target for target in targets if target.usable and target.zone == zone and target.host not in leaving]
-    return sorted(found, key=lambda target: target.host)
 
 
 def needs_of(cloud: CloudFacts, root: str) -> t.Dict[str, t.Dict[str, int]]:
@@ -98,35 +65,3 @@ def held_by(cloud: CloudFacts, servers: t.Iterable[ApiServer]) -> t.Dict[str, t.
         for server in servers
         if server.host is not None and server.id in held.get(server.host, {})
     }
-
-
-def assign(
-    servers: t.Sequence[ApiServer], needs: t.Mapping[str, Amounts], targets: t.Sequence[TargetHost]
-) -> t.Tuple[t.List[PlannedMove], t.List[GuestWithoutRoom]]:
-    """Spread guests over targets: the largest first, each to the host with most memory left after it.
-
-    What one host cannot hold in total is seen beforehand: each guest is taken off its host's free capacity. The other
-    hosts with room follow as second choice: the scheduler knows of group policies and more, and has the last word.
-    """
-    left: t.Dict[str, t.Dict[str, int]] = {target.host: dict(target.free or {}) for target in targets}
-    guests, without_room = [], []
-    for server in sorted(servers, key=lambda item: (*_size(needs.get(item.id, {})), item.id)):
-        wanted = needs.get(server.id, {})
-        order = _by_room(left, wanted)
-        if not order:
-            without_room.append(GuestWithoutRoom(server.id, server.name, dict(wanted)))
-            continue
-        for resource, amount in wanted.items():
-            left[order[0]][resource] -= amount
-        method = METHODS.get(server.status, COLD)
-        guests.append(PlannedMove(server.id, server.name, server.status, method, order))
-    return guests, without_room
-
-
-def _size(amounts: Amounts) -> t.Tuple[int, int]:
-    return -amounts.get("MEMORY_MB", 0), -amounts.get("VCPU", 0)
-
-
-def _by_room(left: t.Mapping[str, Amounts], wanted: Amounts) -> t.List[str]:
-    fitting = [host for host, free in left.items() if all(free.get(key, 0) >= value for key, value in wanted.items())]
-    return sorted(fitting, key=lambda host: (-left[host].get("MEMORY_MB", 0), -left[host].get("VCPU", 0), host))

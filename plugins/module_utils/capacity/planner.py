@@ -330,18 +330,6 @@ def _telling(problems: t.Sequence[Reason], against: t.Mapping[str, t.Sequence[Re
     return "SG512"
 
 
-def why_not(assignments: Assignments, uuid: str, host: str) -> str:
-    """Say why a guest does not go to a host, for people."""
-    for place in assignments.assigned:
-        if place.uuid == uuid:
-            return place.why if place.host == host else f"the run chose {place.host} for the server: {place.why}"
-    for guest in assignments.unassigned:
-        if guest.uuid == uuid:
-            reasons = [*guest.problems, *guest.reasons.get(host, [])]
-            return "; ".join(reason.text for reason in reasons) or f"{host} is not a compute host of this cloud"
-    return "the server is not among the servers to evacuate"
-
-
 def waves(assigned: t.Sequence[Assignment]) -> t.List[t.List[Assignment]]:
     """Return the assignments wave by wave, each in the order they were made."""
     last = max((place.wave for place in assigned), default=0)

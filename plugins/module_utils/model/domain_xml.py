@@ -182,8 +182,6 @@ def _disk(element: ET.Element) -> DomainDisk:
         place = next((source.get(key) for key in ("file", "dev", "name", "dir", "volume") if source.get(key)), None)
     return DomainDisk(
         target="" if target is None else target.get("dev", ""),
-        bus=None if target is None else target.get("bus"),
-        source_type=element.get("type", ""),
         source=place,
         protocol=None if source is None else source.get("protocol"),
         serial=element.findtext("serial"),

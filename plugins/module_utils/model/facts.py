@@ -195,7 +195,6 @@ class ServiceRow:
     disabled_reason: t.Optional[str]
     forced_down: bool
     last_seen_up: t.Optional[str]
-    report_count: int
     deleted: int
 
 
@@ -210,7 +209,6 @@ class ComputeNodeRow:
     service_id: t.Optional[int]
     hypervisor_type: t.Optional[str]
     host_ip: t.Optional[str]
-    mapped: t.Optional[int]
     deleted: int
 
 
@@ -330,7 +328,6 @@ class NeutronAgentRow:
     agent_type: str
     binary: str
     host: str
-    admin_state_up: bool
     heartbeat_timestamp: t.Optional[str]
 
 
@@ -708,7 +705,6 @@ class ApiAgent:
     binary: str
     host: str
     alive: bool
-    admin_state_up: bool
     heartbeat_timestamp: t.Optional[str] = None
     #: ``agent_mode`` of an L3 agent: legacy, dvr, dvr_snat, dvr_no_external.
     mode: t.Optional[str] = None
@@ -726,7 +722,6 @@ class ApiPort:
     status: str
     device_id: t.Optional[str]
     device_owner: t.Optional[str]
-    mac_address: t.Optional[str] = None
     #: Subnets of its fixed addresses; None: unread.
     subnets: t.Optional[t.List[str]] = None
     #: Ports that are subports of the trunk whose parent this port is.
@@ -750,7 +745,6 @@ class CloudFacts:
     scope: t.List[str]
     #: Highest compute microversion offered, such as ``2.104``.
     compute_max_microversion: t.Optional[str]
-    placement_max_microversion: t.Optional[str]
     #: Service types in the catalogue, sorted; None: unread.
     catalog: t.Optional[t.List[str]]
     services: t.Optional[t.List[ApiService]]
@@ -791,13 +785,6 @@ class TargetHost:
     host_ip: t.Optional[str] = None
     #: How many hold something of its provider; asked only of hosts that are down. None: unread.
     consumers: t.Optional[int] = None
-    #: Whether it is in another cell than the host that is emptied: Nova moves no server between cells.
-    other_cell: bool = False
-
-    @property
-    def usable(self) -> bool:
-        """Whether servers of the host can go there: up, enabled, not forced down, and not in another cell."""
-        return self.state == "up" and self.status == "enabled" and not self.forced_down and not self.other_cell
 
 
 @dataclasses.dataclass(frozen=True)

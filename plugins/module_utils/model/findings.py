@@ -37,6 +37,12 @@ KINDS = (
 )
 
 REPORT_SCHEMA = 1
+#: Key of evidence with which no override passes a finding, though its code can be overridden otherwise; and why.
+NO_OVERRIDE = "no override"
+#: The same of single codes: signs of life; a proof that is none; nothing to put on a blocklist; a source that answers
+#: and does not say what runs there.
+ALIVE, NO_PROOF, NOTHING = "alive", "no proof", "addresses for the blocklist"
+SILENT = "the source host answers, but the run could not read what runs on this host"
 
 
 class OverrideError(ValueError):
@@ -47,7 +53,8 @@ class OverrideError(ValueError):
 class Code:
     """One entry of the catalogue, with what else code asks of it.
 
-    ``absolute``: no override passes it. ``from_hosts``: nothing can be said of it without the compute hosts.
+    ``absolute``: no override passes it; ``absolute_with``: none passes one whose evidence has one of these keys.
+    ``from_hosts``: nothing can be said of it without the compute hosts.
     ``repairable``: repair_links repairs at least some of it. ``since_28``: it looks at columns of release 28.
     ``of_server``: it keeps its own server only, where the operator lets the others go (evacuate_partial).
     ``of_destination``: it speaks against one destination, and an override by name passes it there.
@@ -58,6 +65,7 @@ class Code:
     severity: str
     summary: str
     absolute: bool = False
+    absolute_with: t.Tuple[str, ...] = ()
     from_hosts: bool = False
     repairable: bool = False
     since_28: bool = False
@@ -494,7 +502,14 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "The source and a destination use different Ceph pools or clusters.",
         of_destination=True,
     ),
-    Code("SG506", "source-not-fenced", BLOCKER, "The run has no proof that the source host is fenced.", of_server=True),
+    Code(
+        "SG506",
+        "source-not-fenced",
+        BLOCKER,
+        "The run has no proof that the source host is fenced.",
+        absolute_with=(ALIVE, NO_PROOF, NOTHING),
+        of_server=True,
+    ),
     Code("SG507", "double-writer", BLOCKER, "Two clients can write to the same disk.", absolute=True, from_hosts=True),
     Code(
         "SG508",
@@ -580,7 +595,13 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         WARNING,
         "High-availability automation could evacuate the host while its compute service is down.",
     ),
-    Code("SG709", "evidence-missing", BLOCKER, "The operation lacks evidence that it needs."),
+    Code(
+        "SG709",
+        "evidence-missing",
+        BLOCKER,
+        "The operation lacks evidence that it needs.",
+        absolute_with=(SILENT,),
+    ),
     Code("SG710", "server-not-movable", BLOCKER, "The server's state does not allow a move.", of_server=True),
     Code("SG711", "error-after-move", BLOCKER, "Nova shows ERROR for a server whose QEMU still runs."),
     Code(
@@ -621,8 +642,9 @@ class Finding:
 
     @property
     def absolute(self) -> bool:
-        """Whether no override passes it."""
-        return CATALOGUE[self.code].absolute
+        """Whether no override passes it: by its code, or by what its evidence shows."""
+        entry = CATALOGUE[self.code]
+        return entry.absolute or any(key in self.evidence for key in (NO_OVERRIDE, *entry.absolute_with))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -808,7 +830,16 @@ def report(
         "findings": [to_plain(item) for item in findings],
         "unchecked": [to_plain(item) for item in unchecked],
         "counts": counts,
+        "overrides": [dataclasses.asdict(entry) for entry in overrides],
     }
+
+
+def overrides_of(plain: t.Mapping[str, t.Any]) -> t.List[Override]:
+    """Return the overrides of a report or a journal. What another version of this collection kept is left out."""
+    try:
+        return parse_overrides(plain.get("overrides"))
+    except OverrideError:
+        return []
 
 
 def from_report(plain: t.Mapping[str, t.Any]) -> Finding:

@@ -96,7 +96,6 @@ class NovaConf(Fact):
     host_lines: t.List[FileLine] = dataclasses.field(default_factory=list)
     #: Where nova-compute writes its log (log_dir and log_file resolved); None: standard error, so the journal.
     log_file: t.Optional[str] = None
-    heal_instance_info_cache_interval: t.Optional[int] = None
     #: What nova-compute does with domains of deleted instances: reap (its default), shutdown, log or noop.
     running_deleted_instance_action: t.Optional[str] = None
     #: ``[libvirt]``: how a live migration connects to the destination; both None: Nova's default, tcp.
@@ -118,11 +117,9 @@ class NovaConf(Fact):
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class DomainDisk(Fact):
-    """A disk of a domain: target device, bus, kind of source (``network``, ``file``, ``block``) and its name."""
+    """A disk of a domain: target device and source."""
 
     target: str
-    bus: t.Optional[str]
-    source_type: str
     #: ``pool/image`` for RBD, a path for files and block devices.
     source: t.Optional[str]
     protocol: t.Optional[str] = None
@@ -244,8 +241,6 @@ class Memory(Fact):
 
     total_mib: int
     available_mib: int
-    free_mib: int
-    swap_free_mib: int
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -258,7 +253,6 @@ class Unit(Fact):
     sub_state: str
     unit_file_state: str
     fragment_path: t.Optional[str]
-    main_pid: int
     #: True where a start of it would be refused (masked, or stopped by an assertion of ours).
     blocked: bool = False
 
@@ -367,7 +361,6 @@ class RbdWatcher(Fact):
 class RbdLock(Fact):
     """A lock on an image. It outlives its holder: a dead host's locks stay until somebody breaks them."""
 
-    locker: str
     address: t.Optional[str] = None
     cookie: t.Optional[str] = None
 

@@ -29,10 +29,9 @@ class Shape:
 
 @dataclasses.dataclass(frozen=True)
 class Scalar(Shape):
-    """Text, a number or a boolean. ``choices``: all texts that there are; empty: any."""
+    """Text, a number or a boolean."""
 
     kinds: t.FrozenSet[str]
-    choices: t.Tuple[str, ...] = ()
 
     @property
     def types(self) -> t.FrozenSet[str]:
@@ -116,8 +115,6 @@ def observed(shape: Shape, values: t.Sequence[t.Any]) -> Shape:
     if not values:
         return shape
     there = [value for value in values if value is not None]
-    if shape == ANYTHING:
-        return _seen(there)
     if not there and isinstance(shape, (Fields, Keys, Listing)):
         return Missing(getattr(shape, "what", "the list"))
     if isinstance(shape, Listing):
@@ -130,14 +127,3 @@ def observed(shape: Shape, values: t.Sequence[t.Any]) -> Shape:
         given = {name: [one[name] for one in there if name in one] for name in names}
         return Fields(shape.what, {name: observed(shape.value, given[name]) for name in names})
     return shape
-
-
-def _seen(values: t.Sequence[t.Any]) -> Shape:
-    """Return the shape of values of which nothing else is known."""
-    if values and all(isinstance(value, dict) for value in values):
-        return observed(Keys("the object", ANYTHING), values)
-    if values and all(isinstance(value, list) for value in values):
-        return observed(Listing(ANYTHING), values)
-    if values and all(type(value) in _SCALARS for value in values):
-        return Scalar(frozenset(kind for value in values for kind in _SCALARS[type(value)].kinds))
-    return ANYTHING

@@ -229,27 +229,11 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         "checks/before/rename_by_drain.py",
         (
             "SG710",
-            "or delete the server.",
-            (DELETION,),
-            "a server whose status Nova does not move",
-            (PEOPLE,),
-            "the server and its disks; it is the owner's to say",
-        ),
-        (
-            "SG710",
             "or delete the server for good",
             (START, DELETION),
             "the owner deleted the server softly",
             (CELLS,),
             "the server and its disks, as its owner has ordered",
-        ),
-        (
-            "SG704",
-            "Start nova-compute on this host, because Nova moves guests only from",
-            (START,),
-            "the service of a host that is to be emptied is down",
-            (SERVICES, FORECAST),
-            NOTHING,
         ),
         (
             "SG305",

@@ -33,7 +33,6 @@ class Commands:
 
 #: A host that was already renamed: to the new name everywhere, or back to the old one.
 FORWARD, BACK = "forward", "back"
-DIRECTIONS = (FORWARD, BACK)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +71,7 @@ class RenameRequest:
     lock_guests: bool = True
     #: Whether the queues of the host's names in RabbitMQ are looked into.
     has_broker: bool = False
-    #: One of :data:`DIRECTIONS` for a host that was already renamed; None: a rename of its own.
+    #: FORWARD or BACK for a host that was already renamed; None: a rename of its own.
     adopt: t.Optional[str] = None
 
 
@@ -205,6 +204,15 @@ class MigrationRequest:
     restore_state: bool = True
     #: What the variables of the playbook that runs begin with, for messages; empty: the module's own options.
     prefix: str = ""
+    #: The reason under which another operation holds the host, where the move is a step of it; empty: of none.
+    within: str = ""
+    #: The only host to which servers move; None: any host of their zone.
+    destination: t.Optional[str] = None
+
+    @property
+    def is_all_or_none(self) -> bool:
+        """Whether no other server begins to leave the host after one has failed: the other operation needs it empty."""
+        return bool(self.within and self.drain_host)
 
     def option(self, name: str) -> str:
         """Return what the operator calls an option."""

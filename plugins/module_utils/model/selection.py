@@ -333,17 +333,7 @@ class _Checker:
             self._fail(
                 at, f"the expression compares {_named(left)} with {_named(right)}, and these are never equal. {_WRITE}"
             )
-        for child, side, other in zip(node["children"], (left, right), (right, left)):
-            if child["type"] == "literal" and isinstance(other, Scalar) and other.choices and side.types:
-                self._choice(at, str(child["value"]), other.choices)
         return FLAG
-
-    def _choice(self, node: Node, value: str, choices: t.Sequence[str]) -> None:
-        if value not in choices:
-            near = difflib.get_close_matches(value, choices, 3) or choices[:_SHOWN]
-            self._fail(
-                node, f"{value!r} is not a valid value of this field. Examples of valid values: {', '.join(near)}"
-            )
 
     def _or_expression(self, node: Node, shape: Shape) -> Shape:
         return _alike([self.of(child, shape) for child in node["children"]])

@@ -77,7 +77,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuat
     ChassisRemoval,
     Objection,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_fence import FENCE, HOLD
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_fence import FENCE
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_guards import GuardedEvacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_readers import Home
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
@@ -97,8 +97,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
 GUARD, EVACUATE, UNGUARD = "guard", "evacuate", "unguard"
 #: A step only where the operator asks for it; and the chassis that is about to be removed, in the journal's memory.
 REMOVE, CHASSIS = "remove_chassis", "chassis"
-#: Every step of the plan, and the method of :class:`Evacuation` that carries it out. A test holds them together.
-STEPS = {FENCE: "_fence", HOLD: "_hold", GUARD: "_guard", EVACUATE: "_round", UNGUARD: "_leave", REMOVE: "_remove"}
 #: Phases after the rounds: what ends a run there leaves the journal open.
 LAST = ("leave", "chassis", "remove", "abort", "aborting")
 
@@ -233,7 +231,7 @@ class Evacuation(GuardedEvacuation):
         self.scratch.placements = planner.explained(decision.assignments, decision.destinations)
         refusing = checks.refusing(decision.checked, self.run.overrides, request.partial, decision.guests)
         if refusing:
-            told = terminal.findings_text(decision.checked, storage.honoured(decision.checked, self.run.overrides))
+            told = terminal.findings_text(decision.checked, self.run.overrides)
             raise Refused(f"refused, nothing was changed: {count(len(refusing), 'blocking finding')}\n{told}")
         if not decision.guests:
             empty = Plan(records.KIND, request.operation_id, self.host, [])
@@ -429,7 +427,7 @@ class Evacuation(GuardedEvacuation):
             for item in decision.checked.findings
             if item.severity == findings.BLOCKER and _is_of_all(item, planned) and _counts(item, act, lists, held)
         ]
-        if findings.standing(problems, storage.honoured(Checked(tuple(problems)), self.run.overrides)):
+        if findings.standing(problems, self.run.overrides):
             checked = Checked(tuple(problems))
             self.scratch.before = records.plain_checked(checked)
             raise Refused(
@@ -511,8 +509,7 @@ class Evacuation(GuardedEvacuation):
         self.scratch.staying = sorted({*staying, *away})
         request = dataclasses.replace(self._round_request(), servers=staying)
         checked = checks.death(bundle, about, request, self._elsewhere(bundle))
-        honoured = storage.honoured(checked, self.run.overrides)
-        against_all, _some = rounds.split(findings.standing(checked.findings, honoured), staying)
+        against_all, _some = rounds.split(findings.standing(checked.findings, self.run.overrides), staying)
         if not against_all:
             unread = any(item.code == "SG709" for item in checked.findings)
             seen = "" if unread else f", and no Ceph client on {self.host} keeps a server's disk open"
@@ -522,7 +519,7 @@ class Evacuation(GuardedEvacuation):
             return self._to_guard()
         waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
         if waited >= float(self.options["death_timeout"]):
-            said = terminal.findings_text(Checked(tuple(against_all)), honoured)
+            said = terminal.findings_text(Checked(tuple(against_all)), self.run.overrides)
             raise Stopped(
                 f"the run has no proof that {self.host} is dead:\n{said}",
                 Checked(tuple(against_all), checked.unchecked),
@@ -1037,7 +1034,7 @@ def _is_of_all(item: Finding, servers: t.Sequence[str]) -> bool:
 
 def _counts(item: Finding, act: bool, lists: bool, held: bool) -> bool:
     """Whether a finding stands against a fence on resume. ``lists``: by blocklist; ``held``: who runs is known."""
-    if item.code == "SG506" and storage.ALIVE in item.evidence:
+    if item.code == "SG506" and findings.ALIVE in item.evidence:
         return not held
     return act or (lists and item.code in ("SG506", "SG518", "SG709"))
 

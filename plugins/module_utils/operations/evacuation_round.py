@@ -341,8 +341,7 @@ def _judged(
         bundle, about, request, given.overrides, request.fence_kind, sent, known, given.elsewhere
     )
     dead = checks.death(bundle, about, request, given.elsewhere)
-    honoured = storage.honoured(dead, given.overrides)
-    against_all, by_server = split(standing(dead.findings, honoured), uuids)
+    against_all, by_server = split(standing(dead.findings, given.overrides), uuids)
     if against_all:
         codes = ", ".join(sorted({item.code for item in against_all}))
         return [], dict.fromkeys(uuids, codes), Checked(tuple(against_all), dead.unchecked), True, set()

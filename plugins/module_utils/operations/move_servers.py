@@ -14,15 +14,12 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import planner
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import by_nova_name
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import reachability
 from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     CELL_DOWN,
     ApiServer,
     ApiService,
-    Bundle,
     FactsError,
     to_plain,
 )
@@ -50,8 +47,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal i
     plan_diff,
     plan_text,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import mover, runner
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import moves as steps
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, http, server_records
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.server_records import SilentCellError
 
@@ -163,13 +160,9 @@ def apply(run: ServerRun) -> Result:
         found, request = _read(run)
     except (OptionError, FactsError) as error:
         raise Refused(f"refused, and nothing was changed: {error}") from error
-    decision = checks.preflight(found, request, run.overrides)
-    reached = _reached(run, found, decision, request)
-    if reached.closed:
-        decision = checks.preflight(found, request, run.overrides, closed=reached.closed)
-        reached = _reached(run, found, decision, request)
+    decision, reached = mover.decide(found, _context(run, request), mover.RoundHistory())
     if reached.missing:
-        return _to_probe(found.bundle, reached.missing)
+        return _to_probe(mover.ProbeError(found.bundle, reached.missing))
     decision = dataclasses.replace(
         decision, checked=decision.checked + findings.Checked((), tuple(checks.unreached(reached)))
     )
@@ -225,21 +218,23 @@ def _approved(
     }
 
 
-def _reached(
-    run: ServerRun, found: checks.Evidence, decision: checks.MoveDecision, request: MigrationRequest
-) -> reachability.Reach:
-    return checks.reached(found, decision, request, run.options["probes"], {}, run.options["probe"])
+def _context(run: ServerRun, request: MigrationRequest) -> mover.MoveContext:
+    return mover.MoveContext(
+        request,
+        run.overrides,
+        lambda hosts, some: _collect(run, hosts, some),
+        mover.MovedServers(),
+        probes=run.options["probes"],
+        able=run.options["probe"],
+        approved=bool(run.options.get("expect_plan")),
+    )
 
 
-def _to_probe(bundle: Bundle, missing: t.Sequence[reachability.Probe]) -> Result:
+def _to_probe(error: mover.ProbeError) -> Result:
     """Ask for connections to be tried: by the inventory's name of each source host."""
-    names = {name: facts.inventory_name for name, facts in by_nova_name(bundle).items()}
-    wanted: t.Dict[str, t.List[Result]] = {}
-    for probe in missing:
-        wanted.setdefault(names[probe.source], []).append(dataclasses.asdict(probe))
-    hosts = ", ".join(sorted({probe.dest for probe in missing}))
+    hosts = ", ".join(sorted({probe.dest for probe in error.probes}))
     msg = f"before the run moves a server, the run tests whether the source host can reach {hosts}"
-    return {"changed": False, "state": "none", "again": True, "probe": wanted, "msg": msg}
+    return {"changed": False, "state": "none", "again": True, "probe": error.probe, "msg": msg}
 
 
 def _begin(
@@ -251,17 +246,7 @@ def _begin(
     missing: t.Sequence[str],
     found: Result,
 ) -> Result:
-    plan = plans.plan(
-        request,
-        decision.servers,
-        decision.assignments,
-        decision.guests,
-        {guest.uuid: str(checks.method_of(guest.status, request)) for guest in decision.guests},
-        decision.zones,
-        service,
-        provider,
-        checks.reason_of(request.operation_id),
-    )
+    plan = plans.plan(request, decision, service, provider)
     approver = Approver.of(run)
     value = approver.approve(plan, _approved(run, decision.servers, decision.zones, missing), found)
     told = {"plan": to_plain(plan), SHA256: value, "diff": plan_diff(plan), "operation_id": plan.operation_id}
@@ -389,37 +374,27 @@ def _taken_up(run: ServerRun, journal: Result, note: str) -> Book:
     return book
 
 
-def _runner(run: ServerRun, book: Book, request: MigrationRequest, outcome: steps.MovedServers) -> runner.Runner:
+def _runner(run: ServerRun, book: Book, request: MigrationRequest, outcome: mover.MovedServers) -> runner.Runner:
     narrator = Narrator(run.say, run.systems.monotonic)
     systems = dataclasses.replace(run.systems, remark=narrator.remark)
 
-    def keep(past: steps.RoundHistory) -> None:
+    def keep(past: mover.RoundHistory) -> None:
         book.keep("move", journals.APPLYING, dataclasses.asdict(past))
 
-    context = steps.MoveContext(
-        request,
-        run.overrides,
-        lambda hosts, some: _collect(run, hosts, some),
-        outcome,
-        keep,
-        run.options["probes"],
-        run.options["probe"],
-        approved=bool(run.options.get("expect_plan")),
-        since=str(book.journal["started_at"]),
-    )
+    since = str(book.journal["started_at"])
+    context = dataclasses.replace(_context(run, request), outcome=outcome, keep=keep, since=since)
     return runner.Runner(run.state, steps.actions(systems, context), narrator, run.clock.now)
 
 
 def _forward(run: ServerRun, book: Book, request: MigrationRequest) -> Result:
-    journal, outcome = book.journal, steps.MovedServers()
+    journal, outcome = book.journal, mover.MovedServers()
     try:
         _runner(run, book, request, outcome).forward(journal)
-    except steps.ProbeError as error:
-        told = _to_probe(error.bundle, error.probes)
-        return {**_seen(run, outcome), **told, "changed": True, "state": journals.OPEN}
-    except steps.AgainError as error:
+    except mover.ProbeError as error:
+        return {**_seen(run, outcome), **_to_probe(error), "changed": True, "state": journals.OPEN}
+    except mover.AgainError as error:
         return {"changed": True, "state": journals.OPEN, "again": True, **_seen(run, outcome), "msg": str(error)}
-    except steps.StayError as error:
+    except mover.StayError as error:
         outcome.stayed.update(_missing(journal))
         return {"changed": True, "failed": True, **_left(run, book, request, outcome, str(error))}
     msg = f"{journal['subject']}: {_summary(outcome)}"
@@ -443,7 +418,7 @@ def _missing(journal: Result) -> t.Dict[str, t.Tuple[str, t.Optional[str], str]]
     return {word: (word, None, why) for word in journal["about"].get("missing", ())}
 
 
-def _left(run: ServerRun, book: Book, request: MigrationRequest, outcome: steps.MovedServers, msg: str) -> Result:
+def _left(run: ServerRun, book: Book, request: MigrationRequest, outcome: mover.MovedServers, msg: str) -> Result:
     """Some stay. Where a host is held the operation stays open: its status is still to be given back."""
     seen = {"again": False, **_seen(run, outcome)}
     if request.drain_host is not None:
@@ -462,20 +437,18 @@ def _left(run: ServerRun, book: Book, request: MigrationRequest, outcome: steps.
     return {**seen, "state": "incomplete", "msg": msg}
 
 
-def _summary(outcome: steps.MovedServers) -> str:
+def _summary(outcome: mover.MovedServers) -> str:
     gone = f", {len(outcome.gone)} deleted during the run ({', '.join(outcome.gone)})" if outcome.gone else ""
     return f"{count(len(outcome.moved), 'server')} moved{gone}"
 
 
-def _seen(run: ServerRun, outcome: steps.MovedServers) -> Result:
+def _seen(run: ServerRun, outcome: mover.MovedServers) -> Result:
     left = {uuid: {"name": name, "host": host, "why": why} for uuid, (name, host, why) in outcome.stayed.items()}
     result: Result = {"moved": dict(outcome.moved), "gone": list(outcome.gone), "left": left}
     if outcome.decision is None:
         return result
-    told = [checks.stayed(uuid, *entry) for uuid, entry in outcome.stayed.items() if uuid not in outcome.explained]
-    checked = outcome.decision.checked + findings.Checked((*outcome.findings, *told), tuple(outcome.unchecked))
     servers = len(outcome.moved) + len(left)
-    return {**result, "report": findings.report(checked, run.clock.now(), 0, servers, run.overrides)}
+    return {**result, "report": findings.report(outcome.checked, run.clock.now(), 0, servers, run.overrides)}
 
 
 def _report(run: ServerRun, found: checks.Evidence, decision: checks.MoveDecision) -> Result:
@@ -485,7 +458,7 @@ def _report(run: ServerRun, found: checks.Evidence, decision: checks.MoveDecisio
 
 def _backward(run: ServerRun, book: Book) -> Result:
     request = _request(run, book.operation_id)
-    journal = _runner(run, book, request, steps.MovedServers()).backward(book.journal)
+    journal = _runner(run, book, request, mover.MovedServers()).backward(book.journal)
     msg = (
         f"the run has ended the operation for {journal['subject']}. The servers that have moved stay on their new hosts"
     )

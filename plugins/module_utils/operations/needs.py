@@ -17,8 +17,6 @@ Json = t.Dict[str, t.Any]
 READ_HOSTS, FENCE, GUARD, UNGUARD, LIFT, WAIT = "read_hosts", "fence", "guard", "unguard", "lift", "wait"
 #: What a return needs beside C(lift): the host that comes back, who looks into Ceph for it, databases and APIs.
 READ_HOST, READ_CEPH, READ_CLOUD, END_DOMAINS = "read_host", "read_ceph", "read_cloud", "end_domains"
-KINDS = (READ_HOSTS, FENCE, GUARD, UNGUARD, LIFT, WAIT)
-KINDS_OF_RETURN = (READ_HOST, READ_CEPH, READ_CLOUD, END_DOMAINS, LIFT)
 
 
 def read_hosts(

@@ -4,18 +4,14 @@
 
 """The life of an operation whose whole plan is made before its first step, and carried out from the controller.
 
-A subclass of :class:`Planned` in a file of its own, bound to the name C(OPERATION), is such an operation: the module
-C(operation) finds it by the name of the file. It says what it is asked for, what it finds, and what its plan's steps
-do. How it is begun, resumed, undone and reported on is the same for all, and is here.
+A subclass of :class:`Planned` in a file of its own is such an operation. It says what it is asked for, what it finds,
+and what its plan's steps do. How it is begun, resumed, undone and reported on is the same for all, and is here.
 """
 
 from __future__ import annotations
 
 import abc
 import dataclasses
-import importlib.util
-import os
-import re
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
@@ -34,7 +30,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal i
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import schema
 
 Result = t.Dict[str, t.Any]
 
@@ -59,24 +54,11 @@ class Planned(abc.ABC):
 
     #: Before each of its variables.
     PREFIX: t.ClassVar[str]
-    #: Of one that is bound to C(OPERATION): the playbook that runs it, and the rights in databases that it needs.
-    PLAYBOOK: t.ClassVar[str]
-    RIGHTS: t.ClassVar[t.Sequence[schema.Grantable]]
-    #: Its own options, as an argument specification. Those of all are the module's.
-    ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]]
-
-    #: Options that are not called what its variables are, without the prefix: by what they are called there.
-    CALLED: t.ClassVar[t.Mapping[str, str]] = {}
 
     def __init__(self, run: ServerRun) -> None:
         self.run = run
 
     # --- what an operation says of itself
-
-    @classmethod
-    def problem(cls, options: t.Mapping[str, t.Any]) -> t.Optional[str]:
-        """Return what is wrong with options that are of the right type each."""
-        return None
 
     @abc.abstractmethod
     def what(self) -> str:
@@ -297,21 +279,3 @@ class Planned(abc.ABC):
         narrator = Narrator(self.run.say, self.run.systems.monotonic)
         systems = dataclasses.replace(self.run.systems, remark=narrator.remark)
         return runner.Runner(self.run.state, self.actions(systems), narrator, self.run.clock.now)
-
-
-def named(name: str) -> t.Type[Planned]:
-    """Return the operation of a file in this room. Raises Refused where there is none of that name."""
-    room = __name__.rpartition(".")[0]
-    there = re.fullmatch("[a-z_]+", name) and importlib.util.find_spec(f"{room}.{name}")
-    found = getattr(importlib.import_module(f"{room}.{name}"), "OPERATION", None) if there else None
-    if found is None:
-        raise Refused(f"operation: the collection has no operation with the name {name}")
-    return t.cast("t.Type[Planned]", found)
-
-
-def rights() -> t.Dict[str, t.Sequence[schema.Grantable]]:
-    """Return by playbook what each operation of this room that is bound to C(OPERATION) says of its rights."""
-    room = __name__.rpartition(".")[0]
-    names = sorted(name[:-3] for name in os.listdir(os.path.dirname(__file__)) if name.endswith(".py"))
-    found = [getattr(importlib.import_module(f"{room}.{name}"), "OPERATION", None) for name in names if name[0] != "_"]
-    return {operation.PLAYBOOK: operation.RIGHTS for operation in found if operation is not None}

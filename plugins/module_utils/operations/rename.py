@@ -18,7 +18,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import DrainOptions
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopt as adopt_checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopted_names, rehearsal
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopted_names, moves, rehearsal
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename as rename_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename_by_drain as drain_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity
@@ -35,9 +35,19 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import has_ovn, ports_are_ovns
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan, PlanError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands, RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import (
+    Commands,
+    MigrationRequest,
+    RenameRequest,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, planned, run_owner, run_token
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
+    lifecycle,
+    move_evidence,
+    planned,
+    run_owner,
+    run_token,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import ServerRun
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import adopt as adopt_plan
@@ -48,8 +58,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import evi
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import containers as container_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import mover, registry
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import queues as queue_actions
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import registry
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename_by_drain as drain_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
@@ -88,10 +98,15 @@ class Rename(planned.Planned):
     #: The host in the hands of this run, and what its operation was begun for: while it is carried out.
     _held: t.Optional[run_token.JournalHost] = None
     _about: t.Mapping[str, t.Any] = {}
+    _book: t.Optional[Book] = None
+    #: Whether all hosts were measured for the first step that moves guests, and what source hosts have tried.
+    _measured = False
+    _probes: t.Sequence[t.Mapping[str, t.Any]] = ()
 
     def __init__(self, run: RenameRun) -> None:
         super().__init__(run)
         self._args = run.options
+        self._probes = self._args.get("probes") or ()
 
     def carry_out(self) -> Result:
         """Do what was asked for, and return the result. What stops it is in the result."""
@@ -106,11 +121,11 @@ class Rename(planned.Planned):
             return self._stopped(error)
 
     def _stopped(self, error: Exception) -> Result:
-        needs: Result = {"needs": error.needs} if isinstance(error, drain_actions.DiscoveryError) else {}
-        if isinstance(error, container_actions.RecreateError):
-            needs = {"needs": error.needs, "containers": error.containers}
+        # What somebody is to do before the operation is resumed: the role does it.
+        needs = {name: getattr(error, name) for name in ("needs", "containers", "probe") if hasattr(error, name)}
         ended = {"failed": True, "changed": self._changed, "msg": str(error), **needs}
-        return {**ended, **self._failed_report(error), **self._where_it_stands()}
+        said = not isinstance(error, mover.AgainError)
+        return {**ended, **self._failed_report(error), **self._where_it_stands(said)}
 
     # --- what it says of itself
 
@@ -260,9 +275,11 @@ class Rename(planned.Planned):
             report = self._report_of(bundle, checked, self.run.overrides, request)
             self._refuse(findings.refused(report), checked)
             raise Refused("refused, nothing was changed", report=findings.refused(report))
-        if adopt_plan.is_settled(adoption):
-            return self._settled(adoption, request)
         checked += rehearsal.check(adoption.level, adoption.request)
+        # What no plan can change is not settled, though there is nothing that a plan would change.
+        fixed = any(findings.NO_OVERRIDE in item.evidence for item in checked.findings)
+        if adopt_plan.is_settled(adoption) and not fixed:
+            return self._settled(adoption, request)
         plan = self._planned(bundle, request, checked, lambda: adopt_plan.plan(adoption))
         report = t.cast("Result", self._report)
         about = {
@@ -353,13 +370,42 @@ class Rename(planned.Planned):
         options = DrainOptions(
             args["drain_parallel"], bool(args["drain_return"]), args["drain_timeout"], args["discover_timeout"]
         )
-        # Where guests could go changes by the minute: read now, not from the evidence.
-        systems = self._systems()
-        targets = drain_actions.read_targets(systems, request.rename_from)
-        others = drain_actions.other_nodes(systems, bundle, request.rename_from)
-        checked = drain_checks.preflight(bundle, targets, others, request, options)
+        limits = drain_plan.limits_of(request, options)
+        decision = self._decide(drain_plan.move_request(limits, drain_host=request.rename_from))
+        others = drain_actions.other_nodes(self._systems(), bundle, request.rename_from)
+        checked = drain_checks.preflight(bundle, decision, others, request, options)
         checked += rehearsal.check(bundle, request, in_place=False)
-        return checked, lambda: drain_plan.plan(bundle, targets, request, options)
+        return checked, lambda: drain_plan.plan(bundle, decision, request, options)
+
+    def _decide(self, request: MigrationRequest) -> moves.MoveDecision:
+        """Return where the guests go. Where they could go changes by the minute: the APIs are read now."""
+        found = self._collect([str(request.drain_host)], None)
+        while True:
+            context = dataclasses.replace(self._move_context(), request=request)
+            decision, reached = mover.decide(found, context, mover.RoundHistory())
+            if not reached.missing:
+                unread = findings.Checked((), tuple(moves.unreached(reached)))
+                return dataclasses.replace(decision, checked=decision.checked + unread)
+            self._probes = [*self._probes, *drain_actions.probe_from_host(self._systems(), reached.missing)]
+
+    def _collect(self, sources: t.Sequence[str], wanted: t.Optional[t.Collection[str]]) -> moves.Evidence:
+        directory, url = self._args["evidence_dir"], self._args["nova_api_db_url"] or None
+        if not directory:
+            raise StackguardError("evidence_dir is required to move guests: the module reads the measured memory in it")
+        found = move_evidence.collect(self._systems().cloud, directory, sources, wanted, url)
+        # What was read of the databases may be older than the last move.
+        return dataclasses.replace(found, bundle=dataclasses.replace(found.bundle, databases=None))
+
+    def _move_context(self) -> mover.MoveContext:
+        return mover.MoveContext(
+            MigrationRequest(),
+            self.run.overrides,
+            self._collect,
+            mover.MovedServers(),
+            probes=self._probes,
+            able=True,
+            approved=bool(self._args["expect_plan"]),
+        )
 
     def _already(self, bundle: Bundle, request: RenameRequest) -> planned.Prepared:
         checked = identity.check(bundle) + name_checks.check(bundle)
@@ -397,8 +443,9 @@ class Rename(planned.Planned):
         """Open the journal of a new operation on the host, and carry it out."""
         self._operation_id = plan.operation_id
         with self._holding(plan.operation_id, about) as run:
-            self._changed = True
-            return self.forward(Book.open(run, plan, about, self._ended))
+            self._changed = self._measured = True
+            self._book = Book.open(run, plan, about, self._ended)
+            return self.forward(self._book)
 
     def take_up(self, journal: Result, note: str, why: t.Optional[str] = None) -> Result:
         """Claim an open operation, and carry the rest of it out, or undo it."""
@@ -413,6 +460,7 @@ class Rename(planned.Planned):
         with self._holding(self._operation_id, journal["about"]) as run:
             # What another run marked until now is in the journal that the claim returns.
             book = Book(run, t.cast("run_token.JournalHost", self._held).claim(journal, bool(self._args["take_over"])))
+            self._book, self._measured = book, bool(self._args.get("measured"))
             if why is not None:
                 drain_actions.refuse_rollback(book.journal, self._systems())
                 container_actions.refuse_rollback(book.journal, self._systems())
@@ -531,7 +579,14 @@ class Rename(planned.Planned):
 
     def actions(self, systems: rename_actions.Systems) -> t.Dict[str, steps.Action]:
         """Return what carries out the steps of the plan."""
-        return registry.of_rename(systems)
+        book = t.cast("Book", self._book)
+
+        def keep(step: str, past: mover.RoundHistory) -> None:
+            state = journals.UNDOING if step == drain_plan.HOME else journals.APPLYING
+            book.keep(step, state, dataclasses.asdict(past))
+
+        context = dataclasses.replace(self._move_context(), since=str(book.journal["started_at"]))
+        return registry.of_rename(systems, drain_actions.GuestMoves(context, keep, self._measured))
 
     @contextlib.contextmanager
     def _holding(self, operation_id: str, about: t.Mapping[str, t.Any]) -> t.Iterator[RenameRun]:
@@ -605,7 +660,7 @@ class Rename(planned.Planned):
         servers = len(host.domains) if host is not None and host.domains is not None else 0
         return findings.report(checked, bundle.collected_at, len(bundle.hosts), servers, overrides)
 
-    def _where_it_stands(self) -> t.Dict[str, t.Any]:
+    def _where_it_stands(self, said: bool = True) -> t.Dict[str, t.Any]:
         try:
             (found,) = self.run.state.call([{"op": "journal_read", "kind": rename_plan.KIND}])
         except (steps.StepError, journals.JournalError):
@@ -613,9 +668,10 @@ class Rename(planned.Planned):
         journal = found.get("journal")
         if journal is None:
             return self._closed_again()
-        self.run.say(lifecycle.status_text(journal))
-        back = "" if _only_forward(journal) else ", or with -e rename_action=rollback to undo the operation"
-        self.run.say(f"The operation is open. Run the same command again to resume the operation{back}.")
+        if said:
+            self.run.say(lifecycle.status_text(journal))
+            back = "" if _only_forward(journal) else ", or with -e rename_action=rollback to undo the operation"
+            self.run.say(f"The operation is open. Run the same command again to resume the operation{back}.")
         return {"state": journal["state"], "operation_id": journal["operation_id"], "progress": steps.progress(journal)}
 
     def _closed_again(self) -> t.Dict[str, t.Any]:

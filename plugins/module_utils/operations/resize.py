@@ -16,7 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ServerFlavor, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import STRATEGIES, ResizeRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, server_run
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.planned import Planned, Prepared
@@ -33,7 +33,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
     server_records,
     zone_facts,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import schema
 
 #: Below it a server does not show what its flavor holds.
 OLDEST = "2.53"
@@ -46,30 +45,11 @@ class Resize(Planned):
     """A resize of one server within its zone."""
 
     PREFIX = "resize_"
-    PLAYBOOK = "resize_server"
-    RIGHTS = schema.SPEC_GRANTS
-    CALLED: t.ClassVar[t.Dict[str, str]] = {"timeout": "server_timeout"}
-    ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
-        "server": {"type": "str", "required": True},
-        "flavor": {"type": "str"},
-        "strategy": {"type": "str", "default": "auto", "choices": list(STRATEGIES)},
-        "confirm": {"type": "bool", "default": True},
-        "keep_pin": {"type": "bool", "default": False},
-        "same_host": {"type": "bool", "default": False},
-        "server_timeout": {"type": "int", "default": 3600},
-    }
 
     def __init__(self, run: ServerRun) -> None:
         super().__init__(run)
         self.cloud = run.systems.cloud
         self._uuid: t.Optional[str] = None
-
-    @classmethod
-    def problem(cls, options: t.Mapping[str, t.Any]) -> t.Optional[str]:
-        """Return what is missing."""
-        if options["action"] == lifecycle.APPLY and not options["flavor"]:
-            return "flavor: set this option to the name or id of the new flavor"
-        return None
 
     # --- finding
 
@@ -227,9 +207,6 @@ class Resize(Planned):
             f"{result['msg']}"
         )
         return {**result, "failed": True, "msg": msg}
-
-
-OPERATION = Resize
 
 
 def carry_out(run: ServerRun) -> Result:

@@ -30,7 +30,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
     RowChange,
     Step,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places import host_itself
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import needed, row_changes
@@ -41,18 +40,6 @@ Json = t.Dict[str, t.Any]
 
 def plan(adoption: Adoption) -> Plan:
     """Return the plan. Raises :class:`PlanError` or :class:`naming.NamesError`."""
-    if adopted_names.ovn_is_mixed(adoption):
-        raise PlanError(
-            "OVN's databases contain both the old name and the new name of this host. Look up which of the two names "
-            "the host's ports have in requested-chassis, and set the hostname of the chassis to the same name. The "
-            "run refuses mixed names even with an override"
-        )
-    if adopted_names.needs_neutron_database(adoption):
-        raise PlanError(
-            "set neutron_db_url, so that the run can give the host one name everywhere in neutron's database: neutron "
-            "has agents or ports under both the old name and the new name of this host. An override of SG305 does not "
-            "help"
-        )
     made = rename.plan(adoption.level, adoption.request)
     steps: t.List[Step] = []
     for step in made.steps:
@@ -448,8 +435,3 @@ def _notes(adoption: Adoption) -> t.List[str]:
             "when nova-compute started under another name. A rollback does not restore the deleted compute service."
         )
     return notes
-
-
-def of(bundle: t.Any, request: RenameRequest) -> Plan:
-    """Return the plan of a request. Raises also :class:`adopted_names.NotAdoptable`."""
-    return plan(adopted_names.look(bundle, request))

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ApiService
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import COLD
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.moves import (
+    MoveDecision,
+    method_of,
+    reason_of,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiService
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
@@ -25,28 +29,26 @@ Status = t.Dict[str, t.Any]
 
 def plan(
     request: MigrationRequest,
-    servers: t.Sequence[ApiServer],
-    assignments: Assignments,
-    guests: t.Sequence[Guest],
-    methods: t.Mapping[str, str],
-    zones: t.Mapping[str, t.Optional[str]],
+    decision: MoveDecision,
     service: t.Optional[ApiService] = None,
     provider: t.Optional[str] = None,
-    reason: str = "",
 ) -> Plan:
-    """Return the steps. ``service`` and ``provider``: of the host that is emptied; ``reason``: under which it is held.
-
-    ``servers``: all that were asked for, also those that stay; ``methods`` and ``zones``: by uuid.
-    """
-    move = _move(request, servers, assignments, {guest.uuid: guest for guest in guests}, methods, zones, provider)
-    subject = request.drain_host or ", ".join(sorted(server.name for server in servers)) or "no server"
-    notes = [f"{entry.name} ({entry.uuid}) stays on its host: {entry.code}" for entry in assignments.unassigned]
-    if any(methods.get(guest.uuid) == "cold" and guest.status == "ACTIVE" for guest in guests):
+    """Return the steps. ``service`` and ``provider``: of the host that is emptied."""
+    params, changes = moving(request, decision, provider)
+    assigned = decision.assignments.assigned
+    move = Step(
+        "move", f"move {count(len(assigned), 'server')}, each within its zone", CONTROLLER, "move", params, changes
+    )
+    subject = request.drain_host or ", ".join(sorted(server.name for server in decision.servers)) or "no server"
+    notes = [
+        f"{entry.name} ({entry.uuid}) stays on its host: {entry.code}" for entry in decision.assignments.unassigned
+    ]
+    if any(method_of(guest.status, request) == COLD and guest.status == "ACTIVE" for guest in decision.guests):
         notes.append("For a cold migration, Nova stops a running server and starts the server again on the new host.")
     if request.drain_host is None or service is None or provider is None:
         return Plan(KIND, request.operation_id, subject, [move], notes)
     before = {"status": service.status, "reason": service.disabled_reason}
-    held = {"status": "disabled", "reason": reason}
+    held = {"status": "disabled", "reason": reason_of(request.operation_id)}
     after = _after(request, before)
     where = {"host": request.drain_host, "service_id": service.id, "provider": provider, "timeout": ENABLE}
     steps = [
@@ -57,6 +59,35 @@ def plan(
     if after["status"] == "disabled":
         notes.append(f"the compute service of {request.drain_host} stays disabled: {after['reason']}")
     return Plan(KIND, request.operation_id, subject, steps, notes)
+
+
+def moving(
+    request: MigrationRequest, decision: MoveDecision, provider: t.Optional[str]
+) -> t.Tuple[t.Dict[str, t.Any], t.List[Change]]:
+    """Return the params of a step that moves, and what it changes. ``provider``: of the host that is emptied."""
+    guests = {guest.uuid: guest for guest in decision.guests}
+    changes = [
+        Change(
+            f"server {place.name} ({place.uuid})",
+            f"host ({method_of(guests[place.uuid].status, request)} migration, zone {decision.zones[place.uuid]})",
+            str(guests[place.uuid].source),
+            f"{place.host}: {place.why}",
+            measured=True,
+        )
+        for place in decision.assignments.assigned
+    ]
+    listed = [
+        {
+            "uuid": server.id,
+            "name": server.name,
+            "host": server.host,
+            "zone": decision.zones[server.id],
+            "status": server.status,
+        }
+        for server in decision.servers
+    ]
+    params = {"host": request.drain_host, "provider": provider, "servers": listed, "timeout": request.timeout}
+    return params, changes
 
 
 def _after(request: MigrationRequest, before: Status) -> Status:
@@ -79,37 +110,3 @@ def _status(name: str, title: str, where: t.Mapping[str, t.Any], before: Status,
     ]
     params = {**where, "before": before, "after": after}
     return Step(name, title, CONTROLLER, name, params, changes)
-
-
-def _move(
-    request: MigrationRequest,
-    servers: t.Sequence[ApiServer],
-    assignments: Assignments,
-    guests: t.Mapping[str, Guest],
-    methods: t.Mapping[str, str],
-    zones: t.Mapping[str, t.Optional[str]],
-    provider: t.Optional[str],
-) -> Step:
-    changes = [
-        Change(
-            f"server {place.name} ({place.uuid})",
-            f"host ({methods[place.uuid]} migration, zone {zones[place.uuid]})",
-            str(guests[place.uuid].source),
-            f"{place.host}: {place.why}",
-            measured=True,
-        )
-        for place in assignments.assigned
-    ]
-    listed = [
-        {
-            "uuid": server.id,
-            "name": server.name,
-            "host": server.host,
-            "zone": zones[server.id],
-            "status": server.status,
-        }
-        for server in servers
-    ]
-    title = f"move {count(len(assignments.assigned), 'server')}, each within its zone"
-    params = {"host": request.drain_host, "provider": provider, "servers": listed, "timeout": request.timeout}
-    return Step("move", title, CONTROLLER, "move", params, changes)

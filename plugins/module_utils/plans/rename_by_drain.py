@@ -27,14 +27,13 @@ import typing as t
 import uuid
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import libvirt_twins
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.moves import MoveDecision
 from ansible_collections.stackguard.nova.plugins.module_utils.model import containers
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiAgent,
     Bundle,
     ComputeIdFile,
-    TargetHost,
     Unit,
     to_plain,
 )
@@ -47,15 +46,17 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
     PlanError,
     Step,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest, RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn_drain, rename_containers
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import moves, ovn_drain, rename_containers
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as in_place
 
 #: A drain is a rename: one journal of that kind is open on a host at a time, whatever the strategy.
 KIND = in_place.KIND
 #: The step after which there is no way back, by name.
 POINT_OF_NO_RETURN = "delete_service"
+#: The steps that move guests, by name: back to the host on rollback, away from it, and back to it at the end.
+HOME, MOVE, RETURN = "guests_at_home", "move_guests", "return_guests"
 
 
 #: The params of the step that verifies OVN's chassis; None: the plan has none.
@@ -68,7 +69,7 @@ class _Drain:
     def __init__(
         self,
         bundle: Bundle,
-        targets: t.Sequence[TargetHost],
+        decision: MoveDecision,
         request: RenameRequest,
         options: placement.DrainOptions,
     ) -> None:
@@ -82,18 +83,12 @@ class _Drain:
                 "new host in Nova"
             )
         self.zone = placement.zone_of(self.base.cloud, self.old)
-        closed = (self.old, self.new, *libvirt_twins(bundle, self.old))
-        usable = placement.candidates(targets, self.zone, closed)
-        self.hosts = [target.host for target in usable]
-        servers = placement.guests_of(self.base.cloud, self.old)
-        if servers is None:
-            raise PlanError("the servers of the host were not read")
-        self.guests, without_room = placement.assign(
-            servers, placement.needs_of(self.base.cloud, self.base.provider.uuid), usable
-        )
-        if without_room:
-            names = ", ".join(sorted(guest.name for guest in without_room))
-            raise PlanError(f"no host of zone {self.zone} has enough free resources for these guests: {names}")
+        self.decision = decision
+        self.guests = [server.id for server in decision.servers]
+        assigned = {place.uuid for place in decision.assignments.assigned}
+        left = sorted(server.name for server in decision.servers if server.id not in assigned)
+        if left:
+            raise PlanError(f"no host of zone {self.zone} can take these guests: {', '.join(left)}")
 
     @property
     def identity_files(self) -> t.List[ComputeIdFile]:
@@ -138,14 +133,16 @@ class _Drain:
 
 def plan(
     bundle: Bundle,
-    targets: t.Sequence[TargetHost],
+    decision: MoveDecision,
     request: RenameRequest,
     options: t.Optional[placement.DrainOptions] = None,
 ) -> Plan:
-    """Return the plan of a rename by draining. Raises :class:`PlanError` or C(names.NamesError)."""
-    drain = _Drain(bundle, targets, request, options or placement.DrainOptions())
+    """Return the plan of a rename by draining. ``decision``: where its guests go.
+
+    Raises :class:`PlanError` or C(names.NamesError).
+    """
+    drain = _Drain(bundle, decision, request, options or placement.DrainOptions())
     base = drain.base
-    in_place.libvirt_will_follow(base)
     compute_units, agent_units = in_place.compute_units_of(base), in_place.agent_units_of(base)
     names = (base.before, base.after)
     steps = [_home(drain), in_place.disable(base), _move(drain), _empty(drain)]
@@ -173,45 +170,37 @@ def plan(
 # --- steps ----------------------------------------------------------------------------------------------------
 
 
-def _moving_params(drain: _Drain) -> t.Dict[str, t.Any]:
+def limits_of(request: RenameRequest, options: placement.DrainOptions) -> t.Dict[str, t.Any]:
+    """Return what each step that moves guests keeps to, as params."""
     return {
-        "parallel": max(1, drain.options.parallel),
-        "timeout": drain.options.timeout,
-        "up_timeout": drain.request.start_timeout,
+        "reason": in_place.reason_of(request.operation_id),
+        "parallel": max(1, options.parallel),
+        "timeout": options.timeout,
+        "up_timeout": request.start_timeout,
     }
+
+
+def move_request(limits: t.Mapping[str, t.Any], **more: t.Any) -> MigrationRequest:
+    """Return what the mover is asked for: so many guests at a time, whichever their hosts."""
+    parallel = dict.fromkeys(("parallel", "per_source", "per_destination"), limits["parallel"])
+    return MigrationRequest(**parallel, timeout=limits["timeout"], within=limits["reason"], prefix="rename", **more)
+
+
+def _moving_params(drain: _Drain, host: str) -> t.Dict[str, t.Any]:
+    return {"host": host, "guests": drain.guests, **limits_of(drain.request, drain.options)}
 
 
 def _home(drain: _Drain) -> Step:
     """First to be begun, so last to be taken back: when the service is enabled again guests can come home."""
-    params = {
-        "host": drain.old,
-        "guests": [guest.uuid for guest in drain.guests],
-        **_moving_params(drain),
-    }
     title = f"record the {count(len(drain.guests), 'guest')} on this host"
-    return Step("guests_at_home", title, CONTROLLER, "guests_at_home", params)
+    return Step(HOME, title, CONTROLLER, "return_guests_on_rollback", _moving_params(drain, drain.old))
 
 
 def _move(drain: _Drain) -> Step:
-    params = {
-        "host": drain.old,
-        "zone": drain.zone,
-        "guests": to_plain(drain.guests),
-        "others": drain.hosts,
-        **_moving_params(drain),
-    }
-    changes = [
-        Change(
-            f"guest {guest.name} ({guest.uuid})",
-            f"host ({guest.method} migration)",
-            drain.old,
-            guest.candidates[0],
-            measured=True,
-        )
-        for guest in drain.guests
-    ]
+    params = _moving_params(drain, drain.old)
+    moved, changes = moves.moving(move_request(params, drain_host=drain.old), drain.decision, drain.base.node.uuid)
     title = f"move {count(len(drain.guests), 'guest')} to other hosts in zone {drain.zone}"
-    return Step("move_guests", title, CONTROLLER, "move_guests", params, changes)
+    return Step(MOVE, title, CONTROLLER, "empty_host", {**params, **moved}, changes)
 
 
 def _empty_params(drain: _Drain) -> t.Dict[str, t.Any]:
@@ -351,7 +340,7 @@ def _audit(drain: _Drain, ovn: _Proof) -> Step:
         "old_service": base.api_service.id,
         "old_node": base.node.uuid,
         "aggregates": [entry["id"] for entry in _memberships(drain)],
-        "guests": [guest.uuid for guest in drain.guests],
+        "guests": drain.guests,
         "ovn": ovn,
     }
     return Step("audit", "verify that the old name is gone everywhere", CONTROLLER, "drain_audit", params)
@@ -371,17 +360,12 @@ def _enable(drain: _Drain, ovn: _Proof) -> Step:
 
 
 def _return(drain: _Drain) -> Step:
-    params = {
-        "host": drain.new,
-        "guests": [guest.uuid for guest in drain.guests],
-        **_moving_params(drain),
-    }
     changes = [
-        Change(f"guest {guest.name} ({guest.uuid})", "host", guest.candidates[0], drain.new, measured=True)
-        for guest in drain.guests
+        Change(f"server {place.name} ({place.uuid})", "host", place.host, drain.new, measured=True)
+        for place in drain.decision.assignments.assigned
     ]
     title = f"move {count(len(drain.guests), 'guest')} back to the host"
-    return Step("return_guests", title, CONTROLLER, "return_guests", params, changes)
+    return Step(RETURN, title, CONTROLLER, "move_guests_home", _moving_params(drain, drain.new), changes)
 
 
 def _notes(drain: _Drain) -> t.List[str]:

@@ -139,7 +139,7 @@ def save_texts(directory: str, texts: t.Mapping[str, str]) -> None:
             _write(path, text, directory)
 
 
-def records(directory: str, guests: t.Iterable[GuestDefinition]) -> t.Dict[str, GuestDefinition]:
+def _records(directory: str, guests: t.Iterable[GuestDefinition]) -> t.Dict[str, GuestDefinition]:
     """Return the last record of each of these guests that has one. Raises FactsError."""
     found = {}
     for guest in guests:
@@ -149,23 +149,14 @@ def records(directory: str, guests: t.Iterable[GuestDefinition]) -> t.Dict[str, 
     return found
 
 
-def keep(directory: str, guests: t.Iterable[GuestDefinition], known: t.Mapping[str, GuestDefinition]) -> bool:
-    """Let these be the records, C(guests/UUID.json), and return whether any differs from the one before."""
-    changed = False
-    for guest in guests:
-        before = known.get(guest.uuid)
-        changed = changed or before is None or dataclasses.replace(before, read_at=guest.read_at) != guest
-        save_part(directory, relative(GUESTS, guest.uuid), guest)
-    return changed
-
-
 def record(directory: str, bundle: Bundle, source: str) -> None:
     """Record all guests' definitions in a lasting directory. ``source``: where their XML is.
 
-    Each guest has one record, of its last reading; the XML of earlier ones stays.
+    Each guest has one record, C(guests/UUID.json), of its last reading; the XML of earlier ones stays.
     """
     guests = _guests(bundle)
-    keep(directory, guests, {})
+    for guest in guests:
+        save_part(directory, relative(GUESTS, guest.uuid), guest)
     for digest in sorted({part.sha256 for guest in guests for part in (guest.live, guest.inactive) if part}):
         text = _text(os.path.join(source, DEFINITIONS, f"{digest}.xml"))
         if text is not None:
@@ -174,7 +165,7 @@ def record(directory: str, bundle: Bundle, source: str) -> None:
 
 def with_records(bundle: Bundle, directory: str) -> Bundle:
     """Return the evidence with the last record of every guest whose definition was read now. Raises FactsError."""
-    return dataclasses.replace(bundle, recorded=records(directory, _guests(bundle)))
+    return dataclasses.replace(bundle, recorded=_records(directory, _guests(bundle)))
 
 
 def _guests(bundle: Bundle) -> t.List[GuestDefinition]:

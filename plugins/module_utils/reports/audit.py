@@ -4,7 +4,7 @@
 
 """What an audit says, and its report as JSON and as a table for a terminal. Pure.
 
-Other forms: C(audit_page.py), C(prometheus.py), C(tables.py).
+Other forms: C(page.py), C(prometheus.py), C(tables.py).
 
 All are made of the same evidence and nothing else: no clock, no machine. The same evidence gives the same bytes.
 """
@@ -28,7 +28,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     CountedOnly,
     Finding,
     Override,
-    Subject,
     ordered,
     overridden,
     report,
@@ -39,10 +38,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import evi
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import (
     capacity_outlook,
     changes,
-    commands,
     prometheus,
     remedies,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import label, natural
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.page import Context
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import Scope, scope
 
 NEW_BLOCKER = "new_blocker"
@@ -61,13 +61,15 @@ VERDICTS = {
     ),
     "block": "Resolve these blockers before you begin maintenance.",
 }
-#: Entries of "what to do now", and objects that one names.
-TO_DO, NAMED = 12, 5
+#: Hosts that the table names for one reason.
+NAMED = 12
+#: What a start of nova-compute does, besides what a forecast calls its outcome.
+DESTROYS, TOUCHES = "destroys", "changes guests"
 
 
 @dataclasses.dataclass(frozen=True)
 class AuditResult:
-    """What an audit says: the report as agreed, and what the page and the forecast file show besides."""
+    """What an audit says: C(report.json), and what other forms than the page show besides."""
 
     report: t.Dict[str, t.Any]
     checked: Checked
@@ -79,31 +81,11 @@ class AuditResult:
     scope: Scope
     #: Names of one host, each time: in the inventory, of Nova, of libvirt.
     names: t.Tuple[t.Tuple[str, ...], ...]
-    #: Hosts by inventory name: running guests and all domains; of one that was not read there is none.
-    domains: t.Mapping[str, t.Optional[int]]
 
     @property
     def verdict(self) -> str:
         """pass, warn or block."""
         return str(self.report["verdict"])
-
-
-@dataclasses.dataclass(frozen=True)
-class TodoEntry:
-    """One thing to do: the same remedy for the same code. ``standing``: no override passes it."""
-
-    code: str
-    slug: str
-    severity: str
-    remedy: str
-    objects: t.Tuple[str, ...]
-    more: int
-    #: Objects that it concerns, by id: names are not unique.
-    number: int
-    kind: str
-    #: Hosts as findings name them, and what of the remedy can be typed.
-    hosts: t.Tuple[str, ...]
-    commands: t.Tuple[str, ...]
 
 
 def audited(bundle: Bundle, overrides: t.Sequence[Override] = (), at_most: t.Optional[int] = None) -> AuditResult:
@@ -119,29 +101,62 @@ def audited(bundle: Bundle, overrides: t.Sequence[Override] = (), at_most: t.Opt
     starts = tuple(looked.starts)
     standing = [item for item in checked.findings if not overridden(item, overrides)]
     ways = tuple(remedies.merged(standing, _known_starts(starts), _same_hosts(bundle)))
+    names = tuple(tuple(one) for one in _same_hosts(bundle))
+    zones = tuple(capacity_outlook.zones(bundle, measured))
+    about = scope(bundle)
+    counted = [item.code for item in checked.unchecked if isinstance(item, CountedOnly)]
     told = report(checked, bundle.collected_at, hosts, servers(bundle), overrides)
-    return AuditResult(
-        {**told, "remedies": [_ways_plain(way) for way in ways]},
-        checked,
-        starts,
-        tuple(capacity_outlook.zones(bundle, measured)),
-        tuple(overrides),
-        ways,
-        scope(bundle),
-        tuple(tuple(names) for names in _same_hosts(bundle)),
-        {name: None if facts.domains is None else len(facts.domains) for name, facts in bundle.hosts.items()},
-    )
+    told["remedies"] = [_ways_plain(way) for way in ways]
+    told["scope"] = about.plain(counted)
+    told["fleet"] = _fleet(starts, zones, names, bundle)
+    told["passed"] = sorted({*audit.AUDITED} - {item["code"] for item in (*told["findings"], *told["unchecked"])})
+    return AuditResult(told, checked, starts, zones, tuple(overrides), ways, about, names)
 
 
-def as_earlier(found: AuditResult) -> changes.Earlier:
-    """Return this report as the next audit will see it."""
-    standing = {
-        changes.key_of(item)
-        for item, entry in zip(found.report["findings"], ordered(found.checked.findings))
-        if entry.severity == BLOCKER and not overridden(entry, found.overrides)
+def _fleet(
+    starts: t.Sequence[Start],
+    zones: t.Sequence[capacity_outlook.Zone],
+    names: t.Sequence[t.Sequence[str]],
+    bundle: Bundle,
+) -> t.List[t.Dict[str, t.Any]]:
+    """Return all hosts: what is known of each, what a start of nova-compute would do, and what its loss would need."""
+    forecasts, aliases = {start.inventory_name: start for start in starts}, {same[0]: list(same) for same in names}
+    hosts = sorted((host for zone in zones for host in zone.hosts), key=lambda host: natural(host.inventory_name))
+    return [
+        {
+            "name": host.inventory_name,
+            "names": aliases.get(host.inventory_name, [host.inventory_name]),
+            "zone": host.zone,
+            "read": host.inventory_name not in bundle.unreachable,
+            "reason": host.reason,
+            "start": _start_short(forecasts[host.inventory_name]),
+            "memory": {
+                "guests": host.guests,
+                "total_mib": host.total,
+                "available_mib": host.available,
+                "needed_mib": host.need,
+                "others_free_mib": host.others,
+                "unplaced_guests": host.no_room,
+                "unplaced_mib": host.no_room_mib,
+                "unread_hosts": host.unknown,
+            },
+        }
+        for host in hosts
+    ]
+
+
+def _start_short(start: Start) -> t.Dict[str, t.Any]:
+    outcome = start.outcome
+    if start.destroys:
+        outcome = DESTROYS
+    elif outcome == STARTS and (start.guests or start.unread):
+        outcome = TOUCHES
+    return {
+        "outcome": outcome,
+        "destroys": len(start.destroys),
+        "releases": list(start.releases),
+        "told": start.told,
     }
-    counted = [item.code for item in found.checked.unchecked if isinstance(item, CountedOnly)]
-    return changes.Earlier(changes.scope_plain(found.scope, counted), found.report, frozenset(standing))
 
 
 def _known_starts(starts: t.Sequence[Start]) -> t.Dict[str, t.Optional[str]]:
@@ -246,82 +261,6 @@ def report_prom(found: AuditResult, version: t.Optional[str] = None, new_blocker
 # --- for people -----------------------------------------------------------------------------------------------
 
 
-def to_do(found: AuditResult, contested: bool = True) -> t.List[TodoEntry]:
-    """Return what to do now, what destroys first: each remedy once, with the objects that it concerns.
-
-    What is put off on a host is not among it: none of these contradicts another one. ``contested``: whether hosts that
-    have an order of their own are among it.
-    """
-    wanted = [way for way in found.remedies if contested or not way.contested]
-    return entries(item for way in wanted for step in way.steps for item in step.findings)
-
-
-def entries(items: t.Iterable[Finding]) -> t.List[TodoEntry]:
-    """Return what settles these findings, what destroys first: each remedy once, with the objects that it concerns."""
-    groups: t.Dict[t.Tuple[str, str, str], t.List[Finding]] = {}
-    for item in items:
-        groups.setdefault((item.code, item.severity, item.remedy), []).append(item)
-    order = sorted(groups, key=lambda key: (key[1] != BLOCKER, not CATALOGUE[key[0]].absolute, key[0], key[2]))
-    return [_entry(key, groups[key]) for key in order]
-
-
-@dataclasses.dataclass(frozen=True)
-class Way:
-    """One host on which the order matters, for people."""
-
-    names: str
-    keep_stopped: str
-    steps: t.Tuple[TodoEntry, ...]
-    #: Each with when it may be done.
-    put_off: t.Tuple[t.Tuple[TodoEntry, str], ...]
-    #: The names as they are, to find the host by.
-    raw_names: t.Tuple[str, ...]
-
-
-def ways(found: AuditResult, contested: bool = True) -> t.List[Way]:
-    """Return the hosts whose findings order opposite things, each with its one order; not ``contested``: all hosts."""
-    return [_way(way) for way in found.remedies if way.contested or (way.names and not contested)]
-
-
-def _way(way: remedies.HostRemedies) -> Way:
-    return Way(
-        visible(", ".join(way.names)) or "no host",
-        remedies.KEEP_STOPPED if way.keep_stopped else "",
-        tuple(_entry((step.code, step.severity, step.remedy), step.findings) for step in way.steps),
-        tuple((_entry((e.step.code, e.step.severity, e.step.remedy), e.step.findings), _when(e)) for e in way.put_off),
-        way.names,
-    )
-
-
-def _when(entry: remedies.PutOff) -> str:
-    parts = [f"resolve {' and '.join(entry.until)} first"] if entry.until else []
-    return visible("; ".join([*parts, *([entry.because] if entry.because else [])]))
-
-
-def _entry(key: t.Tuple[str, str, str], items: t.Sequence[Finding]) -> TodoEntry:
-    by_id = {(item.object.kind, item.object.id): item for item in items}
-    names = tuple(label(item.object) for item in by_id.values())
-    kinds = {kind.replace("_", " ") for kind, _id in by_id}
-    hosts = tuple(dict.fromkeys(host for host in map(host_of, by_id.values()) if host))
-    return TodoEntry(
-        key[0],
-        CATALOGUE[key[0]].slug,
-        key[1],
-        visible(key[2]),
-        names[:NAMED],
-        max(0, len(names) - NAMED),
-        len(by_id),
-        kinds.pop() if len(kinds) == 1 else "object",
-        hosts,
-        commands.of(key[2], hosts),
-    )
-
-
-def host_of(item: Finding) -> t.Optional[str]:
-    """Return the host that a finding is of, by the name that the finding has for it."""
-    return item.object.host or (item.object.id if item.object.kind == "host" else None)
-
-
 def table(found: AuditResult, against: t.Optional[changes.Changes] = None) -> str:
     """Return the outcome as a short table for a terminal."""
     lines = [f"verdict {found.verdict}: {VERDICTS[found.verdict]}", _counted(found)]
@@ -346,11 +285,16 @@ def table(found: AuditResult, against: t.Optional[changes.Changes] = None) -> st
     lost = [start for start in found.starts if start.destroys or start.outcome != STARTS]
     lines += [
         f"forecast for the next start of nova-compute on {start.inventory_name}: {visible(start.told)}"
-        for start in lost[:TO_DO]
+        for start in lost[:NAMED]
     ]
-    if len(lost) > TO_DO:
-        lines.append(f"{count(len(lost) - TO_DO, 'more host')}: see forecast.json for the next start of nova-compute")
+    if len(lost) > NAMED:
+        lines.append(f"{count(len(lost) - NAMED, 'more host')}: see forecast.json for the next start of nova-compute")
     return "\n".join(lines)
+
+
+def context(found: AuditResult, against: t.Optional[t.Mapping[str, t.Any]] = None) -> Context:
+    """Return what the page shows besides the report. ``against``: C(changes.json)."""
+    return Context(title="Audit of Nova", meaning=VERDICTS[found.verdict], changes=against)
 
 
 def _unread_lines(found: AuditResult) -> t.List[str]:
@@ -368,17 +312,17 @@ def _unread_lines(found: AuditResult) -> t.List[str]:
 def _ways_lines(found: AuditResult) -> t.List[str]:
     """A line for each host on which the order matters: what is done, and what is not done yet."""
     lines = []
-    contested = ways(found)
-    for way in contested[:TO_DO]:
-        done = [*(["keep nova-compute stopped"] if way.keep_stopped else []), *[entry.code for entry in way.steps]]
-        later = ", ".join(dict.fromkeys(entry.code for entry, _when in way.put_off))
+    contested = [way for way in found.remedies if way.contested]
+    for way in contested[:NAMED]:
+        done = [*(["keep nova-compute stopped"] if way.keep_stopped else []), *[step.code for step in way.steps]]
+        later = ", ".join(dict.fromkeys(entry.step.code for entry in way.put_off))
         lines.append(
-            f"order    of the remedies on {way.names}: execute now: {', '.join(done) or 'nothing'}; "
-            f"execute later: {later} (report.html explains the order)"
+            f"order    of the remedies on {visible(', '.join(way.names)) or 'no host'}: execute now: "
+            f"{', '.join(done) or 'nothing'}; execute later: {later} (report.html explains the order)"
         )
-    if len(contested) > TO_DO:
+    if len(contested) > NAMED:
         lines.append(
-            f"order    of the remedies on {count(len(contested) - TO_DO, 'more host')}: see the key 'remedies' "
+            f"order    of the remedies on {count(len(contested) - NAMED, 'more host')}: see the key 'remedies' "
             "in report.json"
         )
     return lines
@@ -393,12 +337,6 @@ def _counted(found: AuditResult) -> str:
         f"{counts['unchecked']} not decided, {counts['overridden']} overridden",
     ]
     return " ".join(parts)
-
-
-def label(subject: Subject) -> str:
-    """Return what people know an object by: its name, a service's host, else its id."""
-    host = subject.host if subject.kind == "service" else None
-    return visible(subject.name or host or subject.id)
 
 
 def whole(paths: t.Sequence[str]) -> Bundle:

@@ -2,12 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Evidence in words, natural order, and the pages of codes as paragraphs. Pure."""
+"""Evidence, objects and times in words, natural order, and the pages of codes as paragraphs. Pure."""
 
 from __future__ import annotations
 
 import re
 import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Finding, Subject
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import visible
 
 #: Entries of a list that one line names.
 _LISTED = 4
@@ -36,6 +39,26 @@ def _value(value: t.Any) -> str:
         more = f" and {len(value) - _LISTED} more" if len(value) > _LISTED else ""
         return ", ".join(_value(item) for item in value[:_LISTED]) + more if value else "none"
     return str(value)
+
+
+def label(subject: Subject) -> str:
+    """Return what people know an object by: its name, a service's host, else its id."""
+    host = subject.host if subject.kind == "service" else None
+    return visible(subject.name or host or subject.id)
+
+
+def host_of(item: Finding) -> t.Optional[str]:
+    """Return the host that a finding is of, by the name that the finding has for it."""
+    return item.object.host or (item.object.id if item.object.kind == "host" else None)
+
+
+def duration(seconds: int) -> str:
+    """Return a length of time for people."""
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def natural(text: str) -> t.List[t.Tuple[int, int, str]]:

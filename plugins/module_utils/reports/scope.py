@@ -21,6 +21,37 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.wording impo
 _ALL = (coverage.HOSTS, coverage.API, coverage.DATABASES)
 
 
+ROWS = "rows of the databases"
+_LIST_MORE = (
+    "Raise audit_links_listed to list more links. As an alternative, repair the links that the report lists. The next "
+    "audit then lists further links."
+)
+#: By source: what helps where it was not read.
+_FIXES: t.Mapping[str, str] = {
+    "compute hosts": (
+        "Make sure that Ansible can reach these hosts (SG114 shows why each host was not read), and that audit_hosts "
+        "matches all of these hosts."
+    ),
+    "APIs": "Use the credentials of an administrator, and add the entry 'api' to audit_sources.",
+    "databases": (
+        "Set nova_api_db_url, grant the privileges in docs/database-grants.md, and add the entry 'databases' to "
+        "audit_sources."
+    ),
+    "links": (
+        "Set nova_api_db_url, grant the privileges in docs/database-grants.md, and add the entry 'databases' to "
+        "audit_sources."
+    ),
+    "Ceph": (
+        "Set audit_ceph: true. For each Ceph cluster, at least one host must have a Ceph user that is allowed to list "
+        "images and the blocklist."
+    ),
+    "journals of operations": (
+        "Make sure that the audit can read the journal directory: stackguard_state_dir on stackguard_state_host."
+    ),
+    "definitions of guests": "Run with audit_definitions: true, and let Ansible become root on the hosts.",
+}
+
+
 @dataclasses.dataclass(frozen=True)
 class Part:
     """One source. ``read``: True, False, or None where it was not requested."""
@@ -28,6 +59,11 @@ class Part:
     what: str
     read: t.Optional[bool]
     detail: str
+
+    @property
+    def fix(self) -> str:
+        """What helps where it was not read."""
+        return "" if self.read else _FIXES.get(self.what, "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +85,26 @@ class Scope:
     def missing(self) -> t.List[str]:
         """Sources that were to be read and of which nothing is there."""
         return [source for source in self.requested or _ALL if source not in self.read and source != coverage.CEPH]
+
+    def plain(self, counted: t.Iterable[str]) -> t.Dict[str, t.Any]:
+        """Return C(scope) of C(report.json). ``counted``: codes of which rows were only counted. Hosts: C(fleet)."""
+        codes = sorted(set(counted))
+        parts = [{**dataclasses.asdict(part), "fix": part.fix} for part in self.parts]
+        if codes:
+            parts.append(
+                {"what": ROWS, "read": False, "detail": f"only counted: {', '.join(codes)}", "fix": _LIST_MORE}
+            )
+        return {
+            "cloud": self.name.cloud,
+            "region": self.name.region,
+            "seconds": self.seconds,
+            "requested": list(self.requested),
+            "read": list(self.read),
+            "missing": self.missing,
+            "stores": list(self.stores),
+            "counted": codes,
+            "parts": parts,
+        }
 
 
 def scope(bundle: Bundle) -> Scope:
@@ -132,12 +188,3 @@ def _seconds(bundle: Bundle) -> t.Optional[int]:
     times = [moment(str(part.read_at)) for part in parts if part is not None]
     known = [one for one in times if one is not None]
     return int((max(known) - min(known)).total_seconds()) if known and len(known) == len(times) else None
-
-
-def duration(seconds: int) -> str:
-    """Return a length of time for people."""
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

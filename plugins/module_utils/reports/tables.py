@@ -22,7 +22,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import visible
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import in_words
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import host_of, in_words, label
 
 COLUMNS = ("code", "slug", "severity", "overridden", "kind", "id", "name", "host", "zone", "evidence", "remedy")
 #: With one of these a spreadsheet begins a formula.
@@ -36,7 +36,7 @@ def report_csv(found: audit.AuditResult) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for item in ordered(found.checked.findings):
-        host = audit.host_of(item) or ""
+        host = host_of(item) or ""
         row = (
             *(item.code, item.slug, item.severity, "yes" if overridden(item, found.overrides) else "no"),
             *(item.object.kind, item.object.id, item.object.name or "", host),
@@ -95,7 +95,7 @@ def _code(
     found: audit.AuditResult,
 ) -> None:
     for item in items:
-        case = _case(suite, code, f"{item.object.kind} {audit.label(item.object)} {item.object.id}")
+        case = _case(suite, code, f"{item.object.kind} {label(item.object)} {item.object.id}")
         words = f"{item.severity}: {in_words(item.evidence)}"
         if overridden(item, found.overrides):
             ElementTree.SubElement(case, "skipped", message=_xml(f"overridden; {words}"))

@@ -6,9 +6,9 @@
 
 On the controller the steps of C(plans/NAME.py) are carried out by C(actions) of C(steps/NAME.py), found by that name:
 :data:`TOGETHER` names the plans that need more files than one. On hosts C(systems/host/steps.py) carries them out.
-Steps of an evacuation and of a return need what only Ansible can do (fences, other hosts): :data:`BY_OPERATION` names
-the operation that asks for it; :data:`BY_ROWS` names what changes many rows alike.
-C(tests/unit/steps/test_registry.py) finds every plan and every C(actions) by itself.
+Steps of an evacuation and of a return need what only Ansible can do (fences, other hosts): the operation asks for it.
+Where a plan changes many rows alike, one function changes them all. C(tests/unit/steps/test_registry.py) names these,
+and finds every plan and every C(actions) by itself.
 """
 
 from __future__ import annotations
@@ -33,12 +33,6 @@ _RENAME = (rename, adopt, guest_requests, queues, ovn, ovn_drain, rename_by_drai
 TOGETHER = dict.fromkeys(
     ("rename", "adopt", "rename_by_drain", "queues", "ovn", "ovn_drain", "rename_containers"), _RENAME
 )
-#: Plan, and the file that advances its steps and marks each.
-BY_OPERATION = {"evacuation": "operations/evacuate.py", "return_host": "operations/return_host.py"}
-
-#: Plan of rows, and what carries all of them out: its steps are what a person approves. The operation
-#: that is named first calls it, when it has written down what was before.
-BY_ROWS = {"links": ("repair_links", "link_rows.apply_batch"), "zone_pins": ("pin_zones", "zone_pins.carry_out")}
 
 
 def joined(*several: t.Mapping[str, Action]) -> t.Dict[str, Action]:
@@ -52,6 +46,7 @@ def joined(*several: t.Mapping[str, Action]) -> t.Dict[str, Action]:
     return found
 
 
-def of_rename(systems: Systems) -> t.Dict[str, Action]:
+def of_rename(systems: Systems, moves: rename_by_drain.GuestMoves) -> t.Dict[str, Action]:
     """Return the controller's actions of a rename, in place and by draining. Raises ValueError for a name twice."""
-    return joined(*(room.actions(systems) for room in _RENAME))
+    others = [room.actions(systems) for room in _RENAME if room is not rename_by_drain]
+    return joined(*others, rename_by_drain.actions(systems, moves))

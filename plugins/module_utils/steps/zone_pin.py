@@ -17,7 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_actions, server_records
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import request_specs
 
-BY_API, BY_DB = "pin_api", "pin_db"
+BY_DB = "pin_db"
 
 CHANGED, ALREADY, GONE = request_specs.CHANGED, request_specs.ALREADY, request_specs.GONE
 

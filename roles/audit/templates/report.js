@@ -113,8 +113,8 @@
       const mine = pick === null || pick.has(host.dataset.h);
       host.hidden = !(mine && (!wanted.length || hit.has(host.dataset.h) || wanted.every((word) => text(host).includes(word))));
     }
-    if (pick !== null) for (const place of all("#do, #forecast, #memory")) unfold(place);
-    for (const item of all("#do [data-h], #forecast tr[data-h], #memory tr[data-h]"))
+    if (pick !== null) for (const place of all("#do")) unfold(place);
+    for (const item of all("#do [data-h]"))
       item.hidden = pick !== null && !numbersOf(item.dataset.h).some((one) => pick.has(one));
     for (const square of squares) {
       square.classList.toggle("on", pick !== null && pick.has(square.dataset.pick) && pick.size === 1);
@@ -275,8 +275,8 @@
   let before = [];
   addEventListener("beforeprint", () => {
     for (const group of groups) showRest(group, Infinity);
-    for (const place of all("#forecast, #memory, #servers")) unfold(place);
-    before = all("#findings details.group:not([open]), #findings details.rest:not([open]), #forecast details:not([open]), #memory details:not([open]), #servers details:not([open]), #events details:not([open])");
+    for (const place of all("#servers")) unfold(place);
+    before = all("#findings details.group:not([open]), #findings details.rest:not([open]), #servers details:not([open]), #events details:not([open])");
     for (const one of before) one.open = true;
     const cut = document.querySelector(".cut");
     if (cut) cut.textContent = hosts.length > 25 ? "The other " + (hosts.length - 25) + " hosts are on the page and in report.csv." : "";

@@ -27,7 +27,7 @@ OVN = {"ovn_nb_connection", "ovn_sb_connection", "ovn_private_key", "ovn_certifi
 THROUGH = {"stackguard_awx_overrides": "stackguard_overrides"}
 #: What each kind of answer can be taken as. Lists are given as text with commas between, or chosen from.
 #: Playbooks that change nothing, with and without check mode.
-READ_ONLY = {"audit.yml", "doctor.yml", "explain.yml", "findings.yml"}
+READ_ONLY = {"audit.yml", "doctor.yml", "explain.yml"}
 TYPES_TAKEN = {
     "text": {"str", "raw", "list"},
     "multiplechoice": {"str", "bool"},

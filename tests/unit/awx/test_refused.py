@@ -86,7 +86,7 @@ def test_the_workflow_is_told_what_was_wrong_with_what_was_typed(tmp_path, short
     assert entry is None or entry["object"] == about, (
         f"the report of a refusal is about the host that was asked for: the first value of `more` in "
         f"tests/unit/playbooks/{name}.py whose key ends in _host or _from, or else the playbook's name. Name the "
-        "role's variable like that (planned_hosts, refuse_names), or leave the host out of `more`"
+        "role's variable like that (refuse_names), or leave the host out of `more`"
     )
     assert list(short_tmp.glob("stackguard-*")) == [], "evidence was left behind"
     assert not (tmp_path / "state").exists()

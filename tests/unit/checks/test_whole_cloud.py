@@ -144,7 +144,7 @@ def test_watchers_that_were_not_read():
 
 def test_the_lock_of_a_client_that_is_gone_and_who_may_break_it():
     """K3: a disk that opens was taken for one that can be written."""
-    ours, gone = facts.RbdLock("client.1", f"{address(1)}:0/5", "auto 1"), facts.RbdLock("client.9", "10.9.9.9:0/5")
+    ours, gone = facts.RbdLock(f"{address(1)}:0/5", "auto 1"), facts.RbdLock("10.9.9.9:0/5")
     where = ("SG518", f"vms/{ONE}_disk")
     for locks, told_of in (([ours], False), ([], False), ([gone], True), (None, True)):
         some = looked(healthy(), dataclasses.replace(image(hosts=(1,)), locks=locks))

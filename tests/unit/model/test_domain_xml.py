@@ -130,7 +130,7 @@ def test_facts_of_a_guest():
     root = domain_xml.parse(LIVE)
     assert domain_xml.nova_metadata(root) == ("guest3", "nano", "29c25c1b9dc64ea1a24bfc7d6b4e9a0c")
     assert domain_xml.machine_type(root) == "pc-i440fx-7.2"
-    disk = facts.DomainDisk("vda", "virtio", "network", "vms/8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk", "rbd")
+    disk = facts.DomainDisk("vda", "vms/8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk", "rbd")
     assert domain_xml.disks(root) == [disk]
     assert domain_xml.interfaces(root) == [facts.DomainInterface("fa:16:3e:04:2b:8c", "tapafb10afa-db", "ethernet")]
 
@@ -152,10 +152,10 @@ def test_devices_of_other_kinds():
         <interface type='hostdev'/>
         </devices></domain>"""
     )
-    assert [(disk.target, disk.bus, disk.source, disk.serial) for disk in domain_xml.disks(root)] == [
-        ("vda", None, "/a", "s1"),
-        ("vdb", "scsi", "/dev/b", None),
-        ("sda", "sata", None, None),
+    assert [(disk.target, disk.source, disk.serial) for disk in domain_xml.disks(root)] == [
+        ("vda", "/a", "s1"),
+        ("vdb", "/dev/b", None),
+        ("sda", None, None),
     ]
     assert [(card.type, card.source) for card in domain_xml.interfaces(root)] == [
         ("bridge", "br-int"),

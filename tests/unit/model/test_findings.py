@@ -190,6 +190,25 @@ def test_nothing_overrides_what_is_absolute(code, key):
     assert findings.verdict([item], [], overrides) == "block"
 
 
+@pytest.mark.parametrize(
+    ("code", "key", "absolute"),
+    [
+        ("SG305", findings.NO_OVERRIDE, True),
+        ("SG305", findings.ALIVE, False),
+        ("SG506", findings.ALIVE, True),
+        ("SG506", findings.NOTHING, True),
+        ("SG709", findings.SILENT, True),
+        ("SG709", "part", False),
+    ],
+)
+def test_evidence_can_make_a_finding_absolute_also_when_it_was_stored(code, key, absolute):
+    item = finding(code, Subject("host", "compute1"), {key: "seen"}, "do it")
+    (stored,) = findings.report(findings.Checked((item,)), "now", 1, 0)["findings"]
+    for one in (item, findings.from_report(stored)):
+        assert one.absolute is absolute
+        assert bool(findings.standing([one], [Override(code, "compute1", "sure")])) is absolute
+
+
 # --- verdicts and reports -------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 from ansible_collections.stackguard.nova.plugins.module_utils.model import remedy_acts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest, RenameRequest
-from ansible_collections.stackguard.nova.tests.unit import evacuations, moving_scene
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename_by_drain as plans
 from ansible_collections.stackguard.nova.tests.unit.builders import address
 from ansible_collections.stackguard.nova.tests.unit.model_after import people
 from ansible_collections.stackguard.nova.tests.unit.model_after.world import (
@@ -110,8 +110,10 @@ def _renames(world, scene, played, host):
     number = int(host[-1])
     asked = RenameRequest(inventory_name=host, rename_from=host, rename_to=f"renamed{number}")
     bundle = scene.cloud.resolve(asked.rename_to, address(number)).bundle
-    targets = [evacuations.target(other, state="up") for other in range(1, moving_scene.HOSTS + 1)]
-    drained = rename_by_drain.preflight(bundle, targets, (), asked, placement.DrainOptions())
+    options = placement.DrainOptions()
+    moved = plans.move_request(plans.limits_of(asked, options), drain_host=host)
+    decision = moves.preflight(scene.evidence(host), moved)
+    drained = rename_by_drain.preflight(bundle, decision, (), asked, options)
     for name, checked in (("rename", rename.preflight_rename(bundle, asked)), ("rename by drain", drained)):
         if not any(item.severity == BLOCKER and item.code not in NETWORK for item in checked.findings):
             played.passed[name] += 1

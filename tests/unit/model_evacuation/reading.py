@@ -59,7 +59,7 @@ def host_facts(world, host, request):
         nova_conf=_conf(host),
         libvirt=None,
         domains=None if host.libvirt_silent else [_domain(world.servers[uuid], host) for uuid in sorted(host.domains)],
-        memory=facts.Memory(host.memory, host.memory - world.used(host), 0, 0),
+        memory=facts.Memory(host.memory, host.memory - world.used(host)),
         hugepages=[],
         units=[],
         resolutions=[],
@@ -154,7 +154,7 @@ def _volumes(world, cluster, host, request):
             name = f"volume-{uuid}"
             watching = [facts.RbdWatcher(ceph_address(address)) for address in watchers]
             lock = world.volumes[uuid].lock
-            locks = [facts.RbdLock("client.1", ceph_address(lock))] if lock else []
+            locks = [facts.RbdLock(ceph_address(lock))] if lock else []
             image = facts.RbdImage(name, f"id-{name}", 1 << 30, [], watching, locks)
             found.append(facts.RbdVolume("volumes", image))
     return found
@@ -168,7 +168,7 @@ def image_facts(world, cluster, pool, name, opened=True):
     # A config drive is opened for reading only.
     own = [] if server is None or name.endswith(".config") else world.watchers(server, cluster.fsid)
     watchers = [facts.RbdWatcher(ceph_address(address)) for address in (*own, *sorted(disk.strangers))]
-    locks = [facts.RbdLock("client.1", ceph_address(disk.lock))] if disk.lock else []
+    locks = [facts.RbdLock(ceph_address(disk.lock))] if disk.lock else []
     snapshots = [facts.RbdSnapshot(snapshot) for snapshot in sorted(disk.snapshots)]
     return facts.RbdImage(name, disk.id, 1 << 30, snapshots, watchers, locks)
 
@@ -212,7 +212,7 @@ def returning_facts(world, host):
 
 def _unit(host):
     active = "active" if host.silent_since is None else "inactive"
-    return facts.Unit("nova-compute.service", "loaded", active, "running", "enabled", None, 4711)
+    return facts.Unit("nova-compute.service", "loaded", active, "running", "enabled", None)
 
 
 def _deployment(host):
@@ -225,7 +225,7 @@ def _with_disks(world, host, uuid, state):
     server = world.servers[uuid]
     sources = [f"{host.home[1]}/{disk.name}" for disk in world.disks_of(server, host.home)]
     sources += [f"volumes/volume-{one}" for one in server.volumes if world.volumes[one].fsid is not None]
-    disks = [facts.DomainDisk("vda", "virtio", "network", source, "rbd") for source in sorted(sources)]
+    disks = [facts.DomainDisk("vda", source, "rbd") for source in sorted(sources)]
     runs = state == "running"
     pid = {"pid": 4711 if runs else None, "pid_start": 1 if runs else None}
     return dataclasses.replace(_domain(server, host), state=state, disks=disks, **pid)
@@ -242,7 +242,7 @@ def database(world, host, domains):
         has_compute_id=True,
         scope=[host.name],
         services=[_service_row(host)],
-        compute_nodes=[facts.ComputeNodeRow(1, host.node, host.name, host.name, 1, "QEMU", host.management, 1, 0)],
+        compute_nodes=[facts.ComputeNodeRow(1, host.node, host.name, host.name, 1, "QEMU", host.management, 0)],
         instances=[
             _instance_row(number, server)
             for number, server in enumerate(world.servers.values(), 1)
@@ -257,7 +257,7 @@ def database(world, host, domains):
 def _service_row(host):
     disabled = host.status == "disabled"
     return facts.ServiceRow(
-        1, f"service-{host.name}", host.name, "nova-compute", 70, disabled, host.reason, host.forced_down, None, 7, 0
+        1, f"service-{host.name}", host.name, "nova-compute", 70, disabled, host.reason, host.forced_down, None, 0
     )
 
 
@@ -484,7 +484,6 @@ class Nova:
             read_at=iso(world.now),
             scope=list(hosts),
             compute_max_microversion=None if silent else "2.100",
-            placement_max_microversion="1.39",
             catalog=["compute"],
             services=none if silent else [service_facts(world, host) for host in wanted],
             hypervisors=none if silent else [self._node(host) for host in wanted],

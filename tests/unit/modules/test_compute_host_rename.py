@@ -13,9 +13,10 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename as action
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Queue, Unread, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import rename as operation
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.tests.unit import builders
+from ansible_collections.stackguard.nova.tests.unit import builders, handmade, draining
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
 
@@ -146,13 +147,36 @@ def test_a_name_that_libvirt_would_not_take_is_refused_before_the_first_store_wh
     passed = [{"code": "SG124", "object": "compute1", "reason": "a trial"}]
     answer = begin(fleet().cloud, said, overrides=passed, **PEERS)
     assert (answer["failed"], answer["state"], answer["report"]["verdict"]) == (True, "refused", "block")
-    assert "libvirt would report the name renamed1.other.test for this host, not renamed1" in answer["msg"]
+    assert (answer["report"]["counts"]["overridden"], "absolute: SG124" in answer["msg"]) == (0, True)
     answer = begin(fleet().cloud, said, hypervisor_hostname="renamed1.other.test", **PEERS)
     assert answer["state"] == "planned", answer["msg"]
 
 
+def decided(monkeypatch):
+    """The APIs say where the guests of the evidence can go."""
+
+    def collect(_cloud, _directory, sources, wanted, _url):
+        assert (sources, wanted) == ([fleet().old], None)
+        return draining.evidence_of(fleet().cloud, fleet().old)
+
+    monkeypatch.setattr(operation.move_evidence, "collect", collect)
+    monkeypatch.setattr(operation.rename_actions.Systems, "cloud", None)
+
+
+def test_by_drain_the_plan_of_a_check_run_shows_where_each_guest_goes_and_is_approved_by_its_value(begin, monkeypatch):
+    decided(monkeypatch)
+    monkeypatch.setattr(operation.drain_actions, "other_nodes", lambda *_given: [])
+    answer = begin(fleet().cloud, strategy="drain", drain_return=True, **PEERS)
+    assert answer["state"] == "planned", answer["msg"]
+    (move,) = [step for step in answer["plan"]["steps"] if step["name"] == "move_guests"]
+    assert {change["after"].partition(":")[0] for change in move["changes"]} == {"compute3"}
+    assert all("MiB of free real memory before this server" in change["after"] for change in move["changes"])
+    again = begin(fleet().cloud, strategy="drain", drain_return=True, expect_plan=answer["plan_sha256"], **PEERS)
+    assert again["plan_sha256"] == answer["plan_sha256"]
+
+
 def test_by_drain_a_name_that_libvirt_would_not_take_is_refused_before_the_service_is_deleted(begin, monkeypatch):
-    monkeypatch.setattr(operation.drain_actions, "read_targets", lambda _systems, _host: [])
+    decided(monkeypatch)
     monkeypatch.setattr(operation.drain_actions, "other_nodes", lambda *_given: [])
     said = [begin.says("renamed1.other.test", now="compute1"), begin.says("renamed1", undecided=["nscd"])]
     for told in said:
@@ -205,9 +229,10 @@ def test_a_peer_that_left_no_trace_is_told_and_the_rename_stays_possible(begin):
 
 
 def test_what_cannot_be_planned_is_refused_whatever_was_overridden_and_the_report_says_so(begin):
-    cloud = fleet().cloud.add("agents", builders.agent(1, fleet().old, "OVN Controller agent", "ovn-controller"))
-    names = ("OVN's databases", "neutron's port bindings", "Open vSwitch agent")
-    passed = [{"code": code, "object": name, "reason": "a trial"} for name in names for code in ("SG317", "SG327")]
+    controller = builders.agent(1, fleet().old, "OVN Controller agent", "ovn-controller")
+    cloud = fleet(l2_agents=False).cloud.add("agents", controller)
+    names = ("OVN's databases", "neutron's port bindings", "external_ids of Open vSwitch")
+    passed = [{"code": "SG317", "object": name, "reason": "a trial"} for name in names]
     for overrides in ([], passed):
         answer = begin(cloud, overrides=overrides)
         assert (answer["failed"], answer["changed"], answer["state"]) == (True, False, "refused")
@@ -215,6 +240,18 @@ def test_what_cannot_be_planned_is_refused_whatever_was_overridden_and_the_repor
         assert answer["msg"].startswith("refused, nothing was changed: ")
     assert "not read: OVN's databases" in answer["msg"]
     assert answer["report"]["counts"]["overridden"] >= 2
+
+
+@pytest.mark.parametrize(
+    ("child", "state"), [("compute1_pci_0", "finished"), ("compute1:NIC Switch agent:e", "refused")]
+)
+def test_what_no_plan_can_do_is_not_settled_though_every_place_has_one_name(begin, monkeypatch, child, state):
+    monkeypatch.setattr(operation.queue_actions, "before_adoption", lambda *_given: Checked())
+    cloud, before = handmade.begun("short")
+    settled = builders.Cloud(handmade.bundle_of(cloud, before, ("up",)))
+    given = {"action": "adopt", "adopt": "back", "rename_from": "compute1", "rename_to": "renamed1", **PEERS}
+    answer = begin(settled.add("providers", builders.child_provider(1, child)), begin.says("compute1"), **given)
+    assert (answer["state"], "SG304" in answer["msg"]) == (state, state == "refused"), answer["msg"]
 
 
 # --- nothing is open ------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ SAID = "not removed"
 
 
 def agent(name=DEAD.name, kind="OVN Controller agent", alive=False, host="compute1"):
-    return ApiAgent(name, kind, "ovn-controller", host, alive, True, None)
+    return ApiAgent(name, kind, "ovn-controller", host, alive, None)
 
 
 def binding(port, **changes):

@@ -20,7 +20,7 @@ from ansible_collections.stackguard.nova.tests.unit.evacuation_life import Life
 from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import chassis
 
 BOTH = {"ovn_nb_connection": "tcp:192.0.2.100:6641", "ovn_sb_connection": "tcp:192.0.2.100:6642"}
-AGENT = ApiAgent("system-id", "OVN Controller agent", "ovn-controller", "compute1", False, True, None)
+AGENT = ApiAgent("system-id", "OVN Controller agent", "ovn-controller", "compute1", False, None)
 METADATA = dataclasses.replace(AGENT, id="metadata", agent_type="OVN Metadata agent")
 FACTS = OvnFacts("now", ["compute1"], [], [], [], [], [])
 
@@ -56,7 +56,7 @@ def codes(report):
 
 
 def test_an_agent_that_the_host_leaves_is_reported(life):
-    life.agents = [AGENT, METADATA, ApiAgent("l2", "Open vSwitch agent", "agent", "compute1", False, True, None)]
+    life.agents = [AGENT, METADATA, ApiAgent("l2", "Open vSwitch agent", "agent", "compute1", False, None)]
     done = life.run()
     assert (done["failed"], done["state"], life.open()) == (False, "evacuated", None)
     assert codes(life.report()) == [("SG328", "warning", "system-id")], "one chassis, one finding"

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import planner
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, evacuation_fence
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
@@ -242,9 +242,16 @@ def test_a_server_of_an_old_journal_that_was_in_transit_is_followed_and_not_sent
 def test_every_step_of_the_plan_has_exactly_one_implementation():
     request = EvacuationRequest("compute1", OPERATION, "compute1", remove_chassis=True)
     plan = plans.plan(request, "power", planner.Assignments([], []), {}, "stackguard:evacuate", {})
-    assert [step.name for step in plan.steps] == list(evacuate.STEPS)
-    assert len(set(evacuate.STEPS.values())) == len(evacuate.STEPS)
-    for method in evacuate.STEPS.values():
+    methods = {
+        evacuate.FENCE: "_fence",
+        evacuation_fence.HOLD: "_hold",
+        evacuate.GUARD: "_guard",
+        evacuate.EVACUATE: "_round",
+        evacuate.UNGUARD: "_leave",
+        evacuate.REMOVE: "_remove",
+    }
+    assert [step.name for step in plan.steps] == list(methods)
+    for method in methods.values():
         assert callable(getattr(evacuate.Evacuation, method))
 
 

@@ -168,7 +168,7 @@ def in_transit(uuid=ONE, target="compute3", size_mib=1024, **given):
 def test_a_server_in_transit_is_counted_where_it_is_going():
     """Memory for one of them: as long as the first is not seen there, the second has no place."""
     world = World(ticks=100)
-    world.change = lambda some: some.at(3, memory=facts.Memory(65536, 1700, 900, 0))
+    world.change = lambda some: some.at(3, memory=facts.Memory(65536, 1700))
     world.nova.servers[ONE].update(task="rebuilding", left=5, target="compute3")
     done = world.round(sent=[in_transit()])
     assert (names(done.outcomes), done.again) == ([ONE], True)
@@ -408,7 +408,7 @@ def test_memory_that_went_meanwhile_leaves_servers_where_they_are():
 
     def left(some):
         arrived = len(some.bundle.hosts["compute3"].domains)
-        return some.at(3, memory=facts.Memory(65536, 1700 - 1100 * arrived, 900, 0))
+        return some.at(3, memory=facts.Memory(65536, 1700 - 1100 * arrived))
 
     world.change = left
     first = world.round()
@@ -562,10 +562,10 @@ def test_servers_are_not_sent_where_another_operation_has_sent_its_own_meanwhile
 
 def test_what_another_operation_has_in_transit_takes_its_room():
     world = World()
-    world.change = lambda some: some.at(3, memory=facts.Memory(65536, 2000, 900, 0))
+    world.change = lambda some: some.at(3, memory=facts.Memory(65536, 2000))
     assert len(world.round().outcomes) == 1
     world = World(ticks=100)
-    world.change = lambda some: some.at(3, memory=facts.Memory(65536, 2000, 900, 0))
+    world.change = lambda some: some.at(3, memory=facts.Memory(65536, 2000))
     done = world.round(others=[IncomingServer("another", "compute3", 1024, (), {})])
     assert (done.outcomes, set(done.left)) == ([], set(BOTH))
 

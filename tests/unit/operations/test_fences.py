@@ -299,7 +299,6 @@ def test_needs_are_plain_data_and_answers_are_taken_by_their_kind():
     assert need["clusters"] == [ONE]
     assert needs.answers_of([need, needs.wait(1.0)], needs.FENCE) == [need]
     assert {needs.guard([], "x")["kind"], needs.guard([], "x", False)["kind"]} == {"guard", "unguard"}
-    assert set(needs.KINDS) == {"read_hosts", "fence", "guard", "unguard", "lift", "wait"}
 
 
 def test_a_task_that_was_skipped_or_not_run_did_not_end_well():

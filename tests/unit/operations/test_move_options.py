@@ -6,16 +6,15 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from ansible_collections.stackguard.nova.plugins.action import operation as operation_action
 from ansible_collections.stackguard.nova.plugins.action import server_migrate as migrate_action
 from ansible_collections.stackguard.nova.plugins.action import server_resize as resize_action
 from ansible_collections.stackguard.nova.plugins.doc_fragments import approved_plan, moves, overrides
-from ansible_collections.stackguard.nova.plugins.modules import operation, server_migrate, server_resize
+from ansible_collections.stackguard.nova.plugins.modules import server_migrate, server_resize
 
 
 @pytest.mark.parametrize(
     ("action", "module"),
-    [(operation_action, operation), (migrate_action, server_migrate), (resize_action, server_resize)],
+    [(migrate_action, server_migrate), (resize_action, server_resize)],
 )
 def test_every_option_is_documented_as_it_is_taken(action, module):
     taken = action.ActionModule.arguments()

@@ -21,7 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
     run_owner,
     server_run,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import moves as migration
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import mover as migration
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError

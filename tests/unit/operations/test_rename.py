@@ -245,8 +245,8 @@ def test_a_resume_takes_the_operation_up_and_closes_it(resuming):
 )
 def test_a_return_of_guests_that_was_not_planned_is_refused_and_never_a_green_end(resuming, wanted, planned, refused):
     """The second try with another option: the run ended well, and nobody was brought back."""
-    one = {"guests": [{"uuid": "u", "name": "one"}]}
-    steps = [Step(name, name, CONTROLLER, name, one) for name in planned]
+    actions = {"move_guests": "empty_host", "return_guests": "move_guests_home"}
+    steps = [Step(name, name, CONTROLLER, actions[name], {"guests": ["u"]}) for name in planned]
     about = {"rename_from": "compute1", "rename_to": "cn1", "overrides": []}
     run = {"token": "old", "operator": "ann", "controller": "c", "ended": "t"}
     journal = {**runner.new_journal(Plan("rename", "op1", "compute1 -> cn1", steps), about, "t"), "run": run}

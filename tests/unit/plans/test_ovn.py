@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, PlanError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
-from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.builders import uid
 from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import (
     ovn_fleet,
@@ -89,16 +88,6 @@ def test_a_port_that_names_the_chassis_already_is_left_alone():
         assert named(some)[name].params["keep"] == [other.uuid]
 
 
-def beside(some, *agent):
-    """An agent of another type on the host; overridden, it reaches the plan."""
-    return dataclasses.replace(some, cloud=some.cloud.add("agents", builders.agent(1, some.old, *agent)))
-
-
-def without_agents(some):
-    """The API shows no agent of the host: its workers see no event of OVN."""
-    return dataclasses.replace(some, cloud=some.cloud.cloud(agents=[]))
-
-
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [
@@ -112,10 +101,6 @@ def without_agents(some):
             lambda some: dataclasses.replace(some, cloud=some.cloud.neutron_db(bindings=None)),
             "port bindings in neutron",
         ),
-        (lambda some: beside(some, "Open vSwitch agent", "neutron-openvswitch-agent"), "drain.*Open vSwitch agent"),
-        (lambda some: beside(some, "DHCP agent", "neutron-dhcp-agent"), "drain.*DHCP agent"),
-        (without_agents, "neutron shows no OVN agent"),
-        (lambda some: with_ids(with_ovn(without_agents(some), chassis=[]), **{"ovn-remote": None}), "ovn-encap-ip"),
     ],
 )
 def test_what_was_not_read_cannot_be_planned_whatever_was_overridden(spoil, why):

@@ -10,15 +10,12 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import ovn_drain as after
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename_by_drain as before
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import TargetHost
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Unread
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnConnection, OvnEncap
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import PlanError
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn_drain, rename_by_drain
-from ansible_collections.stackguard.nova.tests.unit import builders
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn_drain
+from ansible_collections.stackguard.nova.tests.unit import builders, draining
 from ansible_collections.stackguard.nova.tests.unit.builders import uid
 from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import (
     chassis,
@@ -30,16 +27,6 @@ from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import (
 )
 
 NEW = builders.NEW
-OPTIONS = placement.DrainOptions()
-
-
-def targets(some):
-    return [
-        TargetHost(
-            row.host, row.host, builders.node(number), row.zone, "up", "enabled", False, {"VCPU": 8, "MEMORY_MB": 4096}
-        )
-        for number, row in enumerate(some.cloud.rows("api_services"), 1)
-    ]
 
 
 @pytest.fixture
@@ -49,7 +36,7 @@ def some():
 
 
 def plan_of(some):
-    return rename_by_drain.plan(some.cloud.bundle, targets(some), some.request, OPTIONS)
+    return draining.plan_of(some.cloud, some.request)
 
 
 def step_of(some, name="ovn_chassis"):
@@ -57,7 +44,7 @@ def step_of(some, name="ovn_chassis"):
 
 
 def found(some):
-    checked = before.preflight(some.cloud.bundle, targets(some), [], some.request, OPTIONS)
+    checked = draining.preflight(some.cloud, some.request)
     return {(item.code, item.severity) for item in checked.findings if "SG316" < item.code < "SG328"}
 
 

@@ -7,28 +7,16 @@
 from __future__ import annotations
 
 import dataclasses
-import pathlib
-import sys
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename_by_drain as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
-    ApiServer,
-    ComputeIdFile,
-    TargetHost,
-    from_plain,
-    to_plain,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ComputeIdFile, from_plain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan, PlanError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename_by_drain
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import builders as make
+from ansible_collections.stackguard.nova.tests.unit import builders as make
+from ansible_collections.stackguard.nova.tests.unit import draining
 
 REQUEST = RenameRequest("compute1", "compute1", make.NEW, "op1")
 
@@ -41,34 +29,26 @@ def a_cloud(hosts=4, guests=2, **kwargs):
     return cloud.put("api_services", rows)
 
 
-def target(host, node, provider, zone, free):
-    return TargetHost(host, node, provider, zone, "up", "enabled", False, free)
-
-
-def targets_of(cloud, free=1024):
-    return [
-        target(row.host, row.host, make.node(number), row.zone, {"VCPU": 8, "MEMORY_MB": free})
-        for number, row in enumerate(cloud.rows("api_services"), 1)
-    ]
-
-
 def changed(targets, host, **changes):
     return [dataclasses.replace(row, **changes) if row.host == host else row for row in targets]
 
 
 def plan_of(cloud, targets=None, **options):
-    return rename_by_drain.plan(cloud.bundle, targets or targets_of(cloud), REQUEST, placement.DrainOptions(**options))
+    return draining.plan_of(cloud, REQUEST, placement.DrainOptions(**options), targets)
 
 
 def step(plan, name):
     return next(one for one in plan.steps if one.name == name)
 
 
-def codes(cloud, targets=None, others=(), **options):
-    found = checks.can_drain(
-        cloud.bundle, targets or targets_of(cloud), list(others), REQUEST, placement.DrainOptions(**options)
-    )
-    return [(item.code, item.severity) for item in found.findings]
+def drained(cloud, targets=None, others=(), **options):
+    asked = placement.DrainOptions(**options)
+    decision = draining.decision_of(cloud, REQUEST, asked, targets)
+    return checks.can_drain(cloud.bundle, decision, list(others), REQUEST, asked)
+
+
+def codes(cloud, *given, **options):
+    return [(item.code, item.severity) for item in drained(cloud, *given, **options).findings]
 
 
 # --- the plan -------------------------------------------------------------------------------------------------
@@ -113,16 +93,31 @@ def test_without_agents_identity_and_return():
 
 
 def test_guests_go_to_the_other_host_of_the_zone_only():
-    guests = step(plan_of(a_cloud(guests=3)), "move_guests").params["guests"]
-    assert [guest["candidates"] for guest in guests] == [["compute3"]] * 3
-    assert {guest["method"] for guest in guests} == {"live"}
+    moves = step(plan_of(a_cloud(guests=3)), "move_guests").changes
+    assert [(move.what, move.before, move.after.partition(":")[0]) for move in moves] == [
+        ("host (live migration, zone az1)", "compute1", "compute3")
+    ] * 3
 
 
 def test_a_stopped_guest_moves_cold_and_a_paused_one_live():
     cloud = a_cloud().change("servers", {"id": make.guest(1, 1)}, status="SHUTOFF")
     cloud = cloud.change("servers", {"id": make.guest(1, 2)}, status="PAUSED")
-    guests = {guest["uuid"]: guest["method"] for guest in step(plan_of(cloud), "move_guests").params["guests"]}
-    assert guests == {make.guest(1, 1): "cold", make.guest(1, 2): "live"}
+    moves = {move.where: move.what for move in step(plan_of(cloud), "move_guests").changes}
+    assert moves == {
+        f"server guest1 ({make.guest(1, 1)})": "host (cold migration, zone az1)",
+        f"server guest2 ({make.guest(1, 2)})": "host (live migration, zone az1)",
+    }
+
+
+def test_the_steps_that_move_keep_to_the_same_limits():
+    plan = plan_of(a_cloud(), bring_back=True, parallel=3, timeout=60)
+    uuids = [make.guest(1, 1), make.guest(1, 2)]
+    limits = {"guests": uuids, "parallel": 3, "timeout": 60, "up_timeout": 300, "reason": "stackguard:rename:op1"}
+    for name, host in (("guests_at_home", "compute1"), ("move_guests", "compute1"), ("return_guests", make.NEW)):
+        params = step(plan, name).params
+        assert {key: params[key] for key in (*limits, "host")} == {**limits, "host": host}
+    assert step(plan, "disable_service").params["after"]["reason"] == limits["reason"]
+    assert [(move.before, move.after) for move in step(plan, "return_guests").changes] == [("compute3", make.NEW)] * 2
 
 
 def test_every_copy_of_the_identity_is_put_away():
@@ -146,9 +141,7 @@ def test_the_plan_survives_the_journal():
 
 def test_no_plan_where_a_guest_has_nowhere_to_go():
     cloud = a_cloud(hosts=2)
-    with pytest.raises(
-        PlanError, match="no host of zone az1 has enough free resources for these guests: guest1, guest2"
-    ):
+    with pytest.raises(PlanError, match="no host of zone az1 can take these guests: guest1, guest2"):
         plan_of(cloud)
 
 
@@ -156,53 +149,7 @@ def test_the_same_name_is_refused():
     cloud = a_cloud()
     same = dataclasses.replace(REQUEST, rename_to="compute1")
     with pytest.raises(PlanError, match="must differ"):
-        rename_by_drain.plan(cloud.bundle, targets_of(cloud), same)
-
-
-# --- spreading ------------------------------------------------------------------------------------------------
-
-
-def a_server(number, status="ACTIVE"):
-    return ApiServer(f"u{number:03}", f"g{number}", None, status, "old", "old", None, None, 1, "az1")
-
-
-amounts = st.fixed_dictionaries({"VCPU": st.integers(1, 8), "MEMORY_MB": st.integers(1, 4096)})
-rooms = st.fixed_dictionaries({"VCPU": st.integers(0, 32), "MEMORY_MB": st.integers(0, 16384)})
-
-
-@given(st.lists(amounts, max_size=12), st.lists(rooms, max_size=5))
-def test_first_choices_never_overfill_a_host(wanted, free):
-    servers = [a_server(number) for number in range(len(wanted))]
-    needs = {server.id: amount for server, amount in zip(servers, wanted, strict=True)}
-    targets = [target(f"h{number}", f"h{number}", f"p{number}", "az1", room) for number, room in enumerate(free)]
-    guests, without_room = placement.assign(servers, needs, targets)
-    assert sorted([guest.uuid for guest in guests] + [guest.uuid for guest in without_room]) == [
-        server.id for server in servers
-    ]
-    for place in targets:
-        here = [needs[guest.uuid] for guest in guests if guest.candidates[0] == place.host]
-        for resource, room in place.free.items():
-            assert sum(amount[resource] for amount in here) <= room
-    for guest in guests:
-        assert len(set(guest.candidates)) == len(guest.candidates)
-
-
-def test_guests_are_spread():
-    servers = [a_server(number) for number in range(4)]
-    needs = {server.id: {"MEMORY_MB": 64} for server in servers}
-    targets = [target(name, name, name, "az1", {"MEMORY_MB": 1024}) for name in ("a", "b")]
-    guests, _stuck = placement.assign(servers, needs, targets)
-    assert [guest.candidates for guest in guests] == [["a", "b"], ["b", "a"], ["a", "b"], ["b", "a"]]
-
-
-def test_a_resource_that_a_host_has_not_at_all():
-    targets = [
-        target("a", "a", "a", "az1", {"MEMORY_MB": 1024}),
-        target("b", "b", "b", "az1", None),
-    ]
-    guests, without_room = placement.assign([a_server(1)], {"u001": {"MEMORY_MB": 1, "VGPU": 1}}, targets)
-    assert not guests
-    assert without_room == [placement.GuestWithoutRoom("u001", "g1", {"MEMORY_MB": 1, "VGPU": 1})]
+        draining.plan_of(cloud, same)
 
 
 # --- what stands against it -----------------------------------------------------------------------------------
@@ -220,8 +167,17 @@ def test_a_zone_without_another_host():
 def test_a_host_that_cannot_take_guests(why):
     cloud = a_cloud()
     value = {"state": "down", "zone": "az2", "free": {"MEMORY_MB": 100, "VCPU": 8}}[why]
-    found = codes(cloud, changed(targets_of(cloud), "compute3", **{why: value}))
+    found = codes(cloud, changed(draining.targets_of(cloud), "compute3", **{why: value}))
     assert found == [("SG406", "blocker")] * (1 if why == "free" else 2)
+
+
+def test_a_host_without_real_memory_takes_nobody_whatever_placement_has_left():
+    cloud = a_cloud()
+    there = cloud.bundle.hosts["compute3"]
+    full = cloud.host("compute3", memory=dataclasses.replace(there.memory, available_mib=1200))
+    assert codes(full) == [("SG501", "blocker")] * 2
+    assert "partial" not in str(drained(full).findings)
+    assert codes(cloud.host("compute3", memory=None)) == [("SG709", "blocker")] * 2
 
 
 def test_a_host_whose_libvirt_has_the_uuid_of_the_source_takes_no_guest():
@@ -242,7 +198,7 @@ def test_an_empty_host_needs_no_other():
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"status": "ERROR"}, "SG710"),
+        ({"status": "ERROR"}, "SG711"),
         ({"status": "SUSPENDED"}, "SG710"),
         ({"status": "RESCUE"}, "SG710"),
         ({"status": "VERIFY_RESIZE"}, "SG703"),
@@ -280,11 +236,11 @@ def test_nodes_of_others_that_name_this_service():
 
 @pytest.mark.parametrize("part", ["servers", "services", "aggregates", "providers"])
 def test_evidence_that_was_not_read(part):
-    assert codes(a_cloud().cloud(**{part: None}), targets_of(a_cloud())) == [("SG709", "blocker")]
+    assert codes(a_cloud().cloud(**{part: None}), draining.targets_of(a_cloud())) == [("SG709", "blocker")]
 
 
 def blockers(cloud, **options):
-    found = checks.preflight(cloud.bundle, targets_of(cloud), [], REQUEST, placement.DrainOptions(**options))
+    found = draining.preflight(cloud, REQUEST, placement.DrainOptions(**options))
     return sorted(item.code for item in found.findings if item.severity == "blocker")
 
 
@@ -331,17 +287,6 @@ def test_what_a_network_node_has_here_is_in_the_way():
     assert blockers(cloud) == ["SG305", "SG306"]
 
 
-def test_no_plan_deletes_a_service_whose_host_libvirt_would_call_otherwise():
-    def tried(hostname, **more):
-        return make.facts.Rehearsal(REQUEST.rename_to, hostname, **more)
-
-    with pytest.raises(PlanError, match="would report the name other for this host"):
-        plan_of(a_cloud().host(rehearsal=tried("other")))
-    # Undecided, it is the operator's word that counts.
-    assert plan_of(a_cloud().host(rehearsal=tried("other", undecided=["nscd"]))).steps
-    assert plan_of(a_cloud().host(rehearsal=tried(REQUEST.rename_to))).steps
-
-
 def test_a_trunks_subport_leaves_with_its_guest_and_distributed_routing_says_its_own_reason():
     """The review, A16: any host with one trunk guest was refused, as if a DHCP server were on it."""
     subport = make.port(1, 9, "compute1", device_owner="trunk:subport", device_id=make.uid("trunk"))
@@ -352,7 +297,7 @@ def test_a_trunks_subport_leaves_with_its_guest_and_distributed_routing_says_its
     assert blockers(a_cloud().cloud(routed_subnets=[make.uid("subnet")])) == []
     agent = make.agent(1, "compute1", "L3 agent", "neutron-l3-agent", mode="dvr_no_external")
     cloud = a_cloud().add("agents", agent)
-    checked = checks.preflight(cloud.bundle, targets_of(cloud), [], REQUEST, placement.DrainOptions())
+    checked = draining.preflight(cloud, REQUEST)
     (found,) = [item for item in checked.findings if item.code == "SG305"]
     assert "dvr_host_macs" in found.evidence["why"]
     assert "drain_host" in found.remedy
@@ -369,7 +314,7 @@ def test_who_holds_the_hosts_resources_without_being_on_it_is_in_the_way(consume
     else:
         child = dataclasses.replace(make.child_provider(1, "compute0_gpu"), allocations=held)
         cloud = cloud.add("providers", child)
-    checked = checks.preflight(cloud.bundle, targets_of(cloud), [], REQUEST, placement.DrainOptions())
+    checked = draining.preflight(cloud, REQUEST)
     (item,) = [item for item in checked.findings if item.severity == "blocker"]
     assert (item.code, item.object.id) == ("SG709", consumer)
 

@@ -15,10 +15,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import conta
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import GuestProcess
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import TargetHost
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import PlanError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename, rename_by_drain, rename_containers
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename, rename_containers
+from ansible_collections.stackguard.nova.tests.unit import draining
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, kolla, process, unit
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
@@ -66,10 +66,7 @@ def made(some):
 
 def drained(some):
     """The plan of a drain: the guests go to a host of the same zone."""
-    free = {"VCPU": 64, "MEMORY_MB": 10**6, "DISK_GB": 10**6}
-    uuid = "9" * 8 + "-0000-4000-8000-000000000000"
-    there = TargetHost("other", "other", uuid, None, "up", "enabled", False, free)
-    return rename_by_drain.plan(some.cloud.bundle, [there], some.request)
+    return draining.plan_of(some.cloud, some.request)
 
 
 def named(plan):

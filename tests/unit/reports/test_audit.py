@@ -15,24 +15,28 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 from hypothesis import given, settings
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import (
     audit,
-    audit_page,
     capacity_outlook,
     commands,
     evidence_words,
     tables,
 )
-from ansible_collections.stackguard.nova.plugins.plugin_utils.pages import audit_html as page
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import page as shown
+from ansible_collections.stackguard.nova.plugins.modules import audit as audit_module
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
+from ansible_collections.stackguard.nova.tests.unit.paged import page, to_do
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleets
 from ansible_collections.stackguard.nova.tests.unit.troubled import HOSTILE, many, troubled
 
 PLAY = "ansible-playbook stackguard.nova."
+
+
 FORMS = (
     *(audit.report_json, audit.forecast_json, audit.report_prom, audit.table),
     *(tables.report_csv, tables.report_junit, page),
@@ -63,11 +67,48 @@ def test_the_report_has_the_agreed_shape():
     found = audited(troubled())
     report = json.loads(audit.report_json(found))
     agreed = {"schema", "verdict", "generated_at", "hosts", "servers", "findings", "unchecked", "counts"}
-    assert set(report) == agreed | {"remedies"}
+    assert set(report) == agreed | {"overrides", "remedies", "scope", "fleet", "passed"}
     assert (report["verdict"], report["hosts"], report["servers"]) == ("block", 9, 27)
     order = [(item["code"], item["object"]["id"]) for item in report["findings"]]
     assert order == sorted(order)
     assert {item["severity"] for item in report["findings"]} == set(findings.SEVERITIES)
+
+
+def documented(made, entry):
+    """Each dictionary of a value, of a list the first one: its keys, and the keys that the module documents."""
+    if isinstance(made, list):
+        made = made[0] if made else {}
+    if "contains" in entry:
+        yield set(made), set(entry["contains"])
+        for key, inner in entry["contains"].items():
+            yield from documented(made[key], inner)
+
+
+def test_the_module_documents_each_key_of_the_report():
+    returned = yaml.safe_load(audit_module.RETURN)
+    report = json.loads(audit.report_json(audited(troubled())))
+    pairs = list(documented(report, returned["report"]))
+    assert len(pairs) == 6
+    assert [made ^ named for made, named in pairs] == [set()] * 6
+
+
+def test_the_report_has_all_that_the_page_shows_of_hosts_and_sources():
+    report = json.loads(audit.report_json(audited(troubled())))
+    fleet = {entry["name"]: entry for entry in report["fleet"]}
+    assert list(fleet) == [f"compute{number}" for number in range(1, 10)]
+    assert (fleet["compute5"]["start"]["outcome"], fleet["compute5"]["start"]["destroys"]) == ("destroys", 1)
+    assert (fleet["compute6"]["start"]["outcome"], fleet["compute1"]["start"]["outcome"]) == ("refuses", "starts")
+    silent = fleet["compute3"]
+    assert (silent["read"], silent["reason"], silent["start"]["outcome"]) == (False, "<i>timed out</i>", "unknown")
+    assert silent["memory"]["needed_mib"] is None
+    assert fleet["compute4"]["memory"]["unplaced_guests"] == 3
+    assert "<b>compute6</b>" in fleet["compute6"]["names"]
+    parts = {part["what"]: part for part in report["scope"]["parts"]}
+    assert (parts["databases"]["read"], parts["databases"]["fix"]) == (True, "")
+    assert parts["compute hosts"]["read"] is False
+    assert all(part["fix"] for part in parts.values() if not part["read"])
+    undecided = {item["code"] for item in (*report["findings"], *report["unchecked"])}
+    assert set(report["passed"]) == set(checks.AUDITED) - undecided
 
 
 @pytest.mark.parametrize(
@@ -95,30 +136,50 @@ def test_servers_are_counted_of_what_was_read():
 
 
 def test_what_destroys_comes_first_and_each_remedy_once():
-    entries = audit.to_do(audited(troubled()))
-    assert [findings.CATALOGUE[entry.code].absolute for entry in entries[:2]] == [True, True]
-    keys = [(entry.code, entry.severity, entry.remedy) for entry in entries]
+    found = audited(troubled())
+    # Of all findings, also those of hosts on which the order matters.
+    cards = shown.cards(found.checked.findings, shown.Fleet(found.report))
+    assert [findings.CATALOGUE[card.code].absolute for card in cards[:2]] == [True, True]
+    keys = [(card.code, card.severity) for card in cards]
     assert len(keys) == len(set(keys))
-    severities = [entry.severity for entry in entries]
+    assert all(len(card.remedies) == len(set(card.remedies)) for card in cards)
+    severities = [card.severity for card in cards]
     assert severities == sorted(severities, key=findings.SEVERITIES.index)
-    missing = next(entry for entry in entries if entry.code == "SG109")
-    assert len(missing.objects) <= audit.NAMED
-    assert missing.number == sum(1 for item in audited(troubled()).checked.findings if item.code == "SG109")
-    assert missing.hosts[:2] == ("compute1", "compute2")
+    missing = next(card for card in cards if card.code == "SG109")
+    assert len(missing.names) <= shown.NAMED
+    assert missing.number == sum(1 for item in found.checked.findings if item.code == "SG109")
+    assert [host.name for host in missing.hosts[:2]] == ["compute1", "compute2"]
+
+
+def test_each_finding_is_settled_once():
+    """No finding that stands is left out: it has a card, or a place in the order of its host."""
+    found = audited(troubled())
+    held = [
+        (step["code"], there["id"])
+        for order in found.report["remedies"]
+        if order["put_off"]
+        for step in (*order["steps"], *order["put_off"])
+        for there in step["objects"]
+    ]
+    carded = [(item.code, item.object.id) for item in shown.to_settle(found.report)]
+    standing = [(item.code, item.object.id) for item in found.checked.findings if item.severity != "info"]
+    assert sorted([*held, *carded]) == sorted(standing)
 
 
 def test_objects_of_one_name_are_counted_by_id():
-    (entry,) = audit.to_do(audited(many(300)))
-    assert (entry.number, len(entry.objects) + entry.more, entry.kind) == (300, 300, "instance")
+    (card,) = to_do(audited(many(300)))
+    assert (card.number, card.kind) == (300, "instance")
     assert "300  guest1, guest1" in audit.table(audited(many(300)))
 
 
 def test_what_an_override_passes_is_not_to_be_done():
     some = healthy().drop("domains", {"uuid": guest(1, 1)})
-    assert [entry.code for entry in audit.to_do(audited(some))] == ["SG109"]
+    assert [card.code for card in to_do(audited(some))] == ["SG109"]
     passed = findings.Override("SG109", guest(1, 1), "known")
-    assert audit.to_do(audited(some, passed)) == []
+    assert to_do(audited(some, passed)) == []
     assert audited(some, passed).verdict == "warn"
+    words = " ".join("".join(_Page(page(audited(some, passed))).words).split())
+    assert f"Overrides SG109{guest(1, 1)}known" in words
 
 
 def test_every_finding_says_what_was_seen_and_what_to_do():
@@ -352,26 +413,26 @@ def test_a_host_that_did_not_answer_is_in_the_forecast_as_not_known():
     assert sorted(told) == [f"compute{number}" for number in range(1, 10)]
 
 
+def zone_words(zone):
+    rows = [
+        {"name": host.name, "memory": {"unplaced_guests": host.no_room, "unplaced_mib": host.no_room_mib}}
+        for host in zone.hosts
+    ]
+    return shown.zone_words(zone.name, rows)
+
+
 def test_a_zone_says_which_losses_it_survives():
     zones = capacity_outlook.zones(healthy(hosts=6, guests=1).bundle)
-    assert audit_page.zone_words(zones[0]) == (
-        "If any one host of az1 is lost, its guests fit into the free memory of the other hosts"
-    )
+    assert zone_words(zones[0]) == "az1: the guests of any one host fit into the free memory of the other hosts"
     some = healthy(hosts=6, guests=2).change("domains", None, "compute4", 1, memory_mib=200 * 1024)
     (_one, two) = capacity_outlook.zones(some.bundle)
-    assert audit_page.zone_words(two) == (
-        "If one of these hosts of az2 is lost, some of its guests do not fit into the free memory of the other hosts: "
-        "compute4 (guests with 400 GiB of memory in total do not fit). If any other host of az2 is lost, its guests "
-        "fit into the free memory of the other hosts"
-    )
+    assert zone_words(two).endswith("hosts: compute4 (400 GiB)")
     alone = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
-    assert audit_page.zone_words(alone[0]) == (
-        "Whichever host of az1 is lost, some of its guests do not fit into the free memory of the other hosts: "
-        "compute1 (guests with 192 MiB of memory in total do not fit)"
-    )
+    assert zone_words(alone[0]).endswith("hosts: compute1 (192 MiB)")
     silent = capacity_outlook.zones(healthy(hosts=4).unreachable("compute1").bundle)
-    said = audit_page.zone_words(silent[0])
-    assert "The run did not read 1 host, so the effect of a loss of this host is not known" in said
+    assert "The run did not read 1 host, so the effect of their loss is not known" in zone_words(silent[0])
+    none = healthy(hosts=2).unreachable("compute1")
+    assert "the capacity is not known" in zone_words(capacity_outlook.zones(none.bundle)[0])
 
 
 # --- words, order, commands -----------------------------------------------------------------------------------
@@ -423,8 +484,9 @@ def test_what_of_a_remedy_can_be_copied(remedy, hosts, expected):
 
 def test_the_command_of_no_finding_steers_a_shell():
     for some in (troubled(), many(50)):
-        for entry in audit.to_do(audited(some)):
-            for text in entry.commands:
+        found = audited(some)
+        for card in shown.cards(found.checked.findings, shown.Fleet(found.report)):
+            for text in card.commands:
                 assert not set(text) & set(";|&$`<>(){}\\\"'*?!#~\n"), text
 
 
@@ -448,7 +510,8 @@ def test_a_reason_is_told_once_with_its_fix():
     words = " ".join(text.split())
     assert words.count("the links between the database records were not read") == 1
     assert "16 checks: the links between the database records were not read" in words
-    assert "Fix: Read the databases: set nova_api_db_url" in text
+    assert "links: not available, or not requested. Fix: Set nova_api_db_url" in words
+    assert "compute hosts: 8 of 9. Fix: Make sure that Ansible can reach these hosts" in words
 
 
 def test_the_page_has_the_pages_of_the_codes_that_occur():
@@ -461,9 +524,9 @@ def test_the_page_has_the_pages_of_the_codes_that_occur():
 def test_the_head_says_which_cloud_when_and_what_was_read():
     named = facts.CloudName("<b>prod</b>", "r1")
     found = audit.audited(dataclasses.replace(troubled().bundle, named=named, failures={"api": "refused"}))
-    text = " ".join("".join(_Page(page(found, audit_page.Extra("1.2.3"))).words).split())
-    assert "Audit of Nova: <b>prod</b>, region r1" in text
-    assert "judged by stackguard.nova 1.2.3" in text
+    text = " ".join("".join(_Page(page(found, version="1.2.3")).words).split())
+    assert "Cloud <b>prod</b>, region r1" in text
+    assert "Judged by stackguard.nova 1.2.3" in text
     assert "compute hosts: not all read: 8 of 9" in text
     assert "APIs: not all read: refused" in text
     assert "databases: read, 1 cell" in text
@@ -474,5 +537,5 @@ def test_conflicting_remedies_of_one_host_are_one_order():
     order = seen[seen.index("Hosts on which the order matters") : seen.index("All other hosts")]
     assert "compute5" in order
     assert order.index("SG113") < order.index("Not yet: SG509")
-    cards = seen[seen.index("All other hosts") : seen.index("worsthost")]
+    cards = seen[seen.index("All other hosts") : seen.index("worsthostzone")]
     assert "SG509" not in cards

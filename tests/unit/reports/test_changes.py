@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What changed since the last audit: an earlier report excuses a blocker only where nothing speaks against it."""
+"""What changed since the last audit: its report excuses a blocker only where nothing speaks against it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ import json
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
-from ansible_collections.stackguard.nova.plugins.module_utils.records import history
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, changes
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 
 LATER = "2026-11-22T06:00:00+00:00"
-MIDDLE = "2026-11-21T18:00:00+00:00"
+#: As an older version of this collection, or an operation, has left it.
+NOT_OF_AN_AUDIT = "is not the report of an audit by this version of the collection"
 
 
 def judged(some, at=None, name="prod", *overrides, **more):
@@ -34,14 +33,17 @@ def lost(*numbers):
     return some
 
 
-def kept(*reports):
-    """A history of these, through the form that it has on disk."""
-    plain = [changes.kept_plain(audit.as_earlier(one)) for one in reports]
-    return changes.history([history.Kept("x", json.loads(json.dumps(one))) for one in plain])
+def kept(one):
+    """The previous report, through the form that it has on disk."""
+    return changes.previous(json.loads(audit.report_json(one)), "previous-report.json")
 
 
-def compared(now, *before):
-    return changes.changes(audit.as_earlier(now), kept(*before))
+def compared(now, then=None):
+    return changes.changes(now.report, kept(then) if then else changes.Previous())
+
+
+def with_report(one, **more):
+    return dataclasses.replace(one, report={**one.report, **more})
 
 
 def test_what_is_new_gone_and_known():
@@ -54,7 +56,7 @@ def test_what_is_new_gone_and_known():
     plain = changes.changes_plain(found, LATER)
     assert [item["code"] for item in plain["gone"]] == ["SG109"]
     assert plain["not_seen"] == []
-    assert [point["counts"]["blocker"] for point in plain["trend"]] == [2, 2]
+    assert "trend" not in plain
 
 
 def test_known_blockers_pass_and_a_new_one_does_not():
@@ -145,155 +147,91 @@ def test_an_override_that_is_withdrawn_leaves_a_new_blocker():
 
 
 def test_a_warning_that_became_a_blocker_is_new():
-    then, now = audit.as_earlier(judged(lost(1))), audit.as_earlier(judged(lost(1), LATER))
-    report = json.loads(json.dumps(then.report))
-    for item in report["findings"]:
-        item["severity"] = "warning"
-    then = dataclasses.replace(then, report=report)
-    found = changes.changes(now, changes.History((then,)))
+    then = judged(lost(1))
+    then = with_report(then, findings=[{**item, "severity": "warning"} for item in then.report["findings"]])
+    found = compared(judged(lost(1), LATER), then)
     assert (len(found.new), len(found.gone), found.new_blockers) == (1, 1, 1)
 
 
 def test_more_of_one_key_than_before_is_new():
-    then, now = audit.as_earlier(judged(lost(1))), audit.as_earlier(judged(lost(1), LATER))
-    double = {**now.report, "findings": [*now.report["findings"], *now.report["findings"]]}
-    found = changes.changes(dataclasses.replace(now, report=double), changes.History((then,)))
-    assert found.new_blockers == 1
+    now = judged(lost(1), LATER)
+    found = compared(with_report(now, findings=[*now.report["findings"], *now.report["findings"]]), judged(lost(1)))
+    assert (len(found.new), found.new_blockers) == (1, 1)
 
 
-def test_what_was_only_counted_is_doubt():
-    item = findings.CountedOnly("SG201", "all", "5 more, in whatever words")
-    whole = [judged(lost(1)), judged(lost(1), LATER)]
-    then, now = (dataclasses.replace(one, checked=one.checked + findings.Checked((), (item,))) for one in whole)
-    found = compared(now, then)
-    assert found.because == ("this audit did not read all sources", "the earlier audit did not read all sources")
-    assert compared(whole[1], whole[0]).comparable
-
-
-def test_the_words_of_a_reason_decide_nothing():
-    then, now = audit.as_earlier(judged(lost(1))), audit.as_earlier(judged(lost(1), LATER))
-    entry = {"code": "SG201", "object": "all", "reason": "5 more findings of this kind exist, but are not listed"}
-    then, now = (
-        dataclasses.replace(one, report={**one.report, "unchecked": [*one.report["unchecked"], entry]})
-        for one in (then, now)
-    )
-    assert changes.changes(now, changes.History((then,))).comparable
-
-
-def test_a_report_that_does_not_say_what_was_only_counted_excuses_nothing():
-    then, now = audit.as_earlier(judged(lost(1))), audit.as_earlier(judged(lost(1), LATER))
-    older = {key: value for key, value in then.scope.items() if key != changes.COUNTED}
-    found = changes.changes(now, changes.History((dataclasses.replace(then, scope=older),)))
-    (why,) = found.because
-    assert why == (
-        "another version of this collection wrote the earlier report, and the earlier report does not show which "
-        "findings were counted but not listed"
-    )
-    assert found.new_blockers == 0
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_was_only_counted_is_doubt(which):
+    pair = [judged(lost(1)), judged(lost(1), LATER)]
+    assert compared(pair[1], pair[0]).comparable
+    pair[which] = with_report(pair[which], scope={**pair[which].report["scope"], "counted": ["SG201"]})
+    found = compared(pair[1], pair[0])
+    assert found.because == (f"{('the earlier audit', 'this audit')[which]} did not read all sources",)
     assert audit.fails("block", "new_blocker", found)
 
 
+def test_the_words_of_a_reason_decide_nothing():
+    entry = {"code": "SG201", "object": "all", "reason": "5 more findings of this kind exist, but are not listed"}
+    then, now = (
+        with_report(one, unchecked=[*one.report["unchecked"], entry])
+        for one in (judged(lost(1)), judged(lost(1), LATER))
+    )
+    assert compared(now, then).comparable
+
+
 def test_what_is_undecided_now_and_was_decided_then_is_doubt():
-    then, now = audit.as_earlier(judged(lost(1))), audit.as_earlier(judged(lost(1), LATER))
-    entry = {"code": "SG301", "object": "all", "reason": "the aggregates were not read"}
-    more = {**now.report, "unchecked": [*now.report["unchecked"], entry]}
-    found = changes.changes(dataclasses.replace(now, report=more), changes.History((then,)))
+    now, entry = judged(lost(1), LATER), {"code": "SG301", "object": "all", "reason": "the aggregates were not read"}
+    found = compared(with_report(now, unchecked=[*now.report["unchecked"], entry]), judged(lost(1)))
     assert found.because == ("this audit could not complete the checks SG301",)
 
 
-def test_one_of_another_scope_between_does_not_hide_the_last_that_fits():
-    part = judged(lost(1).unreachable("compute3"), MIDDLE)
-    found = compared(judged(lost(1), LATER), judged(lost(1)), part)
-    assert found.comparable
-    assert found.since == "2026-11-21T06:00:00+00:00"
-    assert len(found.trend) == 3
+# --- what another day has left --------------------------------------------------------------------------------
 
 
-# --- on disk --------------------------------------------------------------------------------------------------
+def spoiled():
+    whole = json.loads(audit.report_json(judged(lost(1))))
+    for key in ("scope", "fleet", "findings", "unchecked", "overrides", "generated_at", "schema"):
+        yield f"without {key}", {name: value for name, value in whole.items() if name != key}
+    yield "another schema", {**whole, "schema": 0}
+    yield "no time", {**whole, "generated_at": "yesterday"}
+    yield "overrides that nobody understands", {**whole, "overrides": [{"code": "SG109"}]}
+    yield "a code that nobody knows", {**whole, "findings": [{**whole["findings"][0], "code": "SG000"}]}
+    for key in whole["scope"]:
+        if key not in ("seconds", "parts"):
+            yield f"scope without {key}", {**whole, "scope": {k: v for k, v in whole["scope"].items() if k != key}}
+    yield from (("a list", []), ("a text", "x"), ("nothing", None))
 
 
-def saved(directory, *reports, keep=14):
-    for one in reports:
-        when = moment(one.report["generated_at"])
-        history.save(str(directory), when, changes.kept_plain(audit.as_earlier(one)), keep)
-
-
-def loaded(directory):
-    return changes.history(history.load(str(directory)))
-
-
-def test_n_earlier_reports_are_kept_beside_the_last(tmp_path):
-    days = [judged(lost(1), f"2026-11-{day:02}T06:00:00+00:00") for day in range(1, 8)]
-    saved(tmp_path, *days, keep=3)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"202611{day:02}T060000Z.json" for day in (4, 5, 6, 7)]
-    assert [entry.generated_at for entry in loaded(tmp_path).reports] == [
-        one.report["generated_at"] for one in days[3:]
-    ]
-    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
-
-
-def test_no_history_is_no_damage(tmp_path):
-    assert loaded(tmp_path / "none") == changes.History()
-
-
-def test_evidence_that_is_judged_again_changes_no_history(tmp_path):
-    passed = findings.Override("SG109", guest(1, 1), "known")
-    saved(tmp_path, judged(lost(1), None, "prod", passed), judged(lost(1)))
-    (entry,) = loaded(tmp_path).reports
-    assert entry.standing == frozenset()
-
-
-def spoil(path, how):
-    text = path.read_text()
-    if how == "cut":
-        path.write_text(text[: len(text) // 2])
-    elif how == "edited":
-        path.write_text(text.replace(guest(1, 1), guest(1, 2)))
-    elif how == "empty":
-        path.write_text("")
-    elif how == "directory":
-        path.unlink()
-        path.mkdir()
-    elif how == "other layout":
-        content = {"scope": {}, "report": {"schema": 1}, "standing": []}
-        path.unlink()
-        history.save(str(path.parent), moment("2026-11-21T06:00:00Z"), content, 14)
-    elif how == "deep":
-        path.write_text("[" * 100_000)
-
-
-@pytest.mark.parametrize("how", ["cut", "edited", "empty", "directory", "other layout", "deep"])
-def test_a_damaged_report_is_no_comparable_report(tmp_path, how):
-    saved(tmp_path, judged(lost(1)))
-    spoil(tmp_path / "20261121T060000Z.json", how)
-    found = changes.changes(audit.as_earlier(judged(lost(1), LATER)), loaded(tmp_path))
+@pytest.mark.parametrize(("what", "content"), list(spoiled()))
+def test_a_damaged_report_excuses_nothing(what, content):
+    then = changes.previous(content, "previous-report.json")
+    found = changes.changes(judged(lost(1), LATER).report, then)
+    assert found.because == (f"the report of the previous audit is damaged: previous-report.json {NOT_OF_AN_AUDIT}",), (
+        what
+    )
     assert not found.comparable
-    assert any("damaged" in why for why in found.because)
     assert audit.fails("block", "new_blocker", found) is True
+    # The next audit has this one to compare with.
+    assert changes.is_later(judged(lost(1), LATER).report, then)
 
 
-def test_a_damaged_report_that_is_newer_than_the_one_that_fits_is_doubt(tmp_path):
-    saved(tmp_path, judged(lost(1)), judged(lost(), MIDDLE))
-    spoil(tmp_path / "20261121T180000Z.json", "cut")
-    assert not changes.changes(audit.as_earlier(judged(lost(1), LATER)), loaded(tmp_path)).comparable
+def test_the_report_of_an_operation_is_no_previous_one():
+    plain = findings.report(findings.Checked(), "2026-11-21T06:00:00Z", 1, 1)
+    assert changes.previous(plain, "x").damaged == f"the report of the previous audit is damaged: x {NOT_OF_AN_AUDIT}"
 
 
-def test_a_damaged_report_that_is_older_does_not_matter(tmp_path):
-    saved(tmp_path, judged(lost()), judged(lost(1), MIDDLE))
-    spoil(tmp_path / "20261121T060000Z.json", "cut")
-    found = changes.changes(audit.as_earlier(judged(lost(1), LATER)), loaded(tmp_path))
-    assert found.comparable
-    assert found.new_blockers == 0
-
-
-def test_a_history_that_is_no_directory_is_damaged(tmp_path):
-    (tmp_path / "history").write_text("")
-    found = changes.changes(audit.as_earlier(judged(lost(1), LATER)), loaded(tmp_path / "history"))
-    assert not found.comparable
-    assert "damaged" in found.because[0]
+def test_evidence_that_is_judged_again_replaces_no_report():
+    passed = findings.Override("SG109", guest(1, 1), "known")
+    assert not changes.is_later(judged(lost(1)).report, kept(judged(lost(1), None, "prod", passed)))
+    assert not changes.is_later(judged(lost(1)).report, kept(judged(lost(1), LATER)))
+    assert changes.is_later(judged(lost(1), LATER).report, kept(judged(lost(1))))
+    assert changes.is_later(judged(lost(1)).report, changes.Previous())
 
 
 @pytest.mark.parametrize(("at_most", "counted"), [(2, ["SG401"]), (None, [])])
 def test_a_report_says_of_which_codes_rows_were_only_counted(at_most, counted):
     some = healthy(hosts=2, guests=3).change("servers", None, pinned_availability_zone=None)
-    assert audit.as_earlier(audit.audited(some.bundle, (), at_most)).scope[changes.COUNTED] == counted
+    scope = audit.audited(some.bundle, (), at_most).report["scope"]
+    assert scope["counted"] == counted
+    assert [part["detail"] for part in scope["parts"] if "audit_links_listed" in part["fix"]] == [
+        f"only counted: {code}" for code in counted
+    ]

@@ -20,8 +20,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     finding,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, remedies
-from ansible_collections.stackguard.nova.plugins.plugin_utils.pages import audit_html as page
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
+from ansible_collections.stackguard.nova.tests.unit.paged import page, to_do
 from ansible_collections.stackguard.nova.tests.unit.troubled import troubled
 
 STARTS = {"compute1": None}
@@ -190,7 +190,7 @@ def evacuated():
 def test_the_audit_says_one_thing_of_a_host_in_every_form():
     found = audit.audited(evacuated().bundle)
     assert {"SG113", "SG509"} <= {item.code for item in found.checked.findings}
-    assert "SG509" not in {entry.code for entry in audit.to_do(found)}
+    assert "SG509" not in {card.code for card in to_do(found)}
     (plain,) = [way for way in json.loads(audit.report_json(found))["remedies"] if "compute1" in way["names"]]
     assert plain["keep_stopped"][0].startswith("SG1")
     assert "SG113" in [step["code"] for step in plain["steps"]]
@@ -208,19 +208,19 @@ def test_a_finding_that_is_overridden_holds_nothing_up():
         healthy().drop("domains", {"uuid": guest(1, 1)}).change("api_services", {"host": "compute1"}, state="down")
     )
     found = audit.audited(some_cloud.bundle)
-    assert "SG704" not in {entry.code for entry in audit.to_do(found)}
+    assert "SG704" not in {card.code for card in to_do(found)}
     passed = audit.audited(some_cloud.bundle, [Override("SG109", guest(1, 1), "known")])
-    assert "SG704" in {entry.code for entry in audit.to_do(passed)}
+    assert "SG704" in {card.code for card in to_do(passed)}
 
 
 def test_a_healthy_cloud_has_no_such_host():
     found = audit.audited(healthy().bundle)
-    assert (audit.ways(found), 'id="order"' in page(found)) == ([], False)
+    assert ([way for way in found.remedies if way.contested], 'id="order"' in page(found)) == ([], False)
 
 
 def test_a_troubled_cloud_contradicts_itself_nowhere():
     found = audit.audited(troubled().bundle)
-    assert audit.ways(found)
+    assert [way for way in found.remedies if way.contested]
     for way in found.remedies:
         needed = {remedies.needs(item) for step in way.steps for item in step.findings}
         assert not {remedies.STOPPED, remedies.RUNNING} <= needed, way.names

@@ -83,7 +83,7 @@ class World:
         mine = [row for row in self.agents.values() if row.host == self.reports_as and row.binary == BINARY]
         key = mine[0].id if mine else f"agent-{self.next_id}"
         self.next_id += not mine
-        row = facts.ApiAgent(key, "Open vSwitch agent", BINARY, self.reports_as, True, True, str(self.now))
+        row = facts.ApiAgent(key, "Open vSwitch agent", BINARY, self.reports_as, True, str(self.now))
         self.agents[key] = row
         for port in list(self.ports.values()):
             if port.binding_host_id == self.reports_as and port.binding_vif_type == "ovs":

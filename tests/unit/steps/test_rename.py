@@ -195,7 +195,7 @@ def test_a_service_that_was_disabled_before_stays_so(monkeypatch):
 
 # --- agents ---------------------------------------------------------------------------------------------------
 
-OVS = facts.ApiAgent("a1", "Open vSwitch agent", "neutron-openvswitch-agent", "new", True, True, "2026-11-21 06:00:00")
+OVS = facts.ApiAgent("a1", "Open vSwitch agent", "neutron-openvswitch-agent", "new", True, "2026-11-21 06:00:00")
 ALIVE = {"agents": ["a1"], "restarted": ["a1"], "old": "old", "new": "new", "timeout": 30}
 NOTED = {"neutron": {"heartbeats": {"a1": OVS.heartbeat_timestamp}}}
 

@@ -19,7 +19,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host 
     CephCaps,
     HostState,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import planned
 from ansible_collections.stackguard.nova.plugins.module_utils.records import answers
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import doctor as api
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import rbd
@@ -224,7 +223,7 @@ def keys(rights):
 
 def test_for_all_operations_the_rights_are_those_of_the_document():
     everything = ("audit", "rename_host", "repair_links", "resize_server", "return_host")
-    found = keys(db.wanted(everything, True, planned.rights(), True))
+    found = keys(db.wanted(everything, True, True))
     assert {
         (kind, table, "update" if action == "lock" else action, column) for kind, table, action, column in found
     } == (keys(grant_statements.all_grants()))
@@ -232,16 +231,16 @@ def test_for_all_operations_the_rights_are_those_of_the_document():
 
 @pytest.mark.parametrize("operation", ["audit", "return_host"])
 def test_who_only_reads_needs_no_update(operation):
-    assert {right.action for right in db.wanted([operation], True, {})} == {"select"}
+    assert {right.action for right in db.wanted([operation], True)} == {"select"}
 
 
 def test_each_operation_has_rights_of_its_own():
-    assert db.wanted(["drain_host", "migrate_server", "evacuate_host"], True, {}) == []
-    spec = db.wanted(["resize_server"], True, planned.rights())
+    assert db.wanted(["drain_host", "migrate_server", "evacuate_host"], True) == []
+    spec = db.wanted(["resize_server"], True)
     assert {right.table for right in spec} == {"request_specs"}
-    assert db.wanted(["pin_servers"], True, {}) == spec
-    assert schema.NEUTRON not in {right.kind for right in db.wanted(["rename_host"], False, {})}
-    links = {(right.table, right.action) for right in db.wanted(["repair_links"], True, {}) if right.action != "select"}
+    assert db.wanted(["pin_servers"], True) == spec
+    assert schema.NEUTRON not in {right.kind for right in db.wanted(["rename_host"], False)}
+    links = {(right.table, right.action) for right in db.wanted(["repair_links"], True) if right.action != "select"}
     assert links == {
         ("compute_nodes", "update"),
         ("instances", "update"),
@@ -253,11 +252,11 @@ def test_each_operation_has_rights_of_its_own():
 
 def test_a_database_that_refuses_is_a_problem_without_its_password():
     url = "mysql+pymysql://user:very-secret@127.0.0.1:1/nova_api"
-    state = db.read_databases_state({"nova_api_db_url": url, "neutron_db_url": url}, ["audit"], {})
+    state = db.read_databases_state({"nova_api_db_url": url, "neutron_db_url": url}, ["audit"])
     assert [(found.name, bool(found.problem), found.grants) for found in state.databases] == [
         ("api", True, None),
         ("neutron", True, None),
     ]
     assert state.problem and state.lock is None and state.lock_reason
     assert "very-secret" not in repr(state)
-    assert db.read_databases_state({}, ["audit"], {}).problem == facts.NO_API_DATABASE
+    assert db.read_databases_state({}, ["audit"]).problem == facts.NO_API_DATABASE

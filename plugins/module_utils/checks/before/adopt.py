@@ -11,7 +11,6 @@ explains: nova-compute refuses to start, and places disagree. They are judged by
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopted_names
@@ -22,6 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
     INFO,
+    NO_OVERRIDE,
     Checked,
     Finding,
     Subject,
@@ -274,18 +274,12 @@ def _network(adoption: Adoption) -> Items:
             "host has the same name in every place in OVN."
         )
         places = {place.place: list(place.names) for place in adoption.places if place.place.startswith("neutron")}
-        yield finding("SG317", subject, {"part": "names", **places}, remedy)
+        why = "the run changes OVN only from one hostname to another"
+        yield finding("SG317", subject, {"part": "names", **places, NO_OVERRIDE: why}, remedy)
     elif adopted_names.needs_neutron_database(adoption):
         remedy = (
             "Set neutron_db_url, because neutron has agents or ports under both names. To change these "
             "agents and the host bindings of these ports to one host name, the run needs neutron's database."
         )
-        yield finding("SG305", subject, {"goal": adoption.goal.host, "neutron_db_url": "not set"}, remedy)
-
-
-def with_answer(bundle: Bundle, request: RenameRequest, rehearsal: t.Any) -> Bundle:
-    """Return the evidence with what libvirt would call the host."""
-    facts = bundle.hosts[request.inventory_name]
-    return dataclasses.replace(
-        bundle, hosts={**bundle.hosts, request.inventory_name: dataclasses.replace(facts, rehearsal=rehearsal)}
-    )
+        evidence = {"goal": adoption.goal.host, "neutron_db_url": "not set", NO_OVERRIDE: "neutron has both names"}
+        yield finding("SG305", subject, evidence, remedy)

@@ -31,7 +31,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
-    COMPUTE,
     Index,
     Item,
     file_uuid,
@@ -106,11 +105,6 @@ class Adoption:
 def look(bundle: Bundle, request: RenameRequest) -> Adoption:
     """Return whose host it is and what it is called where. Raises :class:`NotAdoptable`."""
     return _Looking(bundle, request).adoption()
-
-
-def is_compute(row: ServiceRow) -> bool:
-    """Whether a row is an existing nova-compute service."""
-    return not row.deleted and row.binary == COMPUTE
 
 
 class _Looking:

@@ -36,6 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import PROVABLE, of_addresses
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    ALIVE,
     BLOCKER,
     CATALOGUE,
     WARNING,
@@ -93,7 +94,7 @@ def preflight(
     will be done.
 
     ``overrides`` decide only which memory and disk rules are passed over while hosts are chosen; what stands is the
-    caller's to ask (C(findings.standing), with :func:`checks.storage.honoured`).
+    caller's to ask (C(findings.standing)).
     """
     unread = _unread(bundle, about, request)
     leaving = guests(bundle, about, request)
@@ -414,7 +415,7 @@ def _fence(
             "Drain the host (drain_host), or stop its guests, then run the same command again. No override is "
             "possible, because the host is alive."
         )
-        yield finding("SG506", Subject("host", request.host), {storage.ALIVE: domains}, remedy)
+        yield finding("SG506", Subject("host", request.host), {ALIVE: domains}, remedy)
     elif of_addresses(kind):
         yield from storage.bare(leaving, planned.uncovered)
 
@@ -470,7 +471,7 @@ def barred(
     """Return the servers that something of their own keeps, with the first code and the reason in words."""
     servers = {guest.uuid for guest in leaving}
     found: t.Dict[str, t.Tuple[str, str]] = {}
-    stands = standing(checked.findings, storage.honoured(checked, overrides))
+    stands = standing(checked.findings, overrides)
     for item in sorted(stands, key=lambda item: item.code not in ALWAYS_ALONE):
         uuid = server_of(item, servers) if item.code in (*ALWAYS_ALONE, *ALONE) else None
         if uuid is not None:
@@ -488,7 +489,7 @@ def refusing(
     unless its server stays anyhow. Where no server is left at all, everything that stands refuses.
     """
     servers = {guest.uuid for guest in leaving}
-    stands = standing(checked.findings, storage.honoured(checked, overrides))
+    stands = standing(checked.findings, overrides)
     about = [(item, server_of(item, servers) if item.code in (*ALWAYS_ALONE, *ALONE) else None) for item in stands]
     anyhow = {uuid for item, uuid in about if item.code in ALWAYS_ALONE}
     stay = {uuid for _item, uuid in about if uuid is not None and (partial or uuid in anyhow)}

@@ -97,17 +97,14 @@ _MAKE_READABLE = (
 
 
 def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
-    partial = f"{request.option('partial')}=true"
+    leave = "" if request.within else f", or leave the server where it is ({request.option('partial')}=true)"
     return collections.defaultdict(
         lambda: (
             "Start and enable another compute host of the server's zone, or free up resources on a compute host of "
             "this zone. The run has not moved the server."
         ),
         {
-            "SG501": (
-                "Free up memory on a host of the server's zone, add a host, or leave the server where it is "
-                f"({partial})."
-            ),
+            "SG501": (f"Free up memory on a host of the server's zone, or add a host{leave}."),
             "SG503": (
                 "Free or add huge pages of the server's page size on a host of the server's zone. On the "
                 "destination host, each NUMA cell of the server needs its own NUMA node with enough free huge pages."
@@ -251,6 +248,7 @@ def _open_hosts(
         if host.host in closed
         else host
         for host in destinations(evidence.bundle, evidence.about, request.arithmetic, sent)
+        if request.destination in (None, host.host)
     ]
 
 
@@ -374,6 +372,8 @@ def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], requ
             return
     asked = f"{request.option('live')}={str(request.live).lower()}, {request.option('cold')}={request.cold}"
     rule = f"The options {asked} allow the run to move only servers with the status {' or '.join(movable)}."
+    if request.within:
+        rule = f"The run moves only servers with the status {' or '.join(movable)}."
     yield from zones.state(server, movable, rule)
 
 
@@ -410,9 +410,11 @@ def _of_hosts(evidence: Evidence, request: MigrationRequest, servers: t.Sequence
         yield from _coming(evidence.bundle, request.drain_host)
         yield from _unlisted(evidence, request.drain_host, servers)
     for host in sorted(sources):
-        yield from evacuation.held(evidence.about, host, {reason_of(request.operation_id)})
+        yield from evacuation.held(evidence.about, host, {request.within or reason_of(request.operation_id)})
         service = services.get(host)
-        if service is not None and (service.state != "up" or service.forced_down):
+        # A host that only becomes another one needs no nova-compute to send nobody away.
+        needed = not request.within or any(server.host == host for server in servers)
+        if service is not None and needed and (service.state != "up" or service.forced_down):
             seen = {"state": service.state, "status": service.status, "forced_down": service.forced_down}
             remedy = (
                 "Start nova-compute on this host, because Nova moves guests only from a host on which nova-compute "

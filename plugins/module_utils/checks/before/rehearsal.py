@@ -15,7 +15,13 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import Case, missing
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts, Rehearsal
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Subject, Unchecked, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    NO_OVERRIDE,
+    Checked,
+    Subject,
+    Unchecked,
+    finding,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 
@@ -24,6 +30,9 @@ def check(bundle: Bundle, request: RenameRequest, in_place: bool = True) -> Chec
     """Compare what libvirt would say with the plan. ``in_place`` False: the host is drained and registers anew."""
     case = Case(bundle, request, in_place)
     return gather(_check(case, case.host)) if case.host is not None and case.after is not None else Checked()
+
+
+_STOPS = "the rename would stop after it has changed the databases"
 
 
 def _check(case: Case, host: HostFacts) -> Items:
@@ -38,7 +47,9 @@ def _check(case: Case, host: HostFacts) -> Items:
             "Fix the cause that the evidence shows, then run the same command again. To test the new host name, the "
             "run needs root permissions on the host, and a kernel that supports UTS and mount namespaces."
         )
-        yield missing(case, "rehearsal", f"the name that libvirt would use for the host is not known: {reason}", remedy)
+        reason = f"the name that libvirt would use for the host is not known: {reason}"
+        other = tried is not None and tried.hostname not in (None, after.hypervisor_hostname) and not tried.undecided
+        yield missing(case, "rehearsal", reason, remedy, _STOPS if other else None)
         return
     undecided = [*tried.undecided, *_no_control(host, tried)]
     if tried.hostname != after.hypervisor_hostname:
@@ -61,6 +72,8 @@ def _no_control(host: HostFacts, tried: Rehearsal) -> t.List[str]:
 def _otherwise(case: Case, tried: Rehearsal, undecided: t.List[str]) -> Item:
     planned = case.after.hypervisor_hostname if case.after else None
     evidence = {"planned": planned, "resolver": tried.unresolved or "answered", "undecided": undecided}
+    if not tried.undecided:
+        evidence[NO_OVERRIDE] = _STOPS
     remedy = (
         f"Set rename_hypervisor_hostname={tried.hostname} to accept the name {tried.hostname}. To keep the planned "
         f"name, make {planned} the canonical name of {tried.name}. If /etc/hosts of the host resolves {tried.name}, "

@@ -51,6 +51,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
+    NO_OVERRIDE,
     WARNING,
     Checked,
     Subject,
@@ -166,6 +167,16 @@ class Case:
         uuid = self.node.uuid if self.node else None
         return self.index.providers_by_uuid.get(uuid_key(uuid)) if uuid else None
 
+    @property
+    def changes_host(self) -> bool:
+        """Whether the host's name in Nova changes, and not libvirt's alone."""
+        return self.old != self.request.rename_to
+
+    @property
+    def agents_register_anew(self) -> bool:
+        """Whether a rename in place changes no row of an agent: each has to register under the new name by itself."""
+        return self.changes_host and not self.request.has_neutron_db and not has_ovn(self.agents)
+
     @functools.cached_property
     def agents(self) -> t.List[ApiAgent]:
         """Network agents of the old name."""
@@ -237,9 +248,11 @@ def missing(
     part: str,
     reason: str,
     remedy: str = "Fix the cause that the evidence shows, then run the same command again.",
+    fixed: t.Optional[str] = None,
 ) -> Item:
+    """SG709: a part of the evidence. ``fixed``: why no override passes it, if none does."""
     subject = Subject("host", f"{case.request.inventory_name}:{part}", part, case.old)
-    return finding("SG709", subject, {"part": part, "reason": reason}, remedy)
+    return finding("SG709", subject, {"part": part, "reason": reason, **_fixed(fixed)}, remedy)
 
 
 def _host_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
@@ -702,7 +715,7 @@ def _network(case: Case) -> Items:
         elif agent.agent_type in OVN_AGENTS:
             pass  # Its name follows the chassis: see _ovn.
         elif is_distributed(agent):
-            yield agent_item(agent, DISTRIBUTED, DRAIN_DISTRIBUTED)
+            yield agent_item(agent, DISTRIBUTED, DRAIN_DISTRIBUTED, fixed=_keeps_its_name(case))
         else:
             remedy = (
                 "Before the rename, move the agent's networks and routers to another agent, then stop the agent and "
@@ -712,15 +725,40 @@ def _network(case: Case) -> Items:
                 "this agent belongs to a network node: after a rename, the places that store the agent's host name "
                 "would still contain the old name"
             )
-            yield agent_item(agent, why, remedy)
+            yield agent_item(agent, why, remedy, fixed=_keeps_its_name(case))
+        if agent.agent_type not in OVN_AGENTS:
+            yield from _row(case, agent)
         if not agent.alive:
             remedy = (
                 "Start the agent before the rename, because a port can be bound to the new name only if an agent is "
                 "alive."
             )
-            yield agent_item(agent, "not alive", remedy)
+            yield agent_item(agent, "not alive", remedy, fixed=_ANEW if case.agents_register_anew else None)
     if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
         yield from agent_on_host(case, case.host)
+
+
+_BESIDE_OVN = "on a host with OVN, a rename in place cannot change the name of another agent"
+_ANEW = "neutron_db_url is not set, so this agent would have to register under the new name after a restart"
+
+
+def _keeps_its_name(case: Case) -> t.Optional[str]:
+    """Say why an agent that is neither an L2 agent nor OVN's would keep the old name, whatever is overridden."""
+    if not case.changes_host:
+        return None
+    return _BESIDE_OVN if has_ovn(case.agents) else _ANEW if case.agents_register_anew else None
+
+
+def _row(case: Case, agent: ApiAgent) -> Items:
+    """SG305: a rename changes the agent's row in neutron's database, and the database has none."""
+    if not case.request.has_neutron_db:
+        return
+    databases = case.bundle.databases
+    rows = databases.neutron.agents if databases and databases.neutron else None
+    if rows is not None and not any(row.id == agent.id and row.host == case.old for row in rows):
+        why = "neutron's database does not have this agent under the old name"
+        remedy = "Check that neutron_db_url and the network API belong to the same cloud."
+        yield agent_item(agent, why, remedy, fixed=why if case.changes_host else None)
 
 
 def _ovn(case: Case) -> Items:
@@ -731,7 +769,7 @@ def _ovn(case: Case) -> Items:
         return  # SG114, SG709
     for agent in case.agents:
         if agent.agent_type in L2_AGENTS:
-            evidence = {"type": agent.agent_type, "alive": agent.alive}
+            evidence = {"type": agent.agent_type, "alive": agent.alive, **_fixed(_keeps_its_name(case))}
             remedy = (
                 "Use rename_strategy=drain, because a rename in place has not been tested on a host with OVN and "
                 "another L2 agent."
@@ -757,7 +795,9 @@ def _ovn_without_agents(case: Case) -> Items:
     if signs:
         subject = Subject("host", f"{case.request.inventory_name}:agents", "agents", case.old)
         agents = sorted({agent.agent_type for agent in case.agents})
+        why = "in OVN the host's ports would still request the old hostname, which no chassis has after the rename"
         evidence = {"part": "agents", "OVN": signs, f"agents of {case.old}": agents}
+        evidence.update(_fixed(why if case.changes_host else None))
         remedy = (
             "Compare the output of openstack network agent list with the output of ovn-sbctl list Chassis. Neutron "
             "must show an OVN agent whose host field contains exactly the host name that Nova uses. If the host no "
@@ -767,10 +807,21 @@ def _ovn_without_agents(case: Case) -> Items:
         yield finding("SG317", subject, evidence, remedy)
 
 
-def agent_item(agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str] = None) -> Item:
-    """SG305: an agent of the host, why it stands in the way of a rename, and what to do."""
+def agent_item(
+    agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str] = None, fixed: t.Optional[str] = None
+) -> Item:
+    """SG305: an agent of the host, why it stands in the way of a rename, and what to do.
+
+    ``fixed``: why no override passes it, if none does.
+    """
     subject = Subject("host", agent.id, agent.agent_type, agent.host)
-    return finding("SG305", subject, {"type": agent.agent_type, "why": why, "alive": agent.alive}, remedy, severity)
+    evidence = {"type": agent.agent_type, "why": why, "alive": agent.alive, **_fixed(fixed)}
+    return finding("SG305", subject, evidence, remedy, severity)
+
+
+def _fixed(why: t.Optional[str]) -> t.Dict[str, str]:
+    """Return the evidence of a finding that no override passes, with the reason; none where it can be overridden."""
+    return {} if why is None else {NO_OVERRIDE: why}
 
 
 #: neutron db/dvr_mac_db.py, db/models/l3ha and ml2 models.py: rows by host name that no API shows.
@@ -809,12 +860,6 @@ def _l2_agent(case: Case, agent: ApiAgent) -> Items:
                 "finding instead."
             ),
         )
-        return
-    databases = case.bundle.databases
-    rows = databases.neutron.agents if databases and databases.neutron else None
-    if rows is not None and not any(row.id == agent.id and row.host == case.old for row in rows):
-        remedy = "Check that neutron_db_url and the network API belong to the same cloud."
-        yield agent_item(agent, "neutron's database does not have this agent under the old name", remedy)
 
 
 def agent_on_host(case: Case, host: HostFacts) -> Items:
@@ -836,13 +881,16 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
         yield finding(
             "SG305", subject, evidence, f"Set host={case.old} in the agent's configuration before the rename."
         )
-    if host.units is not None and not _loaded(host.units, case.request.agent_units):
+    stops = case.in_place and case.changes_host
+    usable = ("loaded",) if stops else ("loaded", "masked")
+    if host.units is not None and not _units(host.units, case.request.agent_units, usable):
         reason = "neutron shows an L2 agent of this host, but the run found no systemd unit of this agent"
         remedy = (
             "Set rename_agent_units to the agent's unit, so that the run can stop the agent. An agent that is not "
             "stopped keeps running under the old name."
         )
-        yield missing(case, "agent unit", reason, remedy)
+        why = "an L2 agent with the old name would put all ports of the guests on the dead VLAN"
+        yield missing(case, "agent unit", reason, remedy, why if stops else None)
 
 
 def _ports(case: Case) -> Items:
@@ -905,7 +953,9 @@ def _routed(case: Case, port: ApiPort) -> Items:
         return  # SG709
     found = sorted(set(routed) & set(port.subnets))
     if found:
+        why = "neutron maps the segments to the new name only after an agent with this name has reported"
         evidence = {"subnets of a segment": found, "device": port.device_id}
+        evidence.update(_fixed(why if case.changes_host else None))
         remedy = (
             "Use rename_strategy=drain, because the port is on a routed provider network, and neutron maps the "
             "segments of that network to hosts by host name."
@@ -965,7 +1015,9 @@ def _guest_ports(case: Case) -> Items:
 def _derived_providers(case: Case, children: t.Sequence[ResourceProvider]) -> Items:
     """SG304: neutron makes their uuids of the host's name (neutron-lib placement/utils.py; ml2 mech_agent.py)."""
     for child in children:
+        why = "after the rename, neutron would not find this resource provider"
         evidence = {"child": child.name, "made by": "neutron, which derives the provider's uuid from the host's name"}
+        evidence.update(_fixed(why if case.changes_host else None))
         remedy = (
             "Use rename_strategy=drain, or remove resource_provider_bandwidths from the agent's configuration and "
             "delete the resource provider. With this resource provider, a rename in place breaks ports with guaranteed "
@@ -1050,15 +1102,15 @@ def _needed_updates(case: Case) -> t.Iterator[t.Tuple[str, str]]:
 # --- the host's units and files -------------------------------------------------------------------------------
 
 
-def _loaded(units: t.Sequence[Unit], wanted: t.Sequence[str]) -> t.List[Unit]:
-    return [unit for unit in naming.units_named(units, wanted) if unit.load_state in ("loaded", "masked")]
+def _units(units: t.Sequence[Unit], wanted: t.Sequence[str], states: t.Container[str]) -> t.List[Unit]:
+    return [unit for unit in naming.units_named(units, wanted) if unit.load_state in states]
 
 
 def unit_items(case: Case, host: HostFacts) -> Items:
     """nova-compute must be one that can be stopped and kept from starting, and must run now."""
     if host.units is None or case.request.commands.given:
         return
-    found = _loaded(host.units, case.request.compute_units)
+    found = _units(host.units, case.request.compute_units, ("loaded", "masked"))
     if not found:
         reason = "no systemd unit of nova-compute was found"
         remedy = (

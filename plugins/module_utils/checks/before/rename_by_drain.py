@@ -10,10 +10,9 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import libvirt_twins
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename as renamed
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn, rename
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places, identity, power_state
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves, ovn, rename
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
@@ -21,7 +20,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     Bundle,
     CloudFacts,
     HostFacts,
-    TargetHost,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
@@ -50,18 +48,21 @@ GO_ON = "Check the evidence, repair the cause, then run the same command again t
 
 def preflight(
     bundle: Bundle,
-    targets: t.Sequence[TargetHost],
+    decision: moves.MoveDecision,
     others: t.Sequence[str],
     request: RenameRequest,
     options: placement.DrainOptions,
 ) -> Checked:
-    """Return everything against a rename by draining: what stands against any rename, and what a drain needs."""
+    """Return everything against a rename by draining: what stands against any rename, and what a drain needs.
+
+    ``decision``: where its servers go; ``others``: nodes of other hosts that name this service.
+    """
     any_rename = rename.preflight_rename(bundle, request, in_place=False)
     case = rename.Case(bundle, request, in_place=False)
     on_host: t.List[t.Union[Finding, Unchecked]] = [*_agents(case), *_ovn(case)]
     if case.host is not None:
         on_host += [*rename.unit_items(case, case.host), *rename.configuration_items(case, case.host)]
-    drained = can_drain(bundle, targets, others, request, options)
+    drained = can_drain(bundle, decision, others, request, options)
     every = any_rename + gather(on_host) + _without_told(drained, any_rename)
     return rename.once(guest_places.joined(every))
 
@@ -165,35 +166,19 @@ def _kinds(case: rename.Case) -> t.List[str]:
 
 def can_drain(
     bundle: Bundle,
-    targets: t.Sequence[TargetHost],
+    decision: moves.MoveDecision,
     others: t.Sequence[str],
     request: RenameRequest,
     options: placement.DrainOptions,
 ) -> Checked:
-    """What a drain needs beyond what every rename does. ``others``: nodes of other hosts that name this service."""
+    """What a drain needs beyond what every rename does."""
     host, cloud = request.rename_from, bundle.cloud
-    missing = [
-        part for part in ("servers", "services", "aggregates", "providers") if getattr(cloud, part, None) is None
-    ]
+    missing = [part for part in ("servers", "services", "providers") if getattr(cloud, part, None) is None]
     if cloud is None or missing:
-        evidence = {"not read": missing or ["the APIs"]}
-        return Checked(
-            (
-                finding(
-                    "SG709",
-                    Subject("host", host),
-                    evidence,
-                    ("Make sure that the APIs answer, then run the same command again."),
-                ),
-            )
-        )
+        remedy = "Make sure that the APIs answer, then run the same command again."
+        return Checked((finding("SG709", Subject("host", host), {"not read": missing or ["the APIs"]}, remedy),))
     servers = placement.guests_of(cloud, host) or []
-    found = [item for server in servers for item in _state(server)]
-    twins = libvirt_twins(bundle, host)
-    found += _room(cloud, servers, [target for target in targets if target.host not in twins], host, request.rename_to)
-    found += _disks(bundle, request, servers)
-    found += _zones(cloud, host)
-    found += _return(cloud, host, servers, options)
+    found = _disks(bundle, request, servers) + _return(cloud, host, servers, options)
     if others:
         remedy = (
             "Repair the links first (playbook repair_links). The compute nodes in the evidence belong to other hosts, "
@@ -205,33 +190,12 @@ def can_drain(
         )
     found += _hidden(bundle, host, servers)
     found += _held_by_others(bundle, host, servers)
-    shown = [guest_places.of_api(server) for server in servers]
-    placed = gather(guest_places.against_touching(Index(bundle), shown, [target.host for target in targets]))
-    told = {item.object.id for item in placed.findings}
-    others_of_host = [server for server in servers if server.id not in told]
-    facts = bundle.hosts.get(request.inventory_name)
-    differing = power_state.check(host, others_of_host, facts, placement.METHODS)
-    alike = gather(identity.twins(bundle, host) if servers else ())
-    return guest_places.joined(Checked(tuple(found)) + placed + gather(differing) + alike)
+    own = Checked(tuple(found))
+    return own + _without_told(decision.checked, own)
 
 
 def _service_id(cloud: CloudFacts, host: str) -> str:
     return next((service.id for service in cloud.services or [] if service.host == host), host)
-
-
-def _state(server: ApiServer) -> t.Iterator[Finding]:
-    subject = Subject("instance", server.id, server.name, server.host)
-    evidence = {"status": server.status, "task_state": server.task_state}
-    if server.status == "VERIFY_RESIZE":
-        yield finding("SG703", subject, evidence, "Ask the server's owner to confirm or revert the resize.")
-    elif server.task_state is not None:
-        yield finding("SG701", subject, evidence, "Wait until the server's task ends.")
-    elif server.status not in placement.METHODS:
-        remedy = (
-            "Bring the server to the state ACTIVE, PAUSED or SHUTOFF. You can also shelve and offload the server, or "
-            "delete the server."
-        )
-        yield finding("SG710", subject, evidence, remedy)
 
 
 def _hidden(bundle: Bundle, host: str, servers: t.Sequence[ApiServer]) -> t.Iterator[Finding]:
@@ -308,36 +272,6 @@ def _left_allocation(bundle: Bundle, host: str, consumer: str, provider: str) ->
     return finding("SG709", Subject("instance", consumer, host=host), evidence, remedy)
 
 
-def _room(
-    cloud: CloudFacts,
-    servers: t.Sequence[ApiServer],
-    targets: t.Sequence[TargetHost],
-    old: str,
-    new: str,
-) -> t.List[Finding]:
-    zone = placement.zone_of(cloud, old)
-    usable = placement.candidates(targets, zone, (old, new))
-    seen = {target.host: target.free for target in usable}
-    unusable = sorted(
-        target.host for target in targets if target.zone == zone and not target.usable and target.host != old
-    )
-    root = next((node.id for node in cloud.hypervisors or [] if node.service_host == old), "")
-    _guests, without_room = placement.assign(servers, placement.needs_of(cloud, root), usable)
-    if not usable:
-        remedy = f"Start and enable another compute host of zone {zone}, or add a host to the zone."
-    else:
-        remedy = f"Free up resources on another host of zone {zone}, because every other host of the zone is too full."
-    return [
-        finding(
-            "SG406",
-            Subject("instance", guest.uuid, guest.name, old),
-            {"zone": zone, "needs": guest.needs, "free": seen, "down, disabled or in another cell": unusable},
-            remedy,
-        )
-        for guest in without_room
-    ]
-
-
 def _disks(bundle: Bundle, request: RenameRequest, servers: t.Sequence[ApiServer]) -> t.List[Finding]:
     facts = bundle.hosts.get(request.inventory_name)
     conf = facts.nova_conf if facts is not None else None
@@ -351,16 +285,6 @@ def _disks(bundle: Bundle, request: RenameRequest, servers: t.Sequence[ApiServer
     return [finding("SG513", Subject("host", request.rename_from), evidence, remedy, WARNING)]
 
 
-def _zones(cloud: CloudFacts, host: str) -> t.List[Finding]:
-    zones = sorted(
-        {entry.availability_zone for entry in cloud.aggregates or [] if host in entry.hosts and entry.availability_zone}
-    )
-    if len(zones) < 2:
-        return []
-    remedy = "Remove the host from the aggregates of all availability zones except one."
-    return [finding("SG403", Subject("host", host), {"zones": zones}, remedy)]
-
-
 def _return(
     cloud: CloudFacts, host: str, servers: t.Sequence[ApiServer], options: placement.DrainOptions
 ) -> t.List[Finding]:
@@ -369,17 +293,6 @@ def _return(
         return []
     subject = Subject("service", service.id, host=host)
     evidence = {"status": service.status, "state": service.state, "disabled_reason": service.disabled_reason}
-    if service.state != "up" or service.forced_down:
-        return [
-            finding(
-                "SG704",
-                subject,
-                evidence,
-                "Start nova-compute on this host, because Nova moves guests only from a host on which nova-compute "
-                "runs.",
-                BLOCKER,
-            )
-        ]
     if options.bring_back and service.status != "enabled":
         remedy = (
             "Enable the compute service before the drain, or leave the guests on their new hosts "

@@ -66,11 +66,6 @@ def host_items(bundle: Bundle, facts: HostFacts) -> Items:
     yield from _compared(facts.inventory_name, conf_host(facts), facts.definitions, bundle.recorded)
 
 
-def compared(host: str, guests: t.Sequence[GuestDefinition], recorded: t.Mapping[str, GuestDefinition]) -> Checked:
-    """Check the guests of one host (its inventory name) against their records."""
-    return gather(_compared(host, host, guests, recorded))
-
-
 def _compared(
     inventory_name: str,
     host: t.Optional[str],

@@ -40,6 +40,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catal
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
+    NOTHING,
     WARNING,
     Finding,
     Subject,
@@ -49,9 +50,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
-
-#: The key of evidence that says that there is nothing to put on a list: no override makes an address.
-NOTHING = "addresses for the blocklist"
 
 _NAME_THEM = "Set evacuate_blocklist_addresses=[...] to the addresses that the host has on Ceph's public network."
 _OTHER_FENCE = f"Use a fence that covers the whole machine: evacuate_fence={either(OF_MACHINE)}."

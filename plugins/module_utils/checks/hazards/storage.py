@@ -34,11 +34,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import OF_MACHINE, PROVABLE, either
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    ALIVE,
     BLOCKER,
+    NO_PROOF,
+    SILENT,
     WARNING,
-    Checked,
     Finding,
-    Override,
     Subject,
     Unchecked,
     finding,
@@ -57,10 +58,6 @@ seen, address_of = clients.seen, clients.address_of
 
 #: What guard snapshots are called, before the operation's id.
 GUARD = "stackguard-"
-#: Keys of evidence that make a finding absolute: signs of life; a source that answers and does not say what runs there;
-#: a proof that is none; nothing to put on a blocklist. See :func:`honoured`.
-ALIVE, NO_PROOF = "alive", "no proof"
-SILENT = "the source host answers, but the run could not read what runs on this host"
 
 _FENCE = (
     f"Use a fence whose effect the run can verify: evacuate_fence={either(PROVABLE)}. If no such fence is available, "
@@ -324,23 +321,6 @@ def volumes_unread(subject: Subject, unread: t.Mapping[str, str], options: str =
         "on the back end that no other host uses the volume, then override this finding for the server."
     )
     return finding("SG709", subject, {VOLUMES: dict(sorted(unread.items()))}, remedy)
-
-
-#: Evidence that no override passes, though the code may be overridden otherwise.
-_ABSOLUTE = {"SG506": (ALIVE, NO_PROOF, fencing.NOTHING), "SG709": (SILENT,)}
-
-
-def absolute(item: Finding) -> bool:
-    """Whether a finding can not be passed, by its code or by what it shows."""
-    return item.absolute or any(key in item.evidence for key in _ABSOLUTE.get(item.code, ()))
-
-
-def honoured(checked: Checked, overrides: t.Sequence[Override]) -> t.List[Override]:
-    """Return the overrides that count: none passes signs of life, a source that does not say, or a missing proof."""
-    living = {
-        (item.code, word) for item in checked.findings if absolute(item) for word in (item.object.id, item.object.name)
-    }
-    return [entry for entry in overrides if (entry.code, entry.object) not in living]
 
 
 # --- two writers ----------------------------------------------------------------------------------------------

@@ -34,7 +34,6 @@ _T = t.TypeVar("_T")
 #: What can be read, in the order it is.
 PARTS = (
     "compute_max_microversion",
-    "placement_max_microversion",
     "catalog",
     "services",
     "hypervisors",
@@ -71,7 +70,6 @@ def read_cloud(
     reader = _Reader(connection, hosts, PARTS if parts is None else parts)
     reader.nodes, reader.node_uuids = set(nodes), set(node_uuids)
     compute_max = reader.part("compute_max_microversion", lambda: http.max_microversion(connection, http.COMPUTE))
-    placement_max = reader.part("placement_max_microversion", lambda: http.max_microversion(connection, http.PLACEMENT))
     catalog = reader.part("catalog", lambda: http.list_catalog(connection))
     services = reader.part("services", reader.services)
     hypervisors = reader.part("hypervisors", lambda: reader.hypervisors(services))
@@ -96,7 +94,6 @@ def read_cloud(
         read_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         scope=list(hosts),
         compute_max_microversion=compute_max,
-        placement_max_microversion=placement_max,
         catalog=catalog,
         services=services,
         hypervisors=hypervisors,

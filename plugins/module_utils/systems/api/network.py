@@ -30,7 +30,6 @@ PORT_FIELDS = (
     "status",
     "device_id",
     "device_owner",
-    "mac_address",
     "fixed_ips",
     "trunk_details",
 )
@@ -74,7 +73,6 @@ def agents_now(connection: t.Any, host: t.Optional[str] = None) -> t.List[facts.
             binary=item["binary"],
             host=item["host"],
             alive=bool(item["alive"]),
-            admin_state_up=bool(item["admin_state_up"]),
             heartbeat_timestamp=item.get("heartbeat_timestamp"),
             mode=_configured(item).get("agent_mode"),
             distributed=bool(_configured(item).get("enable_distributed_routing")),
@@ -111,7 +109,6 @@ def port_of(item: Item) -> facts.ApiPort:
         status=item["status"],
         device_id=item.get("device_id") or None,
         device_owner=item.get("device_owner") or None,
-        mac_address=item.get("mac_address"),
         subnets=sorted({str(entry["subnet_id"]) for entry in item["fixed_ips"]}) if "fixed_ips" in item else None,
         subports=[str(entry["port_id"]) for entry in (item.get("trunk_details") or {}).get("sub_ports") or ()],
     )

@@ -18,7 +18,6 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import BlocklistEntry
 
 Json = t.Any
-Address = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
 _PREFIX = re.compile(r"(?:v1|v2|any|msgr2|legacy|cidr):")

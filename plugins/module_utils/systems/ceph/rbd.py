@@ -684,7 +684,7 @@ def _library_watcher(entry: t.Mapping[str, t.Any]) -> RbdWatcher:
 def _library_locks(found: t.Any) -> t.List[RbdLock]:
     # An empty list where nobody holds a lock, else a mapping with the holders below ``lockers``.
     holders = found.get("lockers", []) if isinstance(found, dict) else list(found or [])
-    return [RbdLock(str(client), str(address), str(cookie)) for client, cookie, address in holders]
+    return [RbdLock(str(address), str(cookie)) for _client, cookie, address in holders]
 
 
 # --- rbd and ceph ---------------------------------------------------------------------------------------------
@@ -892,8 +892,7 @@ def parse_locks(answer: Json) -> t.List[RbdLock]:
     """Read C(rbd lock ls)."""
     named = answer.items() if isinstance(answer, dict) else [(None, entry) for entry in _entries(answer, "rbd lock ls")]
     return [
-        RbdLock(str(entry["locker"]), str(entry.get("address") or "") or None, str(entry.get("id") or name or ""))
-        for name, entry in named
+        RbdLock(str(entry.get("address") or "") or None, str(entry.get("id") or name or "")) for name, entry in named
     ]
 
 

@@ -29,32 +29,28 @@ try:
 except ImportError:
     SQLALCHEMY = False  # reported by the action, see systems/db/engine.py
 
-#: Operations that read all that an audit reads, and those that use no database. Of any other one, what it declares
-#: itself (``RIGHTS`` of :class:`operations.planned.Planned`) says which rights it needs.
+#: Operations that read all that an audit reads, those that read and set request specs, and those that use no database.
 _READERS = ("audit", "rename_host", "return_host", "repair_links")
 #: Those of them that look for requests that wait in RabbitMQ.
 _BROKERS = ("audit", "rename_host", "return_host")
-_APIS_ONLY = ("evacuate_host", "drain_host", "migrate_server")
 #: Those that read and write the pin in a request spec, of a Nova whose API does not.
-_PINNING = ("pin_servers",)
-#: Rights in databases, by the playbook that needs them.
-Declared = t.Mapping[str, t.Sequence[schema.Grantable]]
+_SPECS = ("resize_server", "pin_servers")
+_APIS_ONLY = ("evacuate_host", "drain_host", "migrate_server")
 
 
-def undeclared(operations: t.Iterable[str], declared: Declared) -> t.List[str]:
+def undeclared(operations: t.Iterable[str]) -> t.List[str]:
     """Return the operations of which nothing says which rights they need: to be ready for them is not known."""
-    return sorted(set(operations) - {*_READERS, *_APIS_ONLY, *_PINNING, *declared})
+    return sorted(set(operations) - {*_READERS, *_SPECS, *_APIS_ONLY})
 
 
 def wanted(
-    operations: t.Collection[str], neutron: bool, declared: Declared, ovn: bool = False, brokers: bool = True
+    operations: t.Collection[str], neutron: bool, ovn: bool = False, brokers: bool = True
 ) -> t.List[schema.Grantable]:
     """Return the rights that these operations need: those of docs/database-grants.md, or some of them.
 
-    ``declared``: what planned operations say of themselves. ``neutron``: whether its database is one of them;
-    ``ovn``: whether hosts have OVN; ``brokers``: whether only C(cell_mappings) says where RabbitMQ is. The action
-    C(lock) is what a repair of links does to the rows that a link is to lead to: each server has its own opinion on
-    which right that takes.
+    ``neutron``: whether its database is one of them; ``ovn``: whether hosts have OVN; ``brokers``: whether only
+    C(cell_mappings) says where RabbitMQ is. The action C(lock) is what a repair of links does to the rows that a link
+    is to lead to: each server has its own opinion on which right that takes.
     """
     found: t.List[schema.Grantable] = []
     if set(operations) & set(_READERS):
@@ -69,16 +65,13 @@ def wanted(
         found += [schema.Grantable(schema.CELL, name, cols, "update") for name, cols in schema.LINK_UPDATES.items()]
         targets = dict.fromkeys(schema.LINK_TARGETS.values())
         found += [schema.Grantable(schema.CELL, name, schema.LOCKS[name], "lock") for name in targets]
-    if set(operations) & set(_PINNING):
-        found += schema.SPEC_GRANTS
-    found += [right for name in operations for right in declared.get(name, ())]
+    if set(operations) & set(_SPECS):
+        found += list(schema.SPEC_GRANTS)
     kinds = (schema.CELL, schema.API, *((schema.NEUTRON,) if neutron and "rename_host" in operations else ()))
     return list(dict.fromkeys(right for right in found if right.kind in kinds))
 
 
-def read_databases_state(
-    options: t.Mapping[str, t.Any], operations: t.Collection[str], declared: Declared
-) -> DatabasesState:
+def read_databases_state(options: t.Mapping[str, t.Any], operations: t.Collection[str]) -> DatabasesState:
     """Ask every database. Never raises for one that fails."""
     given = nova.DatabaseOptions.of(options)
     problem: t.Optional[str] = None
@@ -87,7 +80,7 @@ def read_databases_state(
         cells = nova.list_cells(given)
     except StackguardError as error:
         problem = error.message
-    rights = wanted(operations, True, declared, given.ovn, not options.get("rabbit_urls"))
+    rights = wanted(operations, True, given.ovn, not options.get("rabbit_urls"))
     found = [_database(given, "api", given.nova_api_db_url, None, rights)] if given.nova_api_db_url else []
     found += [_database(given, cell.database, cell.url, cell.problem, rights) for cell in cells]
     if given.neutron_db_url:
@@ -98,7 +91,7 @@ def read_databases_state(
             lock = nova.probe_lock(given)
         except StackguardError as error:
             reason = error.message
-    unknown = undeclared(operations, declared)
+    unknown = undeclared(operations)
     return DatabasesState(found, problem, lock, reason, unknown, bool(given.neutron_db_url))
 
 

@@ -176,7 +176,6 @@ class _LinkReader:
                 disabled_reason=row.disabled_reason,
                 forced_down=bool(row.forced_down),
                 last_seen_up=None,  # when it last reported decides nothing here, and would make equal clouds differ
-                report_count=0,
                 deleted=row.deleted,
             )
             for row in self._stream(statement)

@@ -415,8 +415,7 @@ def _services(connection: sa.Connection, hosts: t.Sequence[str]) -> t.List[facts
             disabled_reason=row[6],
             forced_down=bool(row[7]),
             last_seen_up=_time(row[8]),
-            report_count=row[9],
-            deleted=_deleted(row[10]),
+            deleted=_deleted(row[9]),
         )
         for row in _fetch(connection, statement)
     ]
@@ -427,7 +426,7 @@ def _compute_nodes(connection: sa.Connection, hosts: t.Sequence[str]) -> t.List[
     where = schema.named(connection, hosts, c.host, c.hypervisor_hostname)
     statement = sa.select(*_columns("compute_nodes")).where(where).order_by(c.id)
     return [
-        facts.ComputeNodeRow(*(*row[:6], None if row[6] is None else str(row[6]), row[7], _deleted(row[8])))
+        facts.ComputeNodeRow(*(*row[:6], None if row[6] is None else str(row[6]), _deleted(row[7])))
         for row in _fetch(connection, statement)
     ]
 
@@ -520,7 +519,7 @@ def _aggregate_hosts(connection: sa.Connection, hosts: t.Sequence[str]) -> t.Lis
 def _agents(connection: sa.Connection, hosts: t.Sequence[str]) -> t.List[facts.NeutronAgentRow]:
     source = schema.table(schema.NEUTRON, "agents")
     statement = sa.select(*source.c).where(schema.named(connection, hosts, source.c.host)).order_by(source.c.id)
-    return [facts.NeutronAgentRow(*(*row[:4], bool(row[4]), _time(row[5]))) for row in _fetch(connection, statement)]
+    return [facts.NeutronAgentRow(*(*row[:4], _time(row[4]))) for row in _fetch(connection, statement)]
 
 
 def _declared(kind: str, parts: _Parts) -> t.Dict[str, t.List[facts.NameRow]]:

@@ -40,7 +40,6 @@ COLUMNS: t.Dict[str, t.Dict[str, t.Tuple[str, ...]]] = {
             "disabled_reason",
             "forced_down",
             "last_seen_up",
-            "report_count",
             "deleted",
         ),
         "compute_nodes": (
@@ -51,7 +50,6 @@ COLUMNS: t.Dict[str, t.Dict[str, t.Tuple[str, ...]]] = {
             "service_id",
             "hypervisor_type",
             "host_ip",
-            "mapped",
             "deleted",
         ),
         "instances": (
@@ -92,7 +90,7 @@ COLUMNS: t.Dict[str, t.Dict[str, t.Tuple[str, ...]]] = {
         "aggregate_metadata": ("id", "aggregate_id", "key", "value"),
     },
     NEUTRON: {
-        "agents": ("id", "agent_type", "binary", "host", "admin_state_up", "heartbeat_timestamp"),
+        "agents": ("id", "agent_type", "binary", "host", "heartbeat_timestamp"),
     },
 }
 

@@ -326,9 +326,7 @@ def memory(path: str = "/proc/meminfo") -> Memory:
     """Return real memory, MiB."""
     with open(path, encoding="ascii") as stream:
         sizes = {key: value for key, _sign, value in (line.partition(":") for line in stream)}
-    names = ("MemTotal", "MemAvailable", "MemFree", "SwapFree")
-    total, available, free, swap = (int(sizes[name].split()[0]) // 1024 for name in names)
-    return Memory(total, available, free, swap)
+    return Memory(*(int(sizes[name].split()[0]) // 1024 for name in ("MemTotal", "MemAvailable")))
 
 
 def hugepages(root: str = "/sys") -> t.List[HugePages]:

@@ -212,7 +212,6 @@ _OTHERS = (
     ("DEFAULT", "host"),
     ("DEFAULT", "my_ip"),
     ("DEFAULT", "state_path"),
-    ("DEFAULT", "heal_instance_info_cache_interval"),
 )
 
 
@@ -262,7 +261,6 @@ def nova_facts(loaded: ServiceConfig, service: Service) -> NovaConf:
         reserved_host_memory_mb=nova_conf.integer(config, "DEFAULT", "reserved_host_memory_mb"),
         host_lines=config.lines("DEFAULT", "host"),
         log_file=_log_on_host(_log_file(config, service), loaded, service),
-        heal_instance_info_cache_interval=nova_conf.integer(config, "DEFAULT", "heal_instance_info_cache_interval"),
         running_deleted_instance_action=config.get("DEFAULT", "running_deleted_instance_action"),
         live_migration_uri=config.get("libvirt", "live_migration_uri") or None,
         live_migration_scheme=config.get("libvirt", "live_migration_scheme") or None,

@@ -162,7 +162,6 @@ def _unit(name: str, shown: Properties, state_dir: str) -> Unit:
         sub_state=shown.get("SubState", ""),
         unit_file_state=shown.get("UnitFileState", ""),
         fragment_path=shown.get("FragmentPath") or None,
-        main_pid=int(shown.get("MainPID") or 0),
         blocked=is_blocked(name, shown, state_dir),
     )
 

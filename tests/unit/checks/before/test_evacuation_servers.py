@@ -126,7 +126,7 @@ def test_another_host_going_down_in_the_middle_stops_no_evacuation_that_goes_wel
 def test_a_gpu_server_goes_to_the_gpu_host_and_not_to_the_emptiest():
     some = flavored(scene(hosts=5), aggregate_instance_extra_specs__gpu="true")
     some = some.told(aggregates=[*ZONES, aggregate(3, ["compute1", "compute5"], gpu="true")])
-    some = some.at(5, memory=facts.Memory(65536, 8000, 8000, 0))
+    some = some.at(5, memory=facts.Memory(65536, 8000))
     assert places(some) == {ONE: "compute5", TWO: "compute3"}
     gone = some.target(5, state="down").asked(max_hosts=2)
     assert blockers(gone) == ["SG512"]

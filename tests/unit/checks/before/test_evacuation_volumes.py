@@ -141,7 +141,7 @@ def test_a_volume_that_libvirt_shows_outside_ceph_is_known_to_be_there():
         ("/dev/rbd/volumes/volume-v1", None, {"SG709"}),
         ("volumes/volume-v1", "rbd", {"SG709"}),
     ):
-        disk = facts.DomainDisk("vda", "virtio", "file", source, protocol, "v1")
+        disk = facts.DomainDisk("vda", source, protocol, "v1")
         off = [dataclasses.replace(row, state="shutoff", disks=[disk]) for row in (first, *rest) if row.uuid == ONE]
         found = told(some.at(1, domains=off, qemu_processes={}), "SG709")
         assert {item.code for item in found if item.object.id == ONE} == codes
@@ -171,7 +171,7 @@ def test_a_second_client_of_a_volume_keeps_its_own_server_and_nobody_is_told_to_
 def test_the_domain_that_has_the_volume_too_is_named():
     some = on_volume(volume("v1", [HERE]))
     (domain,) = some.bundle.hosts["compute3"].domains[:1]
-    disk = facts.DomainDisk("vdb", "virtio", "network", "volumes/volume-v1", "rbd", "v1")
+    disk = facts.DomainDisk("vdb", "volumes/volume-v1", "rbd", "v1")
     with_volume = some.at(3, domains=[dataclasses.replace(domain, disks=[*domain.disks, disk])])
     (item,) = told(with_volume, "SG507")
     assert item.evidence["domains with the volume"] == [["compute3", domain.uuid]]
@@ -194,7 +194,7 @@ def test_two_servers_of_the_dead_host_may_share_a_volume():
 def arrived(*found, disk=("volumes/volume-v1", "rbd"), state="running", **changes):
     """The server is on compute3, with its volume."""
     some = scene().images(locked(OTHER), **{"volumes": list(found), **changes})
-    shown = facts.DomainDisk("vda", "virtio", "network", disk[0], disk[1], "v1")
+    shown = facts.DomainDisk("vda", disk[0], disk[1], "v1")
     base = some.bundle.hosts["compute2"].domains[0]
     return some.at(3, domains=[dataclasses.replace(base, uuid=ONE, name="instance-1", state=state, disks=[shown])])
 

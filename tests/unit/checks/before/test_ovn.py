@@ -11,8 +11,13 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import preflight_rename
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NameSpace, Unit, Unread
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    NameSpace,
+    NeutronAgentRow,
+    Unit,
+    Unread,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, Override, standing
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnConnection, OvnEncap, OvnLevelRow
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.builders import uid
@@ -29,7 +34,7 @@ from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import (
 
 PORT = uid("port", 1, 1)
 REFUSED = {}
-UNIT = Unit("ovs-record-hostname.service", "loaded", "active", "exited", "enabled", None, 0)
+UNIT = Unit("ovs-record-hostname.service", "loaded", "active", "exited", "enabled", None)
 
 
 def refused(*codes):
@@ -343,9 +348,39 @@ def another_agent_beside(some):
 
 
 @refused("SG305")
+def an_agent_of_a_network_node_beside(some):
+    agent = builders.agent(1, some.old, "DHCP agent", "neutron-dhcp-agent")
+    row = NeutronAgentRow(agent.id, agent.agent_type, agent.binary, agent.host, None)
+    cloud = some.cloud.add("agents", agent)
+    return dataclasses.replace(some, cloud=cloud.add("neutron_agents", row))
+
+
+@refused("SG305")
 def the_agent_is_dead(some):
     cloud = some.cloud.change("agents", {"host": some.old}, alive=False)
     return dataclasses.replace(some, cloud=cloud)
+
+
+#: What no override passes: the plan has no step for it.
+NO_PLAN = {
+    "another_agent_beside": "SG327",
+    "an_agent_of_a_network_node_beside": "SG305",
+    "no_agent_and_a_remote": "SG317",
+    "no_agent_and_a_tunnel_address": "SG317",
+    "no_agent_and_a_chassis": "SG317",
+    "no_agent_and_a_chassis_of_another_hostname": "SG317",
+}
+
+
+@pytest.mark.parametrize("name", sorted(NO_PLAN))
+def test_what_a_rename_in_place_cannot_do_beside_ovn_no_override_passes(name):
+    spoil, _codes = REFUSED[name]
+    some = spoil(ovn_fleet())
+    found = preflight_rename(some.cloud.bundle, some.request).findings
+    words = [
+        Override(item.code, str(word), "I am sure") for item in found for word in (item.object.id, item.object.name)
+    ]
+    assert NO_PLAN[name] in {item.code for item in standing(found, words)}
 
 
 def blockers(some, in_place=True):

@@ -35,6 +35,15 @@ def test_in_every_style_of_names_a_sound_rehearsal_passes_and_another_name_does_
     assert checked(some, sound(some), in_place) == ([], [])
     other = dataclasses.replace(sound(some), hostname="renamed1.other.test")
     assert checked(some, other, in_place) == (["SG124"], [])
+    assert absolute(some, other, in_place)
+    # Undecided, it is the operator's word that counts.
+    assert not absolute(some, dataclasses.replace(other, undecided=["nscd"]), in_place)
+
+
+def absolute(some, tried, in_place):
+    """Whether no override passes any finding about a name that libvirt would not have."""
+    found = rehearsal.check(some.cloud.host(rehearsal=tried).bundle, some.request, in_place).findings
+    return all(item.absolute for item in found)
 
 
 @pytest.mark.parametrize("in_place", [True, False])
@@ -42,6 +51,8 @@ def test_what_was_not_rehearsed_or_for_another_name_is_not_known(in_place):
     some = fleet()
     for tried in (None, Rehearsal("renamed1", None, "unshare: no"), Rehearsal("other", "other", now="compute1")):
         assert checked(some, tried, in_place) == (["SG709"], [])
+        # Whatever was tried: where the answer is another name than the plan's, the operator's word is not enough.
+        assert absolute(some, tried, in_place) == (tried is not None and tried.hostname is not None)
 
 
 def test_what_is_undecided_forbids_a_drain_whose_proof_comes_behind_the_point_of_no_return():

@@ -441,6 +441,96 @@ def test_a_host_that_the_environment_names_is_not_renamed_in_its_files():
     assert found.evidence["part"] == "nova_conf.environment"
 
 
+def spoilt(cloud, some, **request):
+    return cloud, dataclasses.replace(some.request, **request)
+
+
+def own_agents(some, **changes):
+    return some.cloud.change("agents", {"host": some.old}, **changes)
+
+
+def another_agent(some, kind, **changes):
+    return some.cloud.add("agents", builders.agent(1, some.old, kind, **changes))
+
+
+def child(some, name):
+    return some.cloud.add("providers", builders.child_provider(1, name))
+
+
+#: What a rename in place cannot do: how a fleet is spoiled, and the code that stands.
+NO_PLAN = {
+    "an agent that would not register anew": (
+        lambda some: spoilt(own_agents(some, agent_type="DHCP agent"), some, has_neutron_db=False),
+        "SG305",
+    ),
+    "a distributed router that would not register anew": (
+        lambda some: spoilt(another_agent(some, "L3 agent", mode="dvr"), some, has_neutron_db=False),
+        "SG305",
+    ),
+    "a dead agent that would have to register anew": (
+        lambda some: spoilt(own_agents(some, alive=False), some, has_neutron_db=False),
+        "SG305",
+    ),
+    "an agent without a row": (
+        lambda some: spoilt(some.cloud.drop("neutron_agents", {"host": some.old}), some),
+        "SG305",
+    ),
+    "an agent whose row has another host": (
+        lambda some: spoilt(some.cloud.change("neutron_agents", {"host": some.old}, host="another"), some),
+        "SG305",
+    ),
+    "another agent without a row": (lambda some: spoilt(another_agent(some, "DHCP agent"), some), "SG305"),
+    # A15: overridden, the plan renamed the agent's row and all ports under a running agent.
+    "an agent whose unit is not known": (
+        lambda some: spoilt(some.cloud, some, agent_units=("kolla-neutron_openvswitch_agent",)),
+        "SG709",
+    ),
+    # A4: their uuids are derived from the host's name. The run ended well, and each later port failed.
+    "a provider of guaranteed bandwidth": (
+        lambda some: spoilt(child(some, "compute1:NIC Switch agent:eth1"), some),
+        "SG304",
+    ),
+    "a port of a routed network": (
+        lambda some: spoilt(some.cloud.cloud(routed_subnets=[builders.uid("subnet")]), some),
+        "SG306",
+    ),
+}
+
+
+def standing(checked):
+    """What stands although the operator has overridden each finding, by its id and by its name."""
+    words = [
+        findings.Override(item.code, str(word), "I am sure")
+        for item in checked.findings
+        for word in (item.object.id, item.object.name)
+    ]
+    return findings.standing(checked.findings, words)
+
+
+@pytest.mark.parametrize("name", sorted(NO_PLAN))
+def test_what_a_rename_in_place_cannot_do_no_override_passes(name):
+    spoil, code = NO_PLAN[name]
+    cloud, request = spoil(fleet(l2_agents=True))
+    stands = standing(preflight_rename(cloud.bundle, request))
+    assert {item.code for item in stands} == {code}
+    assert all(item.absolute and item.evidence[findings.NO_OVERRIDE] for item in stands)
+    # A rename by draining does none of this.
+    assert standing(preflight_rename(cloud.bundle, request, in_place=False)) == []
+    # Nor does one that leaves the host its name in Nova.
+    stays = dataclasses.replace(request, rename_to=request.rename_from, hypervisor_hostname="other.example")
+    assert standing(preflight_rename(cloud.bundle, stays)) == []
+
+
+def test_an_agents_unit_that_is_masked_cannot_be_stopped_by_a_rename_in_place():
+    some = fleet(l2_agents=True)
+    names = [unit.name for unit in some.cloud.bundle.hosts["compute1"].units if "agent" in unit.name]
+    cloud = some.cloud
+    for name in names:
+        cloud = cloud.change("units", {"name": name}, load_state="masked")
+    assert {item.code for item in standing(preflight_rename(cloud.bundle, some.request))} == {"SG709"}
+    assert "SG709" not in blockers(cloud, some.request, in_place=False)
+
+
 def test_providers_of_guaranteed_bandwidth_are_a_blocker_and_say_why():
     some = fleet()
     cloud = some.cloud.add("providers", builders.child_provider(1, "compute1:NIC Switch agent:eth1"))

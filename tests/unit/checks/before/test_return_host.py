@@ -806,7 +806,7 @@ def test_watchers_unread_are_never_an_open_disk():
 
 def with_disks(some, *sources):
     (domain,) = some.rows("domains")
-    disks = [facts.DomainDisk("vdb", "virtio", "network", source, "rbd") for source in sources]
+    disks = [facts.DomainDisk("vdb", source, "rbd") for source in sources]
     return some.host("compute1", domains=[dataclasses.replace(domain, disks=[*domain.disks, *disks])])
 
 
@@ -875,8 +875,8 @@ def from_volume(*clients, state="running", seen=True, more=(), **changes):
     """The guest of compute1 lives there and boots from volume v1; ``clients``: who has it open."""
     some = at_home().change("servers", {"id": ONE}, image="", volumes=["v1", *(name for name, _who in more)])
     (domain,) = some.rows("domains")
-    shown = [facts.DomainDisk("vda", "virtio", "network", ROOT, "rbd", "v1")]
-    shown += [facts.DomainDisk("vdb", "virtio", "network", f"volumes/volume-{name}", "rbd", name) for name, _w in more]
+    shown = [facts.DomainDisk("vda", ROOT, "rbd", "v1")]
+    shown += [facts.DomainDisk("vdb", f"volumes/volume-{name}", "rbd", name) for name, _w in more]
     some = some.host("compute1", domains=[dataclasses.replace(domain, state=state, disks=shown)])
     found = [
         facts.RbdVolume(

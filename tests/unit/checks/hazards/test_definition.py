@@ -21,6 +21,7 @@ from ansible_collections.stackguard.nova.tests.unit.model.test_domain_xml import
 UUID = "8961cf04-0ee7-44b1-9ed3-a4b18e535683"
 DISK = "vms/8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk"
 LATER = "2026-11-22T06:00:00+00:00"
+MOVED = LIVE.replace("slot='0x02'", "slot='0x09'")
 SECOND = (
     "<disk type='network' device='disk'><source protocol='rbd' name='volumes/two'/><target dev='vdb' bus='virtio'/>"
     "<serial>0d1a</serial><address type='pci' domain='0x0000' bus='0x00' slot='0x06' function='0x0'/></disk>"
@@ -196,7 +197,7 @@ def test_records_last_and_are_part_of_the_evidence(tmp_path):
     first = evidence.with_records(healthy().host(definitions=[recorded()]).bundle, lasting)
     assert [item.code for item in definition.check(first).findings] == ["SG607"]
     evidence.record(lasting, first, source)
-    moved = recorded(LIVE.replace("slot='0x02'", "slot='0x09'"), None, LATER)
+    moved = recorded(MOVED, None, LATER)
     second = evidence.with_records(healthy().host(definitions=[moved]).bundle, lasting)
     assert [item.code for item in audit.check(second).findings] == ["SG601"]
     # Offline, from the one file.
@@ -205,6 +206,24 @@ def test_records_last_and_are_part_of_the_evidence(tmp_path):
     kept = tmp_path / "records" / "definitions" / f"{domain_xml.definition(LIVE).sha256}.xml"
     assert domain_xml.definition(kept.read_text()) == domain_xml.definition(LIVE)
     assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_change_is_told_once(tmp_path):
+    for live, codes in ((LIVE, ["SG607"]), (MOVED, ["SG601"]), (MOVED, [])):
+        source, lasting = str(tmp_path / "evidence"), str(tmp_path / "records")
+        evidence.save_texts(source, {domain_xml.definition(live).sha256: domain_xml.recorded(live)})
+        now = evidence.with_records(healthy().host(definitions=[recorded(live, None)]).bundle, lasting)
+        assert [item.code for item in definition.check(now).findings] == codes
+        evidence.record(lasting, now, source)
+    assert len(list((tmp_path / "records" / "definitions").iterdir())) == 2
+
+
+def test_a_record_that_cannot_be_understood_is_refused(tmp_path):
+    now = healthy().host(definitions=[recorded()]).bundle
+    evidence.record(str(tmp_path), now, str(tmp_path / "evidence"))
+    (tmp_path / "guests" / f"{UUID}.json").write_text("torn")
+    with pytest.raises(facts.FactsError, match="not JSON"):
+        evidence.with_records(now, str(tmp_path))
 
 
 def test_a_text_under_another_name_is_refused(tmp_path):

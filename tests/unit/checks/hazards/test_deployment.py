@@ -11,6 +11,7 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.moves import MoveDecision
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import preflight_rename
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import deployment, forecast
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
@@ -333,5 +334,6 @@ def test_on_a_host_of_packages_the_plan_is_what_it_was():
 
 def test_a_drain_follows_the_agents_of_containers():
     some = kolla_fleet(guests=0)
-    made = rename_by_drain._Drain(some.cloud.bundle, [], some.request, rename_by_drain.placement.DrainOptions())
+    nobody = MoveDecision(findings.Checked())
+    made = rename_by_drain._Drain(some.cloud.bundle, nobody, some.request, rename_by_drain.placement.DrainOptions())
     assert [agent.binary for agent in made.agents] == ["neutron-openvswitch-agent"]

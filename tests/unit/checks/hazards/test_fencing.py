@@ -178,7 +178,7 @@ def test_one_running_server_proves_no_address_and_the_operator_sees_the_candidat
         ),
         # They were made by hand.
         lambda some: some.images(
-            *[image(n, locks=[facts.RbdLock("c", f"{elsewhere(1)}:0/1", "me")]) for n in (DISK, OTHER)]
+            *[image(n, locks=[facts.RbdLock(f"{elsewhere(1)}:0/1", "me")]) for n in (DISK, OTHER)]
         ),
         # It is a daemon's of the cluster.
         lambda some: some.images(*both(elsewhere(1)), infrastructure=[elsewhere(1)]),
@@ -399,18 +399,18 @@ def test_a_stopped_server_beside_one_that_shows_the_host_is_covered():
 
 
 def test_ipv6_and_mapped_addresses_are_one_address():
-    mapped = facts.RbdLock("client.1", f"[::ffff:{OWN}]:0/77", "auto 1")
+    mapped = facts.RbdLock(f"[::ffff:{OWN}]:0/77", "auto 1")
     answer = decided(scene().images(image(DISK, locks=[mapped]), locked(OTHER)))
     assert (answer.wanted, answer.uncovered) == ({"fsid": [OWN]}, {})
     assert decided(scene().images(*both()), [f"::ffff:{OWN}"]).wanted == {"fsid": [OWN]}
-    six = [image(name, locks=[facts.RbdLock("client.1", "[2001:DB8::1]:0/7", "auto 1")]) for name in (DISK, OTHER)]
+    six = [image(name, locks=[facts.RbdLock("[2001:DB8::1]:0/7", "auto 1")]) for name in (DISK, OTHER)]
     some = scene().images(*six)
     assert decided(some).proven == {"fsid": ("2001:db8::1",)}
     assert decided(some, controllers=("2001:0db8::0001",)).proven == {}
 
 
 def test_a_host_with_two_storage_networks_is_blocked_at_both():
-    locks = [lock(1), facts.RbdLock("client.2", f"{elsewhere(1)}:0/9", "auto 2")]
+    locks = [lock(1), facts.RbdLock(f"{elsewhere(1)}:0/9", "auto 2")]
     some = scene().images(locked(DISK), image(OTHER, locks=locks))
     answer = decided(some)
     # The second is not known to be the host's: its server is not covered.

@@ -26,7 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
     RenameRequest,
     ResizeRequest,
 )
-from ansible_collections.stackguard.nova.tests.unit import builders, evacuations, moving_scene, zoned
+from ansible_collections.stackguard.nova.tests.unit import builders, draining, evacuations, moving_scene, zoned
 from ansible_collections.stackguard.nova.tests.unit.builders import domain, guest, healthy, uid, zone_of
 
 ONE, TWO = guest(1, 1), guest(1, 2)
@@ -367,15 +367,18 @@ def test_no_drain_for_a_rename_of_a_guest_that_runs_elsewhere(task):
     for number in (1, 2, 3):
         cloud = cloud.change("api_services", {"host": f"compute{number}"}, zone=f"az{zone_of(number)}")
     targets = [evacuations.target(number, state="up") for number in (1, 2, 3)]
-    options = placement.DrainOptions()
-    checked = rename_by_drain.can_drain(cloud.bundle, targets, (), request(), options)
+
+    def can_drain(some):
+        decision = draining.decision_of(some, request(), targets=targets)
+        return rename_by_drain.can_drain(some.bundle, decision, (), request(), placement.DrainOptions())
+
+    checked = can_drain(cloud)
     assert codes(checked) == ["SG132"]
     no_orders(checked)
-    checked = rename_by_drain.preflight(cloud.bundle, targets, (), request(), options)
+    checked = draining.preflight(cloud, request(), targets=targets)
     assert codes(checked) == ["SG132"]
     no_orders(checked)
-    unread = cloud.unreachable("compute3")
-    checked = rename_by_drain.can_drain(unread.bundle, targets, (), request(), options)
+    checked = can_drain(cloud.unreachable("compute3"))
     assert "SG132" in undecided(checked)
     no_orders(checked)
 

@@ -38,7 +38,7 @@ def test_narrowed_to_a_host() -> None:
     read = cloud_facts.read_cloud(scoped(), SCOPE)
     assert read.unread == []
     assert read.scope == SCOPE
-    assert (read.compute_max_microversion, read.placement_max_microversion) == ("2.104", "1.39")
+    assert read.compute_max_microversion == "2.104"
     assert read.catalog == ["compute", "identity", "image", "network", "placement"]
     (service,) = read.services or ()
     assert (service.host, service.binary, service.state, service.status) == (
@@ -327,10 +327,10 @@ def test_case_variants_of_a_service_are_kept() -> None:
 
 def test_a_service_without_endpoint_is_unread() -> None:
     player = Player("read_scoped")
-    player.placement.get_endpoint_data = lambda: None
-    read = cloud_facts.read_cloud(player, SCOPE, ["placement_max_microversion"])
-    assert read.placement_max_microversion is None
-    assert "placement: the service has no endpoint" in reasons(read)["placement_max_microversion"]
+    player.compute.get_endpoint_data = lambda: None
+    read = cloud_facts.read_cloud(player, SCOPE, ["compute_max_microversion"])
+    assert read.compute_max_microversion is None
+    assert "compute: the service has no endpoint" in reasons(read)["compute_max_microversion"]
 
 
 def test_an_older_cloud_is_asked_with_its_own_microversion() -> None:

@@ -64,9 +64,7 @@ SERVER = facts.ApiServer("a", "a", "p", "ACTIVE", HOST, HOST, None, "active", 1,
 
 
 def read(cloud, *servers, **given):
-    row = facts.CloudFacts(
-        "2026-01-01T00:00:00+00:00", [HOST], "2.104", "1.39", [], [], [], list(servers), [], [], [], [], []
-    )
+    row = facts.CloudFacts("2026-01-01T00:00:00+00:00", [HOST], "2.104", [], [], [], list(servers), [], [], [], [], [])
     return evacuation_facts.read_evacuation(cloud, row, HOST, **given)
 
 

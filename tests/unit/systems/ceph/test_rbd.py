@@ -116,7 +116,7 @@ def test_commands_read_the_images_of_some_servers_and_call_nothing_for_others(co
     assert [image.name for image in read.images] == [f"{ONE}_disk", f"{ONE}_disk.swap"]
     disk, swap = read.images
     assert disk.watchers == [facts.RbdWatcher("10.99.0.11:0/123", "client.4123", "1")]
-    assert disk.locks == [facts.RbdLock("client.4123", "10.99.0.11:0/123", "auto 1")]
+    assert disk.locks == [facts.RbdLock("10.99.0.11:0/123", "auto 1")]
     assert disk.snapshots == [facts.RbdSnapshot("s", 5, False)]
     assert (swap.watchers, swap.snapshots, swap.size) == ([], [], 1 << 30)
     assert read.blocklist == [facts.BlocklistEntry("10.99.0.11:0/0", "2031-01-01T00:00:00")]
@@ -469,7 +469,7 @@ def test_the_bindings_read_the_same(monkeypatch):
         5,
         [facts.RbdSnapshot("kept", 4, True)],
         [facts.RbdWatcher("10.0.0.1:0/9", "client.7", "3")],
-        [facts.RbdLock("client.7", "10.0.0.1:0/9", "auto 3")],
+        [facts.RbdLock("10.0.0.1:0/9", "auto 3")],
     )
     assert read.blocklist == [facts.BlocklistEntry("10.0.0.1:0/0", "x")]
     assert cluster.opened == [(f"{ONE}_disk", True)], "an image opened for writing makes us a watcher"
@@ -615,9 +615,7 @@ def test_without_commands_those_of_the_container_run_with_its_own_paths(monkeypa
 
 
 def test_locks_and_watchers_of_old_releases_are_mappings():
-    assert rbd.parse_locks({"auto 9": {"locker": "client.1", "address": "a:0/1"}}) == [
-        facts.RbdLock("client.1", "a:0/1", "auto 9")
-    ]
+    assert rbd.parse_locks({"auto 9": {"locker": "client.1", "address": "a:0/1"}}) == [facts.RbdLock("a:0/1", "auto 9")]
     assert rbd.parse_watchers({"watchers": {"watcher": WATCHER}}) == [
         facts.RbdWatcher("10.99.0.11:0/123", "client.4123", "1")
     ]

@@ -143,7 +143,7 @@ def test_memory(tmp_path):
     path.write_text(
         "MemTotal: 2048000 kB\nMemFree: 1024 kB\nMemAvailable: 4096 kB\nSwapFree: 0 kB\nHugePages_Total: 0\n"
     )
-    assert host.memory(str(path)) == facts.Memory(2000, 4, 1, 0)
+    assert host.memory(str(path)) == facts.Memory(2000, 4)
 
 
 def make_pages(folder, total, free):
@@ -284,7 +284,7 @@ def conf(tmp_path):
 
 def test_the_named_options_and_nothing_else(conf):
     text = conf.read_text() + (
-        "host = a.example\nlog_dir = /var/log/$host\nheal_instance_info_cache_interval = 60\nmy_ip = 10.0.0.1\n"
+        "host = a.example\nlog_dir = /var/log/$host\nmy_ip = 10.0.0.1\n"
         "compute_driver = libvirt.LibvirtDriver\n"
         "[libvirt]\nimages_type=rbd\nimages_rbd_pool=vms\nrbd_user=nova\nlive_migration_inbound_addr=$my_ip\n"
         "images_rbd_ceph_conf = /etc/ceph/ceph.conf\n"
@@ -298,7 +298,7 @@ def test_the_named_options_and_nothing_else(conf):
         images_rbd_pool="vms", rbd_user="nova", images_rbd_ceph_conf="/etc/ceph/ceph.conf",
         live_migration_inbound_addr="10.0.0.1", reserved_host_memory_mb=512, virt_type="kvm",
         host_lines=[facts.FileLine(str(conf), 4, "host = a.example")],
-        log_file="/var/log/a.example/nova-compute.log", heal_instance_info_cache_interval=60,
+        log_file="/var/log/a.example/nova-compute.log",
         running_deleted_instance_action="reap", running_deleted_instance_timeout=0,
         resume_guests_state_on_host_boot=False, update_resources_interval=0, sync_power_state_interval=600,
     )  # fmt: skip
@@ -309,7 +309,7 @@ def test_what_is_unset(conf):
     read = nova_compute.nova_facts(nova_compute.load((str(conf),), (), service()), service())
     assert (read.host, read.my_ip, read.host_lines, read.log_file) == (None, None, [], None)
     assert (read.images_type, read.images_rbd_pool, read.images_rbd_ceph_conf) == ("default", "rbd", None)
-    assert (read.heal_instance_info_cache_interval, read.reserved_host_memory_mb) == (None, 512)
+    assert read.reserved_host_memory_mb == 512
 
 
 def test_an_empty_host_is_read_as_it_stands_and_refused_by_nova_compute(conf):
