@@ -155,6 +155,11 @@ def test_a_resize_tells_none(run):
 
 
 @pytest.mark.matrix("input")
+def test_a_check_of_pins_tells_none(run):
+    run("pin_servers", pin_servers=["plain1"])
+
+
+@pytest.mark.matrix("input")
 @pytest.mark.parametrize("check", [True, False])
 def test_a_refused_evacuation_tells_none(run, secrets, check):
     """The host lives, so it is refused, before anything is fenced; the options of the power modules are read."""

@@ -32,7 +32,7 @@ Result = t.Dict[str, t.Any]
 Chosen = t.Callable[[t.Any, t.Mapping[str, t.Any]], server_records.ServerList]
 Servers = t.List[facts.ApiServer]
 
-APPLY, RESTORE, STATUS = "apply", "restore", "status"
+APPLY, RESTORE, STATUS = lifecycle.APPLY, "restore", lifecycle.STATUS
 ACTIONS = (APPLY, RESTORE, STATUS)
 #: What says whether a run does the rest of one that did not finish.
 _ASKED = {
@@ -181,7 +181,7 @@ class PinRun(lifecycle.Run):
         request = plans.PinRequest(options["state"], options["zone"], options["strategy"], bool(url), restore)
         plan = plans.plan(about, request)
         unchecked = tuple(findings.Unchecked("SG709", name, "Nova does not show the server") for name in lost)
-        accepted = restore is None and options["partial"]
+        accepted = restore is None and options["partial"] and not about.silent
         checked = plans.told(about, plan, accepted) + findings.Checked(unchecked=unchecked)
         answer: Result = {
             "report": self._report(kept, checked, about),

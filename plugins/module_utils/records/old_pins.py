@@ -72,7 +72,8 @@ def end(
     """Let the file be nobody's. Raises :class:`JournalError` (SG707) where it is another run's.
 
     ``settled``: servers of which nothing is to be restored any more: their rows are removed. ``not_made``: servers
-    whose last row, which this run has added, was not carried out: it is removed, for the pin is somebody else's.
+    whose last row, which this run has added, was not carried out: it is removed, for the pin is somebody else's. The
+    rows of a restore tell no old pin, and stay until it is finished.
     """
     with journals.locked(state_dir):
         stored = _of_run(state_dir, run)
@@ -80,7 +81,7 @@ def end(
         for row in reversed(stored["rows"]):
             if row["server"] in unmade:
                 unmade.remove(row["server"])
-            elif row["server"] not in settled and not (finished and row.get("restores")):
+            elif not finished if row.get("restores") else row["server"] not in settled:
                 rows.append(row)
         _write(state_dir, {**stored, "run": {}, "unfinished": not finished, "rows": rows[::-1]})
 

@@ -310,3 +310,14 @@ def test_an_override_and_a_restore_are_other_plans(pins):
     assert pins.planned(partial=True) != value
     pins.run()
     assert pins.planned(action="restore") != value
+
+
+def test_a_restore_that_failed_for_one_pin_is_run_again_by_its_plan(pins):
+    pins.run()
+    value = pins.planned(action="restore")
+    pins.cloud.stuck = {UUIDS[3]}
+    assert pins.run(action="restore", expect_plan=value)["failed"]
+    pins.cloud.stuck = set()
+    done = pins.run(action="restore", expect_plan=value)
+    assert (done["failed"], pins.cloud.pins) == (False, pins.cloud.before)
+    assert pinning.old_pins.read(pins.state.directory)["rows"] == []

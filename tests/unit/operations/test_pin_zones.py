@@ -549,6 +549,7 @@ def test_nothing_makes_up_for_a_silent_cell(cloud, state, more):
     rows = [cloud.server(uuid) for uuid in UUIDS]
     result = cloud.run(state, chosen=lambda *_given: ServerList(rows, ["compute9"]), **more)
     assert (result["failed"], result["state"], "compute9" in result["msg"]) == (True, "refused", True)
+    assert "SG709" in {item["code"] for item in result["report"]["findings"] if item["severity"] == "blocker"}
     assert (cloud.pins, kept(state)) == (cloud.before, None)
 
 

@@ -238,6 +238,7 @@ def test_each_operation_has_rights_of_its_own():
     assert db.wanted(["drain_host", "migrate_server", "evacuate_host"], True) == []
     spec = db.wanted(["resize_server"], True)
     assert {right.table for right in spec} == {"request_specs"}
+    assert db.wanted(["pin_servers"], True) == spec
     assert schema.NEUTRON not in {right.kind for right in db.wanted(["rename_host"], False)}
     links = {(right.table, right.action) for right in db.wanted(["repair_links"], True) if right.action != "select"}
     assert links == {
