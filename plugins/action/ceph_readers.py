@@ -10,8 +10,8 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import ceph_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import ceph_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
 

@@ -18,15 +18,16 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError, from_plain, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, return_host, run_owner
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import return_host as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_run
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.return_host import operation as return_host
+from ansible_collections.stackguard.nova.plugins.module_utils.return_host import plan as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
     DATABASE_SPEC,

@@ -11,13 +11,13 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.stackguard.nova.plugins.module_utils.links import compute_id
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     FactsError,
     HostFacts,
     from_plain,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import compute_id
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
 

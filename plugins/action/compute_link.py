@@ -14,15 +14,16 @@ import uuid
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import REPAIRABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Host
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules import REPAIRABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
+from ansible_collections.stackguard.nova.plugins.module_utils.links.plan import KIND, LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SCHEMA, Bundle, FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, repair_links, run_owner
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import KIND, LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Host
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import database_spec
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner

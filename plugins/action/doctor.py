@@ -13,10 +13,10 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import doctor as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.doctor import checks
+from ansible_collections.stackguard.nova.plugins.module_utils.doctor import report as reports
 from ansible_collections.stackguard.nova.plugins.module_utils.model import doctor
 from ansible_collections.stackguard.nova.plugins.module_utils.records import answers, evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import doctor as reports
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.doctor import read_cloud_state
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine

@@ -18,26 +18,23 @@ import uuid
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError, from_plain, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, lifecycle, run_owner
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import (
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import operation as evacuate
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import record as records
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.options import (
     ARGUMENTS,
     expression_problem,
     removal_problem,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_scratch import (
-    SCRATCH,
-    CallResult,
-    Scratch,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.scratch import SCRATCH, CallResult, Scratch
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError, from_plain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_run
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
     DATABASE_SPEC,

@@ -15,15 +15,11 @@ import uuid
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import options as evacuation_options
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
-    evacuation_options,
-    lifecycle,
-    move_evidence,
-    pin_zones,
-    run_owner,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import evidence as move_evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     catalog,
@@ -36,6 +32,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connec
     openstack_spec,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import operation as pin_zones
 from ansible_collections.stackguard.nova.plugins.plugin_utils import screen, without_effect
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {

@@ -15,14 +15,14 @@ import uuid
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_owner, server_run
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Host, StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, run_owner, server_run
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_run
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Host, StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
     DATABASE_SPEC,

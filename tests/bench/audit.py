@@ -29,9 +29,9 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
 
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audit  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml, facts  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit  # noqa: E402
 from ansible_collections.stackguard.nova.tests.unit import builders, paged  # noqa: E402
 from ansible_collections.stackguard.nova.tests.unit import test_sent_to_hosts as sent_files  # noqa: E402
 

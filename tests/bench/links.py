@@ -35,10 +35,10 @@ import servers  # noqa: E402
 import sqlalchemy as sa  # noqa: E402
 from world import World  # noqa: E402
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import links  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import links  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as actions  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.links import steps as link_rows  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links as actions  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import link_rows  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import links as link_reads  # noqa: E402
 
 #: Rows that the repairs are compared over.

@@ -26,9 +26,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
 
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audit  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, stored  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit  # noqa: E402
 from ansible_collections.stackguard.nova.tests.unit import builders  # noqa: E402
 
 HOSTS, GUESTS, RELEASE = int(os.environ.get("STACKGUARD_BENCH_CLOUD") or 10000), 100, 34

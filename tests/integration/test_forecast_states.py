@@ -26,9 +26,9 @@ from labkit import guests as guestkit
 from labkit.fixtures import documented_grants, prepared
 from labkit.lab import current
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import checks as audit
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audits
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit as audits
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import resource_providers
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
 

@@ -10,10 +10,11 @@ import pathlib
 import time
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
+from ansible_collections.stackguard.nova.plugins.module_utils.links.plan import LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, repair_links
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 from ansible_collections.stackguard.nova.tests.unit import builders
 

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from world import World, uid
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import guests_elsewhere
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import elsewhere_steps as guests_elsewhere
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine as database
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import rows as row_changes

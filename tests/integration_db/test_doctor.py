@@ -9,7 +9,7 @@ import pytest
 from documented_users import user_with_documented_rights
 from world import World
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import doctor as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.doctor import checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import doctor, facts
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.doctor import read_databases_state
 from ansible_collections.stackguard.nova.plugins.plugin_utils import playbooks

@@ -13,7 +13,7 @@ import pytest
 from ovn_servers import OvnServers
 from servers import free_port, program
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import doctor_ovn as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.doctor import ovn as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import FAILED, NOT_CHECKED, OK, Asked
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import database, doctor
 

@@ -11,9 +11,9 @@ import time
 import pytest
 from ovn_servers import OvnServers
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Clock
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.chassis import operation as evacuation_chassis
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent, ApiService
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_chassis
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Clock
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     compute_services,
     network,

@@ -13,8 +13,8 @@ from documented_users import user_with_documented_rights
 from link_runs import State, request, run, witness
 from world import World, uid
 
+from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Grant
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova, request_specs, schema
 from ansible_collections.stackguard.nova.tests.unit.systems import grant_statements
 

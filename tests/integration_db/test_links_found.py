@@ -12,7 +12,7 @@ import pytest
 import servers
 from world import World, uid
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import links
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import links
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import links as link_reads
 

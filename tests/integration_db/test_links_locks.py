@@ -24,9 +24,9 @@ import sqlalchemy as sa
 from link_runs import Killed, State, request, run
 from world import World
 
+from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
+from ansible_collections.stackguard.nova.plugins.module_utils.links import steps as link_rows
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import link_rows
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, rows
 
 HEARTBEAT = "UPDATE services SET report_count = report_count + 1, last_seen_up = '2026-11-21 06:00:10' WHERE id = 1"

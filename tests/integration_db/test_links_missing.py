@@ -18,8 +18,8 @@ import sqlalchemy as sa
 from link_runs import State, request, run
 from world import World, uid
 
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import link_rows
+from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
+from ansible_collections.stackguard.nova.plugins.module_utils.links import steps as link_rows
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, links
 
 

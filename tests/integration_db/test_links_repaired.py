@@ -15,10 +15,10 @@ import servers
 from link_runs import Killed, State, request, run, witness
 from world import World, uid
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import REPAIRABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules import REPAIRABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
 
 IDS = ("host", "node", "compute_id")

@@ -22,13 +22,14 @@ import servers
 from ovn_servers import SCHEMAS, Controller, OvnServers
 from world import World
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, OvnError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import ovn as steps
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename, runner
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import plan as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import steps
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, neutron_bindings, nova
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import names as host_names
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostStepError, OvsHostname

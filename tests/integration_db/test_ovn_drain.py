@@ -16,10 +16,12 @@ import types
 import pytest
 from ovn_servers import Controller, OvnServers
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn_drain as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import ovn_drain as steps
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename, rename_by_drain, runner
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import steps as rename_by_drain
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import drain_plan as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import drain_steps as steps
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import reading, southbound
 
 OLD, NEW, OTHER = "compute1", "renamed1", "compute2"

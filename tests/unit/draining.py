@@ -9,10 +9,10 @@ from __future__ import annotations
 import dataclasses
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import DrainOptions
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename_by_drain as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename_by_drain as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import preflight as moves
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import plan as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import preflight as checks
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, zone_of
 from ansible_collections.stackguard.nova.tests.unit.evacuations import FLAVOR
 

@@ -16,9 +16,9 @@ import types
 
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.options import ARGUMENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import ARGUMENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     cloud_facts,

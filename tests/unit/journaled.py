@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 from ansible_collections.stackguard.nova.tests.unit.builders import AT
 

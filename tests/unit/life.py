@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import pathlib
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.tests.unit import journaled
 
 STATE = "state"

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import links as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import Links
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import links as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules import Links
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.tests.unit import builders
 

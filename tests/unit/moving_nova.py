@@ -10,7 +10,7 @@ import types
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     compute_services,
     instance_actions,

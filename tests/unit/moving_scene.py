@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.moves import Evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.moves.preflight import Evidence
 from ansible_collections.stackguard.nova.tests.unit import builders, evacuations
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, node, uid
 from ansible_collections.stackguard.nova.tests.unit.zoned import aggregate

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audit
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import page as renderer
 from ansible_collections.stackguard.nova.plugins.plugin_utils import pages
 

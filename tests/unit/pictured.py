@@ -6,19 +6,15 @@
 
 from __future__ import annotations
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
-    Checked,
-    Subject,
-    Unchecked,
-    finding,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Subject, Unchecked, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import report as report_of
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Change, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import moves, rename
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import plan as moves
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.operation_run import OperationRun
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 
 RENAMED, EVACUATED, DRAINED = "3f9ac01d22b7", "77ab01c9d3e4", "c0ffee012345"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import types
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import BrokerError
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.brokers import CellBroker
 
 _IDS = itertools.count(1)

@@ -17,9 +17,9 @@ import typing
 
 from labkit import forecasts
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import forecast
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audit
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import forecast
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, lookups
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
 
 PLACE = pathlib.Path(__file__).parents[1] / "fixtures" / "forecast"
 

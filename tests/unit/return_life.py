@@ -15,8 +15,8 @@ import types
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_return
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, server_records

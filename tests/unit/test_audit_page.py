@@ -18,8 +18,9 @@ import time
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import changes
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audit
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, changes
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import host_of
 from ansible_collections.stackguard.nova.tests.unit.browser import Browser
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy

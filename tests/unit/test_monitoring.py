@@ -18,8 +18,8 @@ import subprocess
 import pytest
 import yaml
 
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audit
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 from ansible_collections.stackguard.nova.tests.unit.troubled import troubled
 

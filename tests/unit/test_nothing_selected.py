@@ -11,13 +11,11 @@ import types
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import server_zone_pin
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import options as evacuation_options
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
-    evacuation_options,
-    move_servers,
-    pin_zones,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import operation as move_servers
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import operation as pin_zones
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import Life
 from ansible_collections.stackguard.nova.tests.unit.journaled import State
 from ansible_collections.stackguard.nova.tests.unit.operations import test_move_servers as moves

@@ -19,9 +19,9 @@ import threading
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 

@@ -11,15 +11,12 @@ import types
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import server_zone_pin
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import server_run
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SILENT_CELLS
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
-    move_evidence,
-    move_servers,
-    pin_zones,
-    server_run,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import evidence as move_evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import operation as move_servers
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     cloud_facts,
     host_account,
@@ -27,6 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
     migration_records,
     server_records,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import operation as pin_zones
 from ansible_collections.stackguard.nova.tests.unit import nova_lists
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life

@@ -26,7 +26,7 @@ MIGRATIONS = "the unfinished migrations, and the last one of the server"
 CELLS = "the instances of every cell"
 SERVICES = "the compute services, the compute nodes and their links"
 PROVIDERS = "the resource providers, with their allocations"
-FORECAST = "all that the forecast of a start of nova-compute needs (reports/remedies.py puts the start off otherwise)"
+FORECAST = "all that the forecast of a start of nova-compute needs (audit/remedies.py puts the start off otherwise)"
 PEOPLE = "nothing that a run can read: the text has a person find it out first"
 
 #: What is destroyed.
@@ -58,7 +58,7 @@ def _acts(file: str, *rows: t.Tuple[str, str, t.Tuple[str, ...], str, t.Tuple[st
 REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
     # --- guests and their disks
     *_acts(
-        "checks/hazards/guest_places.py",
+        "hazards/guest_places.py",
         (
             "SG108",
             "Then stop the domain on",
@@ -93,7 +93,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/after/failed_move.py",
+        "moves/verify.py",
         (
             "SG711",
             "Reset the server's state (",
@@ -120,7 +120,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/after/guests.py",
+        "rename/in_place/verify_guests.py",
         (
             "SG120",
             "End the QEMU process only if the guest's owner agrees",
@@ -139,7 +139,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/after/lost_requests.py",
+        "rename/requests/verify.py",
         (
             "SG701",
             "Reset the server's state (openstack server set --state active",
@@ -158,7 +158,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/after/rename.py",
+        "rename/in_place/verify.py",
         (
             "SG110",
             "destroy and undefine the domain",
@@ -169,7 +169,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/before/evacuation.py",
+        "evacuation/preflight.py",
         (
             "SG702",
             "reset the server's state",
@@ -188,7 +188,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/before/evacuation_servers.py",
+        "evacuation/preflight_servers.py",
         (
             "SG519",
             "first restore the server",
@@ -207,7 +207,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/before/moves.py",
+        "moves/preflight.py",
         (
             "SG710",
             "or delete the server for good",
@@ -226,7 +226,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/before/rename_by_drain.py",
+        "rename/drain/preflight.py",
         (
             "SG710",
             "or delete the server for good",
@@ -245,7 +245,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/before/return_host.py",
+        "return_host/preflight.py",
         (
             "SG507",
             "on the host where the guest must not run",
@@ -312,7 +312,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/hazards/forecast.py",
+        "hazards/forecast.py",
         (
             "SG113",
             "set the status of the evacuation record to completed, because",
@@ -347,7 +347,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/hazards/fencing.py",
+        "hazards/fencing.py",
         (
             "SG507",
             "to identify the client, then stop the client's process",
@@ -358,7 +358,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/hazards/storage.py",
+        "hazards/storage.py",
         (
             "SG507",
             "stop the other QEMU (virsh destroy)",
@@ -393,7 +393,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/hazards/memory.py",
+        "hazards/memory.py",
         (
             "SG513",
             "Start the dead host again. If the server's disk still exists",
@@ -412,7 +412,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "operations/evacuation_round.py",
+        "evacuation/round.py",
         (
             "SG508",
             "Save the data that you need from the disk, then run: rbd rm",
@@ -424,7 +424,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
     ),
     # --- who a host is
     *_acts(
-        "checks/hazards/renamed.py",
+        "hazards/renamed.py",
         (
             "SG131",
             "rename_action=adopt'. With rename_adopt=forward",
@@ -443,7 +443,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/before/adopted_names.py",
+        "rename/adopt/adopted_names.py",
         (
             "SG205",
             "Move or remove the allocations",
@@ -494,7 +494,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/before/rename.py",
+        "rename/in_place/preflight.py",
         (
             "SG106",
             "use rename_action=adopt (SG131)",
@@ -586,7 +586,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/before/adopt.py",
+        "rename/adopt/preflight.py",
         (
             "SG509",
             "The playbook return_host ends the old QEMU process. Start nova-compute after",
@@ -605,7 +605,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/hazards/identity.py",
+        "hazards/identity.py",
         (
             "SG112",
             "When resource provider {others} has no allocations, delete it",
@@ -640,7 +640,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/hazards/links.py",
+        "hazards/links.py",
         (
             "SG201 SG202",
             "Either start nova-compute on the node's host",
@@ -695,7 +695,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
     ),
     # --- services, agents, queues, leftovers
     *_acts(
-        "checks/hazards/in_flight.py",
+        "hazards/in_flight.py",
         (
             "SG509",
             "then start nova-compute once on that host",
@@ -715,7 +715,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/hazards/deployment.py",
+        "hazards/deployment.py",
         (
             "SG128",
             "and restart nova-compute if the new values are correct",
@@ -726,7 +726,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/hazards/leftovers.py",
+        "hazards/leftovers.py",
         (
             "SG515",
             "If Ceph no longer has to refuse these writes, remove the entry",
@@ -761,7 +761,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/hazards/queues.py",
+        "hazards/queues.py",
         (
             "SG315",
             "to delete the queue with its messages",
@@ -789,7 +789,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/hazards/ovn.py",
+        "hazards/ovn.py",
         (
             "SG318",
             "Delete the chassis whose host no longer exists",
@@ -808,7 +808,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/before/ovn.py",
+        "rename/ovn/preflight.py",
         (
             "SG318",
             "Delete every chassis that has this host's hostname",
@@ -827,7 +827,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "operations/evacuation_chassis.py",
+        "evacuation/chassis/operation.py",
         (
             "SG328",
             "then run: openstack network agent delete",
@@ -838,7 +838,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/hazards/name_users.py",
+        "rename/in_place/name_users.py",
         (
             "SG313",
             "delete the service of the old name (cinder-manage service remove)",
@@ -877,7 +877,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "plans/rename.py",
+        "rename/in_place/plan.py",
         (
             "SG307",
             "delete the queue yourself",
@@ -888,7 +888,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "plans/rename.py",
+        "rename/in_place/plan.py",
         (
             "SG305",
             "delete the record of the agent (openstack network agent delete)",
@@ -899,7 +899,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/before/rename_by_drain.py",
+        "rename/drain/preflight.py",
         (
             "SG709",
             "With --delete, the command deletes the orphaned allocations",
@@ -918,7 +918,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/hazards/identity.py",
+        "hazards/identity.py",
         (
             "SG102 SG107",
             "Then start nova-compute on {name}: nova-compute registers",
@@ -929,12 +929,12 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "checks/hazards/name_users.py",
+        "rename/in_place/name_users.py",
         ("SG313", "remove the node before the rename", (DELETION,), "DRBD runs on the host", (PEOPLE,), RECORD),
         ("SG313", "remove the host from Blazar", (DELETION,), "Blazar has the host", (PEOPLE,), RECORD),
     ),
     *_acts(
-        "checks/hazards/waiting.py",
+        "hazards/waiting.py",
         (
             "SG329 SG330",
             "{keep} If none of the waiting requests may be executed",

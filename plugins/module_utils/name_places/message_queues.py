@@ -10,7 +10,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place 
 
 
 class MessageQueues(NamePlace):
-    """Queues and what waits in them, read by steps of their own (checks/hazards/queues.py)."""
+    """Queues and what waits in them, read by steps of their own (hazards/queues.py)."""
 
     text = Text(
         "RabbitMQ: the queues `compute.NAME` and, since Nova release 33, `compute-alt.NAME`",

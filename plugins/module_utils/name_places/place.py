@@ -24,17 +24,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     ResourceProvider,
     ServiceRow,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
-    Subject,
-    Unchecked,
-    finding,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
-    Index,
-    Item,
-    Items,
-    same_name,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Item, Items, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Change, PlanError, RowChange
 
 #: The remedy where one store says another name than the next.

@@ -19,11 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catal
 from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import (
-    duration,
-    in_words,
-    natural,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import duration, in_words, natural
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.page import Context, Next
 
 Json = t.Mapping[str, t.Any]

@@ -29,7 +29,7 @@ SPARKS = os.environ.get("STACKGUARD_TEST_SPARKS", "")
 PAUSE = os.environ.get("STACKGUARD_TEST_PAUSE", "")
 MEETING = os.environ.get("STACKGUARD_TEST_MEETING", "")
 ONLY = re.compile(os.environ.get("STACKGUARD_TEST_ONLY", ""))
-STEPS = "ansible_collections.stackguard.nova.plugins.module_utils.steps.runner"
+STEPS = "ansible_collections.stackguard.nova.plugins.module_utils.engine.runner"
 CHANGING = ("PUT", "POST", "PATCH", "DELETE")
 
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity, in_flight, names
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import remedies
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import identity, in_flight, names
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import PLACES
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import DeclaredTable
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import remedies
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.builders import (
     child_provider,

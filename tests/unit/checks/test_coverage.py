@@ -15,12 +15,12 @@ import typing as t
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import checks as audit
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audits
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Unread
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit as audits
 from ansible_collections.stackguard.nova.tests.unit import linked
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, domain, healthy
 

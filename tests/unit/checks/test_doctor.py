@@ -11,7 +11,8 @@ import json
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import doctor as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.doctor import checks
+from ansible_collections.stackguard.nova.plugins.module_utils.doctor import report as reports
 from ansible_collections.stackguard.nova.plugins.module_utils.model import doctor, facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import (
     FAILED,
@@ -31,7 +32,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host 
     Directory,
     HostState,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import doctor as reports
 
 #: What decides a part: who needs the lock of the databases, neutron's database, and rights in Ceph.
 ALL = ("audit", "rename_host", "evacuate_host", "return_host", "repair_links")

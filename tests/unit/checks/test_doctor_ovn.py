@@ -10,8 +10,8 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import doctor as whole
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import doctor_ovn as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.doctor import checks as whole
+from ansible_collections.stackguard.nova.plugins.module_utils.doctor import ovn as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import (
     FAILED,
     NOT_CHECKED,

@@ -11,8 +11,8 @@ import dataclasses
 import pytest
 from hypothesis import given
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import host_zones
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import checks as audit
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import host_zones
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, address, guest, healthy, uid

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ceph_caps import (
-    blocklisting,
-    reads,
-    writes_images,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ceph_caps import blocklisting, reads, writes_images
 
 RM = 'allow command "osd blocklist" with blocklistop=rm'
 

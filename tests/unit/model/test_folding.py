@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.links import plan as links
 from ansible_collections.stackguard.nova.plugins.module_utils.model import folding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.folding import Folded
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import pin_zones
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import links, rename, zone_pins
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import operation as pin_zones
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import plan as zone_pins
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 from ansible_collections.stackguard.nova.tests.unit.linked import healthy
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet

@@ -18,10 +18,10 @@ import sys
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import hostnames
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import options
 from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_options as options
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import hostnames
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries

@@ -9,13 +9,15 @@ from __future__ import annotations
 import collections
 import dataclasses
 
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import checks as audit
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves, rename, rename_by_drain
 from ansible_collections.stackguard.nova.plugins.module_utils.model import remedy_acts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest, RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename_by_drain as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import preflight as moves
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import plan as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import preflight as rename_by_drain
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import preflight as rename
 from ansible_collections.stackguard.nova.tests.unit.builders import address
 from ansible_collections.stackguard.nova.tests.unit.model_after import people
 from ansible_collections.stackguard.nova.tests.unit.model_after.world import (

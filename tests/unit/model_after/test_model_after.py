@@ -15,7 +15,7 @@ import os
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import guest_places, in_flight, owners
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import guest_places, in_flight, owners
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.tests.unit.model_after import people, play
 

@@ -16,10 +16,10 @@ import types
 
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.options import ARGUMENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import ARGUMENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation import reading

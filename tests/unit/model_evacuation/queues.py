@@ -14,9 +14,9 @@ import dataclasses
 import random
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import BrokerError
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.brokers import CellBroker
 
 #: Seconds until RabbitMQ drops the consumer of a host that died.

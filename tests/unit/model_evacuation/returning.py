@@ -18,9 +18,9 @@ import types
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_return
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots

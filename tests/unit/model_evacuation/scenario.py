@@ -22,7 +22,7 @@ import typing as t
 import uuid as uuids
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_return, server_evacuate
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_owner
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, journal
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots

@@ -14,28 +14,21 @@ import inspect
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import leaving_guests, planner
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation, return_host
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import (
-    clients,
-    fencing,
-    storage,
-    waiting,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import ceph_readers, leaving_guests, planner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import operation as evacuate
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import preflight as evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import record as evacuation_record
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import round as evacuation_round
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.fences import calls as fences
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import clients, fencing, storage, waiting
 from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, server_state
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import blocklist, power
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import Reading
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
-    evacuate,
-    evacuation_record,
-    evacuation_round,
-    fences,
-    lifecycle,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import return_host as return_host_operation
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import ceph_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.return_host import operation as return_host_operation
+from ansible_collections.stackguard.nova.plugins.module_utils.return_host import preflight as return_host
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation import oracle, queues, scenario
 

@@ -15,11 +15,11 @@ import threading
 import types
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_owner, run_token
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner as steps
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner, run_token
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
 from ansible_collections.stackguard.nova.tests.unit import journaled
 

@@ -14,9 +14,9 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename as action
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Queue, Unread, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import rename as operation
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.tests.unit import builders, handmade, draining
+from ansible_collections.stackguard.nova.plugins.module_utils.rename import operation
+from ansible_collections.stackguard.nova.tests.unit import builders, draining, handmade
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
 

@@ -10,9 +10,6 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename as after
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import name_taken
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename as before
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings, lookups
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places import catalogue
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
@@ -21,7 +18,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place 
     Text,
     WantedName,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import name_taken
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import preflight as before
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import verify as after
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import schema
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet

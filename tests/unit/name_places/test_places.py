@@ -9,12 +9,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename as after
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, lookups
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import from_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import PLACES, in_database
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import verify as after
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import schema
 from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import ovn_fleet
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet, fleets

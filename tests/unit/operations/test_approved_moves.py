@@ -11,9 +11,10 @@ import json
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import move_servers, resize
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import operation as move_servers
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import operation as resize
 from ansible_collections.stackguard.nova.tests.unit.journaled import State
 from ansible_collections.stackguard.nova.tests.unit.operations import test_move_servers as moving
 from ansible_collections.stackguard.nova.tests.unit.operations import test_resize as resizing

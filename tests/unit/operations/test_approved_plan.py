@@ -10,8 +10,8 @@ import json
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import Approver
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import Approver
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Refused
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, Life
 
 OTHER = "0" * 64

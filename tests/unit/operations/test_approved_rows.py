@@ -13,11 +13,12 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import pin_zones, repair_links
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
+from ansible_collections.stackguard.nova.plugins.module_utils.links.plan import LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.server_records import ServerList
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import operation as pin_zones
 from ansible_collections.stackguard.nova.tests.unit import journaled, linked
 from ansible_collections.stackguard.nova.tests.unit.operations import test_pin_zones as pinning
 from ansible_collections.stackguard.nova.tests.unit.operations.test_pin_zones import UUIDS

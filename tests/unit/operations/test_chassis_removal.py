@@ -11,16 +11,12 @@ import json
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.operation import LOOK
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import catalogue
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Unread
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import (
-    OvnFacts,
-    OvnPortBinding,
-    OvnSwitchPort,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuate import LOOK
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts, OvnPortBinding, OvnSwitchPort
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     compute_services,
     network,

@@ -185,7 +185,7 @@ def test_an_abort_that_was_given_no_answer_about_the_blocklist_stays_open(life):
 def test_a_stranger_that_took_the_lock_of_the_only_running_server_is_not_put_on_the_blocklist():
     """A backup reader in the storage network has mapped guest1's image: librbd's own lock, and its watcher."""
     from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import guests
-    from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import fencing
+    from ansible_collections.stackguard.nova.plugins.module_utils.hazards import fencing
 
     some = scene(guests=1)
     taken = dataclasses.replace(lock(1), address="192.0.2.99:0/1")

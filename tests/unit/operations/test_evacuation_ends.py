@@ -14,9 +14,10 @@ import json
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import operation as evacuate
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import record as evacuation_record
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CephRights
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, evacuation_record
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts, server_records
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest

@@ -11,12 +11,13 @@ import copy
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import planner
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import operation as evacuate
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import plan as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import record as records
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.fences import fencing as evacuation_fence
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.steps import InTransit
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, evacuation_fence
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.evacuation import InTransit
 from ansible_collections.stackguard.nova.tests.unit.builders import address
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, TWO, Life
 

@@ -11,16 +11,13 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import record as records
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import round as evacuation_round
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import steps as evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.record import DiskImage, PlannedServer
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, fence_proof
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_round
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
-    DiskImage,
-    PlannedServer,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_actions
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import (

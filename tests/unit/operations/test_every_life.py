@@ -20,12 +20,10 @@ import types
 import pytest
 import yaml
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
+from ansible_collections.stackguard.nova.plugins.module_utils.links.plan import LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
-    repair_links,
-    run_owner,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.tests.unit import journaled, linked, operations

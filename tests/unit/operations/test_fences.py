@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from ansible_collections.stackguard.nova.plugins.filter.fence_requires import fence_requires
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import needs
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.fences import calls as fences
 from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, task_results
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES, OF_MACHINE, either
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import (
@@ -20,7 +22,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence
     ProofError,
     Reading,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import fences, needs
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 AT = "2026-11-21T06:00:00+00:00"

@@ -12,10 +12,10 @@ import threading
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 
 AT = "2026-11-21T06:00:00+00:00"

@@ -10,12 +10,12 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import move_evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import evidence as move_evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import preflight as checks
 from ansible_collections.stackguard.nova.tests.unit.zoned import WEB, server
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
 

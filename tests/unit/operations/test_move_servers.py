@@ -12,19 +12,15 @@ import typing as t
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_owner, server_run
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
-    lifecycle,
-    move_servers,
-    run_owner,
-    server_run,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import mover as migration
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import mover as migration
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import operation as move_servers
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import instance_actions
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, service
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life

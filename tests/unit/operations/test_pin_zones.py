@@ -14,18 +14,18 @@ import threading
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import pin_zones
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.records import old_pins
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pins
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.server_records import (
     ServerList,
     SilentCellError,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import operation as pin_zones
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import steps as zone_pins
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 from ansible_collections.stackguard.nova.tests.unit.life import DEAD, OTHER

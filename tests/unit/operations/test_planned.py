@@ -11,7 +11,7 @@ import re
 import yaml
 
 from ansible_collections.stackguard.nova.plugins.action.server_resize import ActionModule
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.resize import Resize
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize.operation import Resize
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 ROLE = ROOT / "roles" / "resize_server"

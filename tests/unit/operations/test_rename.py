@@ -14,15 +14,15 @@ import types
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_token, runner
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, run_token
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import rename as operation
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import containers, runner
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.rename import operation
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.containers import steps as containers
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
 from ansible_collections.stackguard.nova.tests.unit import builders, journaled
 

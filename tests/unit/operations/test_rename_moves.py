@@ -11,14 +11,13 @@ import contextlib
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_token, runner
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import rename as operation
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_token
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename_by_drain as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.rename import operation
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import plan as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
 from ansible_collections.stackguard.nova.tests.unit import journaled
 from ansible_collections.stackguard.nova.tests.unit.operations.test_move_servers import NEAR, ONE, TWO, reads

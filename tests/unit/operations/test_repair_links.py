@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import REPAIRABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules import REPAIRABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
+from ansible_collections.stackguard.nova.plugins.module_utils.links.plan import LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SCHEMA, Bundle
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 
 #: Nobody listens on port 1.

@@ -12,9 +12,10 @@ import types
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_owner
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import return_host, run_owner
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.return_host import operation as return_host
 from ansible_collections.stackguard.nova.tests.unit.checks.before import test_return_host as scenes
 from ansible_collections.stackguard.nova.tests.unit.life import Life
 from ansible_collections.stackguard.nova.tests.unit.return_life import HELD, ReturnLife, evacuation

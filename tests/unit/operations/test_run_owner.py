@@ -13,8 +13,8 @@ import time
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_owner
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner
 
 FORK = multiprocessing.get_context("fork")
 OWNERS = (run_owner.whole_playbook, run_owner.this_playbook)

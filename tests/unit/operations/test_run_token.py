@@ -17,11 +17,10 @@ import threading
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_owner, run_token, runner
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner, run_token
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.records.journal import JournalError
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import processes
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
 

@@ -14,7 +14,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_actions
 from ansible_collections.stackguard.nova.tests.unit import evacuation_life
 from ansible_collections.stackguard.nova.tests.unit.builders import guest

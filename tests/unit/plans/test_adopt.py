@@ -12,11 +12,11 @@ import os
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopt as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopted_names
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import standing
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import adopt
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import adopted_names
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import plan as adopt
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import preflight as checks
 from ansible_collections.stackguard.nova.tests.unit import builders, handmade
 from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import ovn_fleet, with_ovn
 

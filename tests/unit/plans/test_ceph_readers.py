@@ -14,8 +14,8 @@ import sys
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import ceph_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import ceph_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD

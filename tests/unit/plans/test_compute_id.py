@@ -10,8 +10,8 @@ import dataclasses
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.links import compute_id
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import compute_id
 from ansible_collections.stackguard.nova.tests.unit import builders as make
 
 PATH = "/var/lib/nova/compute_id"

@@ -10,9 +10,9 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import REPAIRABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules import REPAIRABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.links import plan as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import links as plans
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.linked import healthy, node_row
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, PlanError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
 from ansible_collections.stackguard.nova.tests.unit.builders import uid
 from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import (
     ovn_fleet,

@@ -10,11 +10,11 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import ovn_drain as after
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Unread
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnConnection, OvnEncap
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import PlanError
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn_drain
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import drain_plan as ovn_drain
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import drain_verify as after
 from ansible_collections.stackguard.nova.tests.unit import builders, draining
 from ansible_collections.stackguard.nova.tests.unit.builders import uid
 from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import (

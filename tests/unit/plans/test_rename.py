@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import from_plain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import OVN_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
@@ -22,8 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
     PlanError,
     RowChange,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet, fleets
 

@@ -11,10 +11,10 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename_by_drain as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ComputeIdFile, from_plain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan, PlanError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import preflight as checks
 from ansible_collections.stackguard.nova.tests.unit import builders as make
 from ansible_collections.stackguard.nova.tests.unit import draining
 

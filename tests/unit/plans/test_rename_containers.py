@@ -10,14 +10,15 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import preflight_rename
 from ansible_collections.stackguard.nova.plugins.module_utils.model import containers, facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import GuestProcess
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import PlanError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename, rename_containers
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.containers import plan as rename_containers
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.preflight import preflight_rename
 from ansible_collections.stackguard.nova.tests.unit import draining
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, kolla, process, unit
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet

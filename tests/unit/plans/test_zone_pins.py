@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.zone_pins import (
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import steps as zone_pins
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins.plan import (
     OldPin,
     PinRequest,
     old_pins,
@@ -21,7 +22,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans.zone_pins im
     told,
     without_changed,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pins
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 from ansible_collections.stackguard.nova.tests.unit.zoned import WEB, aggregate, server, zoned
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova

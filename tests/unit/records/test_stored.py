@@ -18,9 +18,10 @@ import string
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audit
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import tables
 from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml, facts
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, stored
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, tables
 from ansible_collections.stackguard.nova.tests.unit import builders
 
 XML = (pathlib.Path(__file__).resolve().parents[1] / "systems" / "host" / "recorded" / "domain.xml").read_text()

@@ -18,15 +18,10 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import capacity_outlook, checks, tables
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audit
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import (
-    audit,
-    capacity_outlook,
-    commands,
-    evidence_words,
-    tables,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import commands, evidence_words
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import page as shown
 from ansible_collections.stackguard.nova.plugins.modules import audit as audit_module
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy

@@ -11,8 +11,9 @@ import json
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import changes
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audit
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, changes
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 
 LATER = "2026-11-22T06:00:00+00:00"

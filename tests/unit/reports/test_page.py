@@ -13,9 +13,9 @@ import sys
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audit
 from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.page import Context, Next, gaps
 from ansible_collections.stackguard.nova.plugins.plugin_utils import pages
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import remedies
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audit
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     CATALOGUE,
     INFO,
@@ -19,7 +21,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Subject,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, remedies
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 from ansible_collections.stackguard.nova.tests.unit.paged import page, to_do
 from ansible_collections.stackguard.nova.tests.unit.troubled import troubled

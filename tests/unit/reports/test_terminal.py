@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 

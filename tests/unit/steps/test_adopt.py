@@ -10,9 +10,10 @@ import types
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import adopt, rename
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import steps as adopt
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
 
 ENABLED, DISABLED = {"status": "enabled", "reason": None}, {"status": "disabled", "reason": "stackguard:rename:op"}
 

@@ -16,10 +16,10 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner as steps
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import containers as actions
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.containers import steps as actions
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     containers,
     libvirt,

@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignment
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import steps as evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     allocation_candidates,
     evacuation_facts,

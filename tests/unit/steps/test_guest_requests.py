@@ -10,10 +10,11 @@ import dataclasses
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import guest_requests, rename
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.requests import steps as guest_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import instance_actions
 
 REASON = "stackguard:rename:op1"

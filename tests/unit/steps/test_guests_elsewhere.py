@@ -14,11 +14,12 @@ import types
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import guests_elsewhere, rename
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import elsewhere_steps as guests_elsewhere
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
 from ansible_collections.stackguard.nova.tests.unit import builders
 
 GONE, HERE = "uuid-gone", "uuid-here"

@@ -16,13 +16,13 @@ import dataclasses
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner as steps
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import HOST
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
 from ansible_collections.stackguard.nova.tests.unit import builders, journaled
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 

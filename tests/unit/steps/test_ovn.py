@@ -12,8 +12,10 @@ import types
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import OvnError
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import ovn, rename, runner
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import steps as ovn
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import northbound, southbound
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn.database import OvnAccess, OvnDatabase
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import BrokerError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Queue, QueuedRequest, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import queues, rename
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.requests import queue_steps as queues
 
 OLD, NEW = "compute.old1", "compute.new1"
 PARAMS = {"old": "old1", "new": "new1", "timeout": 60}

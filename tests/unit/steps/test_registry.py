@@ -11,8 +11,10 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, needs, return_host
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import registry
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import needs
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import operation as evacuate
+from ansible_collections.stackguard.nova.plugins.module_utils.rename import steps as registry
+from ansible_collections.stackguard.nova.plugins.module_utils.return_host import operation as return_host
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -37,10 +39,10 @@ CALLED = {("moves", "(name)"): ("hold", "leave")}
 
 #: What hosts can do and no plan names.
 NO_STEP = {
-    "guests_unchanged": "a step of journals that earlier versions left open (plans/rename.py, _revised)",
-    "hold_containers": "what the step recreate_containers asks for where a name is wrong (steps/containers.py)",
-    "new_containers": "what the step recreate_containers asks for before and after it (steps/containers.py)",
-    "restart_units": "what the step compute_up asks for when nova-compute has to start again (steps/rename.py)",
+    "guests_unchanged": "a step of journals that earlier versions left open (rename/in_place/plan.py, _revised)",
+    "hold_containers": "what the step recreate_containers asks for where a name is wrong (rename/containers/steps.py)",
+    "new_containers": "what the step recreate_containers asks for before and after it (rename/containers/steps.py)",
+    "restart_units": "what the step compute_up asks for if nova-compute has to start again (rename/in_place/steps.py)",
 }
 
 
@@ -60,7 +62,7 @@ def host_actions():
 PLANS = sorted(path.stem for path in (UTILS / "plans").glob("*.py") if "Step(" in path.read_text())
 FILES = sorted(path.stem for path in (UTILS / "steps").glob("*.py") if "\ndef actions(" in path.read_text())
 #: Plan, and the file that advances its steps and marks each.
-BY_OPERATION = {"evacuation": "operations/evacuate.py", "return_host": "operations/return_host.py"}
+BY_OPERATION = {"evacuation": "evacuation/operation.py", "return_host": "return_host/operation.py"}
 #: Plan of rows, and what carries all of them out: its steps are what a person approves. The operation
 #: that is named first calls it, when it has written down what was before.
 BY_ROWS = {"links": ("repair_links", "link_rows.apply_batch"), "zone_pins": ("pin_zones", "zone_pins.carry_out")}

@@ -11,12 +11,12 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.after.guests import as_before
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError, TimedOutError
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError, TimedOutError
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.verify_guests import as_before
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.resource_providers import (
     DISABLED_TRAIT,
     ProviderTraits,

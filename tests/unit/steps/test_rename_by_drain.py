@@ -14,12 +14,13 @@ import types
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import WARNING, Checked, Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import mover, rename_by_drain
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import mover
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import steps as rename_by_drain
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, node
 from ansible_collections.stackguard.nova.tests.unit.moving_nova import HEARD, FakeNova
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import waiting
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import waiting_requests
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import waiting
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, BrokerError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Queue, QueuedRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import waiting_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.brokers import CellBroker
 
 DEAD, QUEUE, ALT = "compute1", "compute.compute1", "compute-alt.compute1"

@@ -14,11 +14,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import DoctorHost
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import (
-    CephAccess,
-    CephCaps,
-    HostState,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import CephAccess, CephCaps, HostState
 from ansible_collections.stackguard.nova.plugins.module_utils.records import answers
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import doctor as api
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import rbd

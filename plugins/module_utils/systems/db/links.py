@@ -6,7 +6,7 @@
 
 Each cell is read in one read-only transaction that sees one moment. Services and nodes are few and read whole, one
 statement each; of instances, migrations and PCI devices only those come over the wire that look wrong, at most one
-statement for each kind of finding, streamed. What each kind means is said in the facts of C(checks/hazards/links.py).
+statement for each kind of finding, streamed. What each kind means is said in the facts of C(hazards/links.py).
 
 Names are compared byte by byte: MySQL's own comparison takes C(compute1) and C(COMPUTE1) for one name.
 """

@@ -449,7 +449,7 @@ def _expect(result: sa.CursorResult[t.Any], ids: t.Sequence[str]) -> None:
         raise Conflict(f"network agents: {result.rowcount} rows would change instead of {len(ids)}")
 
 
-#: For other guarded changes: see C(steps/link_rows.py).
+#: For other guarded changes: see C(links/steps.py).
 compare = _compare
 problems = _problems
 update = _update

@@ -114,7 +114,7 @@ NAME_COLUMNS: t.Tuple[t.Tuple[str, str], ...] = (
 #: What a rename in place writes. C(updated_at) is not touched: nothing of Nova's own happened to the row.
 UPDATES: t.Dict[str, t.Dict[str, t.Tuple[str, ...]]] = {kind: written(kind) for kind in (CELL, API, NEUTRON)}
 
-#: Read beside COLUMNS where links are looked at (checks/hazards/links.py).
+#: Read beside COLUMNS where links are looked at (hazards/links.py).
 LINK_COLUMNS: t.Dict[str, t.Tuple[str, ...]] = {
     # Nova sets updated_at whenever it writes a row, a repair does not: it tells whose write a row bears.
     "compute_nodes": ("updated_at",),

@@ -17,10 +17,7 @@ import typing as t
 import uuid as uuids
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import ComputeIdFile, NovaConf
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
-    processes,
-    unit_environment,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import processes, unit_environment
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.nova_compute import (
     KOLLA_CONF,
     Service,

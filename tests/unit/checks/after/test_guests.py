@@ -10,9 +10,9 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import guests
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, WARNING
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import verify_guests as guests
 from ansible_collections.stackguard.nova.tests.unit import builders
 
 BOOT = "boot-1"

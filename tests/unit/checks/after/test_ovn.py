@@ -10,8 +10,8 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import ovn
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import verify as ovn
 from ansible_collections.stackguard.nova.tests.unit.builders import uid
 from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import binding, chassis, ovn_fleet, switch_port
 

@@ -10,10 +10,10 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import adopt
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override, standing
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import adopt as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import plan as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import preflight as adopt
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.clones import absent, clone, silent
 

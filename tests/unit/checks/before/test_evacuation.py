@@ -13,9 +13,9 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import expected_images
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import storage
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import EvidenceElsewhere
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import preflight as evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import storage
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards.clients import EvidenceElsewhere
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES

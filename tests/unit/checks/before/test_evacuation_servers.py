@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import leaving_guests, measured
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import preflight as evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Unread
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override

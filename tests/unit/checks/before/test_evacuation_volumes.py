@@ -12,8 +12,8 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import guests
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import preflight as evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import clients, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES

@@ -12,10 +12,10 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import preflight as moves
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, node
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import REQUEST, Scene
 

@@ -10,7 +10,6 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import preflight_rename
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     NameSpace,
     NeutronAgentRow,
@@ -19,6 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, Override, standing
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnConnection, OvnEncap, OvnLevelRow
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.preflight import preflight_rename
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.builders import uid
 from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import (

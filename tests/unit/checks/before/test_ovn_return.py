@@ -10,11 +10,12 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn_return, return_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Unread
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Finding, Unchecked
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnEncap
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.return_host import preflight as return_host
+from ansible_collections.stackguard.nova.plugins.module_utils.return_host import preflight_ovn as ovn_return
 from ansible_collections.stackguard.nova.tests.unit.builders import agent, guest, packages, uid, with_open_vswitch
 from ansible_collections.stackguard.nova.tests.unit.checks.before.test_return_host import REQUEST as EVACUATED
 from ansible_collections.stackguard.nova.tests.unit.checks.before.test_return_host import back as evacuated

@@ -11,7 +11,7 @@ import socket
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import reachability
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import reachability
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene
 

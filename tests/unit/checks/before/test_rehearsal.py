@@ -10,9 +10,9 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rehearsal
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Rehearsal
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import rehearsal
 from ansible_collections.stackguard.nova.tests.unit.builders import STYLES
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 

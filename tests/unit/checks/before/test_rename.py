@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import hostnames
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import preflight_rename
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import identity
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as rename_plan
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import hostnames
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename_plan
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import verify as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.preflight import preflight_rename
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.corruptions import CORRUPTIONS, HARMLESS, NARROWED, NEEDS_AGENTS
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet, fleets

@@ -10,10 +10,10 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import return_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import return_host as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.return_host import plan as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.return_host import preflight as return_host
 from ansible_collections.stackguard.nova.tests.unit.builders import (
     address,
     guest,

@@ -10,9 +10,9 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import checks as audit
+from ansible_collections.stackguard.nova.plugins.module_utils.audit.report import audited
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.audit import audited
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.clones import absent, clone, silent, with_file, without_rows
 

@@ -11,8 +11,8 @@ import json
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import definition
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import checks as audit
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import definition
 from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml, facts
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, healthy

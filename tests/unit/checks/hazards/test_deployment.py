@@ -10,10 +10,8 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.moves import MoveDecision
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import preflight_rename
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import deployment, forecast
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import checks as audit
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import deployment, forecast
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import (
@@ -23,7 +21,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_f
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename, rename_by_drain
+from ansible_collections.stackguard.nova.plugins.module_utils.moves.preflight import MoveDecision
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import plan as rename_by_drain
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.preflight import preflight_rename
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy, kolla, packages, process, unit
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 

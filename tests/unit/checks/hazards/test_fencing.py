@@ -11,12 +11,9 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import guests
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import fencing
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import (
-    EvidenceElsewhere,
-    by_locks_only,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import preflight as evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import fencing
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards.clients import EvidenceElsewhere, by_locks_only
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import (

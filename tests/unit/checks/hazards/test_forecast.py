@@ -10,7 +10,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import forecast
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import forecast
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy

@@ -14,8 +14,8 @@ import dataclasses
 import pytest
 from hypothesis import given
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import forecast
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import checks as audit
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import forecast
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
 from ansible_collections.stackguard.nova.tests.unit.builders import COLLATIONS, guest, healthy, node, service, uid

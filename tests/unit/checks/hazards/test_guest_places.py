@@ -11,21 +11,19 @@ import re
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import checks as audit
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import (
-    evacuation,
-    moves,
-    rename,
-    rename_by_drain,
-    resize,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import preflight as evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiMigration
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import (
     MigrationRequest,
     RenameRequest,
     ResizeRequest,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import preflight as moves
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import preflight as rename_by_drain
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import preflight as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import preflight as resize
 from ansible_collections.stackguard.nova.tests.unit import builders, draining, evacuations, moving_scene, zoned
 from ansible_collections.stackguard.nova.tests.unit.builders import domain, guest, healthy, uid, zone_of
 

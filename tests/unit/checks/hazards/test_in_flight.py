@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.audit import checks as audit
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import preflight as rename
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 
 BACK, AWAY = guest(1, 1), guest(3, 1)

@@ -10,12 +10,8 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import links as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import (
-    CODES,
-    REPAIRABLE,
-    SINCE_28,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import links as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules import CODES, REPAIRABLE, SINCE_28
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.linked import healthy, node_row

@@ -14,9 +14,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import preflight_rename
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import name_users
 from ansible_collections.stackguard.nova.plugins.module_utils.model import certificates, facts, findings
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import name_users
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.preflight import preflight_rename
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
 SERIOUS = {

@@ -10,7 +10,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import ovn
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import ovn
 from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import Deployment, ServiceProcess
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Unread
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Unchecked

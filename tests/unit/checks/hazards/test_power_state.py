@@ -12,9 +12,9 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import METHODS
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import power_state
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import power_state
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Finding, Override
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import preflight as moves
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import REQUEST, Scene
 

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import waiting
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import waiting
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import BrokerFacts, Queue, QueuedRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Unchecked
 from ansible_collections.stackguard.nova.plugins.module_utils.records import operation_records

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import resize
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import zones
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import resize as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import plan as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import preflight as resize
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, node, uid
 from ansible_collections.stackguard.nova.tests.unit.zoned import (
     WEB,

@@ -11,9 +11,7 @@ import dataclasses
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
-    allocation_candidates,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import allocation_candidates
 from ansible_collections.stackguard.nova.tests.unit.zoned import LARGE
 
 

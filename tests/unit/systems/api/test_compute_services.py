@@ -11,9 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
-    compute_services,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services
 from ansible_collections.stackguard.nova.tests.unit.systems.api.answering_cloud import Cloud
 from ansible_collections.stackguard.nova.tests.unit.systems.api.cassette import Player, writes
 

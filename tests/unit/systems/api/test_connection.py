@@ -9,9 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
-    connection,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection
 
 AUTH = {"auth_url": "http://127.0.0.1:1/v3", "username": "admin", "password": "hunter2hunter2", "project_name": "admin"}
 

@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
-    host_account,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import host_account
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer
 from ansible_collections.stackguard.nova.tests.unit.systems.api.answering_cloud import HOST
 

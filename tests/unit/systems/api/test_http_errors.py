@@ -9,9 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
-    http,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
 from ansible_collections.stackguard.nova.tests.unit.systems.api.cassette import Player
 
 NOBODY = "00000000-0000-0000-0000-00000000dead"

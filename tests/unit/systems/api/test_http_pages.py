@@ -11,9 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
-    http,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
 
 
 class _Pages:

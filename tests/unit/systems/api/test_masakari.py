@@ -10,9 +10,7 @@ import types
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
-    cloud_facts,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts
 from ansible_collections.stackguard.nova.tests.unit.systems.api.cassette import Player
 
 SCOPE = ["compute1", "cn7"]

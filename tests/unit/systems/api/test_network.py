@@ -11,9 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
-    network,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import network
 from ansible_collections.stackguard.nova.tests.unit.systems.api.cassette import Player, writes
 
 NOBODY = "00000000-0000-0000-0000-00000000dead"

@@ -10,7 +10,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import zones as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import DatabaseError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (

@@ -13,9 +13,10 @@ from __future__ import annotations
 import pymysql
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename, runner
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, nova
 
 URL = "mysql+pymysql://nova:hunter2hunter2@db.example/nova_api"

@@ -11,11 +11,11 @@ import dataclasses
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.links import steps as link_rows
+from ansible_collections.stackguard.nova.plugins.module_utils.links.plan import Repair
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import Repair
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import link_rows
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
 
 CHANGE = RowChange("cell:cell1", "compute_nodes", "id", 1, {"service_id": None}, {"service_id": 1}, "node 1")

@@ -10,10 +10,7 @@ import json
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.container_files import (
-    ContainerFiles,
-    copies,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.container_files import ContainerFiles, copies
 from ansible_collections.stackguard.nova.tests.unit import deployed
 
 FOLDER = "/etc/kolla/nova-compute"

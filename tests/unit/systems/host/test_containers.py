@@ -11,8 +11,8 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import containers as steps
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.containers import steps
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     containers,
     guest_groups,

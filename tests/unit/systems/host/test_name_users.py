@@ -11,7 +11,7 @@ import os
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.name_users import CONSEQUENCES
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.name_users import CONSEQUENCES
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import name_users, nova_conf
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import Parts
 

@@ -1,0 +1,280 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The life of an operation whose whole plan is made before its first step, and carried out from the controller.
+
+A subclass of :class:`Planned` in a file of its own is such an operation. It says what it is asked for, what it finds,
+and what its plan's steps do. How it is begun, resumed, undone and reported on is the same for all, and is here.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, runner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256, Approver
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book, Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.server_run import ServerRun
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import (
+    Narrator,
+    findings_text,
+    plan_diff,
+    plan_text,
+)
+
+Result = t.Dict[str, t.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """A new operation. Without a step in its plan, all is as it was asked for."""
+
+    plan: Plan
+    #: What its journal is to keep of it.
+    about: Result
+    #: What a person approves beside the plan's own values.
+    approved: Result
+    #: For the result: C(report), and what else is known of it.
+    told: Result
+    #: What check mode says of it; without a step, what every run says.
+    message: str
+
+
+class Planned(abc.ABC):
+    """One operation in the hands of one run."""
+
+    #: Before each of its variables.
+    PREFIX: t.ClassVar[str]
+
+    def __init__(self, run: ServerRun) -> None:
+        self.run = run
+
+    # --- what an operation says of itself
+
+    @abc.abstractmethod
+    def what(self) -> str:
+        """Return what is asked for, such as "resize of web1"."""
+
+    @abc.abstractmethod
+    def kind(self) -> str:
+        """Return the kind of journal: of each, one operation is open at a time."""
+
+    @abc.abstractmethod
+    def prepare(self) -> Prepared:
+        """Read, judge and plan. Raises Refused with every reason why not, and what a system raises."""
+
+    @abc.abstractmethod
+    def actions(self, systems: Systems) -> t.Dict[str, runner.Action]:
+        """Return what carries out the steps of the plan."""
+
+    @abc.abstractmethod
+    def goal(self, journal: Result) -> str:
+        """Return what an open operation is to do, such as "resize to m1.large"."""
+
+    @abc.abstractmethod
+    def now(self, journal: t.Optional[Result]) -> str:
+        """Return how what it changes is at the moment; None: no operation is open."""
+
+    @abc.abstractmethod
+    def finished(self, journal: Result) -> str:
+        """Return what a run says that has brought it to its end."""
+
+    @abc.abstractmethod
+    def undone(self, journal: Result, why: str) -> str:
+        """Return what a run says that has undone it."""
+
+    def told(self, journal: t.Optional[Result]) -> Result:
+        """Return what each result has of an operation; None: none is open."""
+        return {}
+
+    def is_another(self, journal: Result) -> bool:
+        """Whether something else than what this open operation does is asked for."""
+        return False
+
+    # --- what an operation with a stricter rule does in its own way
+
+    def refuse_another(self, journal: Result, action: str) -> None:
+        """Raise Refused (SG706) where an open operation stands in the way of what is asked for."""
+        if action != lifecycle.ROLLBACK and journal["state"] == journals.OPEN and self.is_another(journal):
+            raise Refused(lifecycle.another_open(self.run, journal, self.goal(journal)))
+
+    def nothing_open(self, action: str) -> Result:
+        """Return what comes of an action while nothing is open. Raises Refused: a resume begins nothing."""
+        if action == lifecycle.RESUME:
+            raise lifecycle.nothing_to_resume(self.run, self.what())
+        msg = lifecycle.nothing_open(self.what(), action)
+        if action == lifecycle.STATUS:
+            return {"changed": False, "state": "none", **self.told(None), "msg": f"{msg}. {self.now(None)}"}
+        return {"changed": False, "state": "none", "msg": msg}
+
+    def would(self, journal: Result, action: str) -> Result:
+        """Return what check mode says of an open operation."""
+        done = "resumed" if action == lifecycle.RESUME else "undone"
+        return {
+            **self._told(journal),
+            "changed": True,
+            "state": journal["state"],
+            "msg": f"without --check, the open operation would be {done}",
+        }
+
+    def back(self, journal: Result) -> t.Optional[str]:
+        """Return what a rollback of an open operation does; None: it cannot be rolled back any more."""
+        return lifecycle.UNDO
+
+    def of_ended(self, journal: Result) -> Result:
+        """Return what the result of the run that ends an operation has of it beside its message."""
+        return {}
+
+    def of_open(self, journal: Result) -> Result:
+        """Return what the status of an open operation has of it beside its message."""
+        return {}
+
+    def begin(self, plan: Plan, about: Result) -> Result:
+        """Open the journal of a new operation, and carry it out."""
+        return self.forward(Book.open(self.run, plan, about))
+
+    def take_up(self, journal: Result, note: str, why: t.Optional[str] = None) -> Result:
+        """Take an open operation up, and carry the rest of it out; with ``why``, undo it. ``note``: for its history."""
+        book = Book.take_up(self.run, journal, note)
+        return self.forward(book) if why is None else self.backward(book, why)
+
+    # --- its life
+
+    def carry_out(self) -> Result:
+        """Do what was asked for. Raises StackguardError and StepError."""
+        action = str(self.run.options["action"])
+        return {
+            lifecycle.APPLY: self.apply,
+            lifecycle.RESUME: self.resume,
+            lifecycle.STATUS: self.status,
+            lifecycle.ROLLBACK: self.rollback,
+        }[action]()
+
+    def apply(self) -> Result:
+        """Begin the operation, or resume what an earlier run began. Raises StackguardError and StepError."""
+        approver = Approver.of(self.run)
+        approver.begin()
+        journal = self._journal()
+        if journal is not None:
+            return self._resume(journal)
+        found = self.prepare()
+        if not found.plan.steps:
+            told = {"changed": False, "state": "none", SHA256: approver.nothing(found.plan, found.approved)}
+            return {**told, **found.told, "msg": found.message}
+        value = approver.approve(found.plan, found.approved, {"report": found.told["report"]})
+        told = {
+            **found.told,
+            "plan": to_plain(found.plan),
+            SHA256: value,
+            "diff": plan_diff(found.plan),
+            "operation_id": found.plan.operation_id,
+        }
+        self.run.say(plan_text(found.plan, values=not self.run.diff))
+        if self.run.check_mode:
+            self.run.say(approver.hint(value))
+            return {**told, "changed": True, "state": "planned", "msg": found.message}
+        return {**told, **self.begin(found.plan, {SHA256: value, **found.about})}
+
+    def resume(self) -> Result:
+        """Resume the open operation. Unlike :meth:`apply` it begins nothing."""
+        Approver.of(self.run).begin()
+        journal = self._journal()
+        return self.nothing_open(lifecycle.RESUME) if journal is None else self._resume(journal)
+
+    def status(self) -> Result:
+        """Report what is open. Nothing is changed, not even which run has the operation."""
+        journal = self._journal()
+        if journal is None:
+            return self.nothing_open(lifecycle.STATUS)
+        now = self.now(journal)
+        self.run.say(lifecycle.status_text(journal, [now]))
+        more = f"The open operation is: {self.goal(journal)}. {now}"
+        return {
+            **self._told(journal),
+            **self.of_open(journal),
+            "changed": False,
+            "state": journal["state"],
+            "steps": journal["steps"],
+            "progress": runner.progress(journal),
+            "history": journal["history"],
+            "msg": lifecycle.status_line(self.run, journal, more, self.back(journal)),
+        }
+
+    def rollback(self) -> Result:
+        """Undo what the open operation did."""
+        journal = self._journal()
+        if journal is None:
+            return self.nothing_open(lifecycle.ROLLBACK)
+        self.run.refuse_while_carried_out(journal)
+        self.refuse_another(journal, lifecycle.ROLLBACK)
+        if self.run.check_mode:
+            return self.would(journal, lifecycle.ROLLBACK)
+        return {
+            **self._told(journal),
+            **self.take_up(journal, "rollback begins", "the operator requested the rollback"),
+            "failed": False,
+        }
+
+    def _resume(self, journal: Result) -> Result:
+        self.run.refuse_while_carried_out(journal)
+        self.refuse_another(journal, lifecycle.RESUME)
+        Approver.of(self.run).resume(journal)
+        self.run.say(f"resuming operation {journal['operation_id']}: {self.goal(journal)}")
+        if self.run.check_mode:
+            return self.would(journal, lifecycle.RESUME)
+        why = "an earlier run began the rollback" if lifecycle.goes_back(journal) else None
+        return {**self._told(journal), **self.take_up(journal, "resumed", why)}
+
+    def forward(self, book: Book) -> Result:
+        """Carry out each step that is not done, and close the journal."""
+        closed = self._runner().forward(book.journal)
+        return {"changed": True, "state": journals.FINISHED, **self.of_ended(closed), "msg": self.finished(closed)}
+
+    def backward(self, book: Book, why: str, item: t.Optional[findings.Finding] = None) -> Result:
+        """Undo each step that is not undone, and close the journal. ``item``: the finding that asked for it."""
+        self.run.say(f"rolling back: {why}")
+        journal = self._runner().backward(book.journal)
+        checked = findings.Checked(() if item is None else (item,))
+        extra = {} if item is None else {"report": findings.report(checked, self.run.clock.now(), 0, 1)}
+        told = {"changed": True, "failed": True, "state": journals.ROLLED_BACK, **self.of_ended(journal)}
+        return {**told, "msg": self.undone(journal, why.rstrip(".")), **extra}
+
+    # --- for the operations
+
+    def judged(
+        self, checked: findings.Checked, read_at: str, hosts: int, servers: int, ready: t.Optional[bool] = None
+    ) -> Result:
+        """Return the report. Raises Refused where something stands against it.
+
+        ``ready``: whether all that the plan needs was read; None: it is where nothing was left unchecked.
+        """
+        report = findings.report(checked, read_at, hosts, servers, self.run.overrides)
+        self.run.say(findings_text(checked, self.run.overrides))
+        standing = findings.standing(checked.findings, self.run.overrides)
+        if standing or not (not checked.unchecked if ready is None else ready):
+            codes = (
+                ", ".join(sorted({item.code for item in standing}))
+                or "an override cannot replace facts that were not read"
+            )
+            raise Refused(f"refused, and nothing was changed: {codes}", report=findings.refused(report))
+        return report
+
+    def _journal(self) -> t.Optional[Result]:
+        return lifecycle.open_journal(self.run, self.kind())
+
+    def _told(self, journal: Result) -> Result:
+        told = {"operation_id": journal["operation_id"], SHA256: journal["about"].get(SHA256)}
+        return {**self.told(journal), **told}
+
+    def _runner(self) -> runner.Runner:
+        narrator = Narrator(self.run.say, self.run.systems.monotonic)
+        systems = dataclasses.replace(self.run.systems, remark=narrator.remark)
+        return runner.Runner(self.run.state, self.actions(systems), narrator, self.run.clock.now)

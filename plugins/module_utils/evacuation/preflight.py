@@ -1,0 +1,495 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Before an evacuation: may it begin, who goes where, and every reason why not. Pure.
+
+Three looks. :func:`preflight` before anything is touched, all findings at once. :func:`death` after the fence, before
+the first guest is sent. :func:`checks.storage.landed` after each.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest, Reason, guests
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
+    Destination,
+    IncomingServer,
+    by_nova_name,
+    destinations,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments, Tried, assign
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import preflight_servers as evacuation_servers
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import clients, fencing, memory, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards.clients import EvidenceElsewhere, KnownAddresses
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    Bundle,
+    EvacuationFacts,
+    MigrationRow,
+    TargetHost,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import PROVABLE, of_addresses
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    ALIVE,
+    BLOCKER,
+    CATALOGUE,
+    WARNING,
+    Checked,
+    Finding,
+    Override,
+    Subject,
+    finding,
+    standing,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    OURS,
+    Index,
+    Items,
+    gather,
+    in_progress,
+    migration_evidence,
+    migration_subject,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+
+#: Without these nothing can be decided.
+NEEDED = ("services", "servers", "hypervisors", "providers", "migrations")
+#: The first release that can leave servers stopped (microversion 2.95).
+STOPPED = (2, 95)
+
+
+@dataclasses.dataclass(frozen=True)
+class EvacuationDecision:
+    """What an evacuation may do: the findings, who goes where, and what that was decided from."""
+
+    checked: Checked
+    assignments: Assignments
+    guests: t.Tuple[Guest, ...] = ()
+    destinations: t.Tuple[Destination, ...] = ()
+    #: What Ceph would refuse. Its problems are among the findings only where the fence is one of addresses.
+    addresses: t.Optional[fencing.Addresses] = None
+    #: Servers that must not be sent now, each with code and reason, whatever becomes of the others.
+    barred: t.Mapping[str, t.Tuple[str, str]] = dataclasses.field(default_factory=dict)
+
+
+def preflight(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    request: EvacuationRequest,
+    overrides: t.Sequence[Override] = (),
+    fence: t.Optional[str] = None,
+    sent: t.Sequence[IncomingServer] = (),
+    tried: t.Optional[Tried] = None,
+    elsewhere: t.Optional[EvidenceElsewhere] = None,
+) -> EvacuationDecision:
+    """Return every finding and the plan. ``fence``: how the source will be fenced; None: as the request says.
+
+    ``elsewhere``: addresses that this reading does not show. With a fence in the request, that is judged, and not what
+    will be done.
+
+    ``overrides`` decide only which memory and disk rules are passed over while hosts are chosen; what stands is the
+    caller's to ask (C(findings.standing)).
+    """
+    unread = _unread(bundle, about, request)
+    leaving = guests(bundle, about, request)
+    if unread or leaving is None:
+        evidence = {"not read": unread or ["servers"]}
+        item = finding(
+            "SG709",
+            Subject("host", request.host),
+            evidence,
+            ("Make sure that the APIs answer, then run the same command again."),
+        )
+        return EvacuationDecision(Checked((item,)), Assignments([], []))
+    if not leaving:
+        # Nobody is to be sent: nothing will be touched, so that nothing needs to be proven, but that there is nobody.
+        items = [*_known(bundle, request, leaving), *_held(about, request)]
+        return EvacuationDecision(gather([*items, *evacuation_servers.accounted(about, request)]), Assignments([], []))
+    moving = _moving(bundle, leaving, overrides)
+    # A migration that is open keeps its own server, not everybody's.
+    leaving = [
+        dataclasses.replace(guest, problems=(*guest.problems, moving[guest.uuid])) if guest.uuid in moving else guest
+        for guest in leaving
+    ]
+    hosts = destinations(bundle, about, request, sent)
+    where = {**(about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
+    assignments = assign(leaving, hosts, where, request, _passed(leaving, overrides), tried)
+    kind = fence or request.fence_kind
+    known = clients.identify(bundle, about, leaving, request, None, elsewhere)
+    refused = fencing.addresses(bundle, about, leaving, request, request.blocklist, elsewhere, known)
+    # The findings of these migrations say it already, each with its way out.
+    telling = Assignments(
+        assignments.assigned, [entry for entry in assignments.unassigned if not _only_moving(entry.problems)]
+    )
+    items = [
+        *_options(bundle, request, fence),
+        *_known(bundle, request, leaving),
+        *_held(about, request),
+        *_not_down(about, request),
+        *_blast(about, request),
+        *migrations(bundle, {guest.uuid for guest in leaving}),
+        *evacuation_servers.check(bundle, about, request, leaving, assignments),
+        *storage.writers(bundle, about, leaving, request, elsewhere, known),
+        *storage.pools(bundle, leaving, {host.host for host in hosts if not host.problems}, request),
+        *(() if request.partial else memory.unassigned(leaving, hosts, telling, request.host)),
+        *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
+        *memory.overcommitted(bundle, about, request, assignments),
+        *_fence(bundle, about, leaving, request, kind, refused, known),
+        *fencing.rights(bundle, known.disks.clusters, kind),
+        *_lock_breaking(bundle, request, known, kind),
+    ]
+    checked = gather(items)
+    return EvacuationDecision(
+        checked, assignments, tuple(leaving), tuple(hosts), refused, barred(checked, overrides, leaving)
+    )
+
+
+def death(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    request: EvacuationRequest,
+    elsewhere: t.Optional[EvidenceElsewhere] = None,
+) -> Checked:
+    """After the fence: the source is fenced with proof, down for Nova, and no client has a disk of its guests open."""
+    leaving = guests(bundle, about, request)
+    if leaving is None or about.targets is None:
+        evidence = {"not read": ["servers" if leaving is None else "services"]}
+        item = finding(
+            "SG709",
+            Subject("host", request.host),
+            evidence,
+            ("Make sure that the APIs answer, then run the same command again."),
+        )
+        return Checked((item,))
+    known = clients.identify(bundle, about, leaving, request, None, elsewhere)
+    return gather(
+        [
+            *_not_down(about, request),
+            *storage.fenced(bundle, about, leaving, request, elsewhere, known),
+            *storage.writers(bundle, about, leaving, request, elsewhere, known),
+            *_looked(bundle, leaving),
+        ]
+    )
+
+
+def _unread(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) -> t.List[str]:
+    missing = [f"cloud.{part}" for part in NEEDED if getattr(bundle.cloud, part, None) is None]
+    missing += [f"evacuation.{part}" for part in ("targets", "groups", "member_hosts") if getattr(about, part) is None]
+    reasons = {entry.part: entry.reason for entry in [*about.unread, *(bundle.cloud.unread if bundle.cloud else [])]}
+    return [f"{part}: {reasons.get(part.partition('.')[2], 'not read')}" for part in missing]
+
+
+def _passed(leaving: t.Sequence[Guest], overrides: t.Sequence[Override]) -> t.Dict[str, t.Set[str]]:
+    passed: t.Dict[str, t.Set[str]] = collections.defaultdict(set)
+    for entry in overrides:
+        for guest in leaving:
+            if entry.object in (guest.uuid, guest.name):
+                passed[guest.uuid].add(entry.code)
+    return passed
+
+
+# --- may it begin? --------------------------------------------------------------------------------------------
+
+
+def _options(bundle: Bundle, request: EvacuationRequest, fence: t.Optional[str]) -> Items:
+    offered = bundle.cloud.compute_max_microversion if bundle.cloud else None
+    if request.target_state == "stopped":
+        major, _dot, minor = (offered or "0.0").partition(".")
+        if (int(major), int(minor)) < STOPPED:
+            evidence = {"microversion": offered, "needed": "2.95"}
+            remedy = (
+                "Use evacuate_target_state=keep. evacuate_target_state=stopped needs the microversion 2.95, which this "
+                "Nova release does not offer."
+            )
+            yield finding("SG705", Subject("host", request.host), evidence, remedy)
+
+
+def _known(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest]) -> Items:
+    """SG119: no such host; SG710: a server was named that is not on it."""
+    services = (bundle.cloud.services if bundle.cloud else None) or []
+    yield from unknown(request.host, [service.host for service in services])
+    there = {guest.uuid for guest in leaving}
+    for uuid in request.servers or ():
+        if uuid not in there:
+            yield finding(
+                "SG710",
+                Subject("instance", uuid),
+                {"host": request.host},
+                "Remove the server from evacuate_servers, because the server is not on this host.",
+            )
+
+
+def unknown(host: str, known: t.Sequence[str]) -> Items:
+    """SG119: no such host."""
+    if host not in known:
+        remedy = "Use the host name that openstack compute service list shows."
+        yield finding("SG119", Subject("host", host), {"services": sorted(known)[:20]}, remedy)
+
+
+def reason_of(operation_id: str) -> str:
+    """Return the reason under which an operation disables the dead host's service: its lock."""
+    return f"{OURS}evacuate:{operation_id}"
+
+
+def _held(about: EvacuationFacts, request: EvacuationRequest) -> Items:
+    # One that has ended, and left servers here, is no lock any more.
+    mine = {reason_of(operation) for operation in (request.operation_id, *request.closed)}
+    yield from held(about, request.host, mine)
+
+
+def held(about: EvacuationFacts, host: str, mine: t.Container[str] = ()) -> Items:
+    """SG707: another operation holds the host. ``mine``: reasons that are no lock."""
+    for target in about.targets or []:
+        reason = target.disabled_reason or ""
+        if target.host == host and reason.startswith(OURS) and reason not in mine:
+            remedy = (
+                "Wait until the other operation on this host ends, or resume the other operation. The journal of a "
+                "rename is on this host. The journals of other operations are on stackguard_state_host."
+            )
+            yield finding("SG707", Subject("host", host), {"disabled_reason": reason}, remedy)
+
+
+def _not_down(about: EvacuationFacts, request: EvacuationRequest) -> Items:
+    """SG510: Nova takes the service for alive. A name typed wrong would otherwise have a living host fenced."""
+    for target in about.targets or []:
+        if target.host == request.host and target.state == "up" and not target.forced_down:
+            evidence = {"state": target.state, "status": target.status, "forced_down": target.forced_down}
+            remedy = (
+                "Verify that evacuate_host is the name of the dead host. If the name is correct, wait until Nova "
+                "reports the host's compute service as down (service_down_time, usually 60 s)."
+            )
+            yield finding("SG510", Subject("host", request.host), evidence, remedy)
+
+
+def _down(target: TargetHost) -> bool:
+    return target.state != "up" or target.forced_down
+
+
+#: nova-compute disables itself with such a reason where it has lost libvirt: that is a failure, not maintenance.
+AUTOMATIC = "AUTO:"
+
+
+def _unexplained(target: TargetHost, request: EvacuationRequest) -> bool:
+    """Whether a host that is down counts for the blast radius: nobody said that it would be, and somebody is on it.
+
+    One that an operation of this collection holds is known to be dead. One that is disabled and empty is in repair. How
+    many are on it is what holds something of its resources: unread counts as somebody.
+    """
+    reason = target.disabled_reason or ""
+    if target.host == request.host:
+        return True
+    if target.status == "disabled" and reason.startswith(OURS):
+        return False
+    return not (target.status == "disabled" and not reason.startswith(AUTOMATIC) and target.consumers == 0)
+
+
+def _blast(about: EvacuationFacts, request: EvacuationRequest) -> Items:
+    """SG514: many hosts of one zone down at once are a network fault or worse, not one dead host.
+
+    Once the host is fenced it is a warning: the servers have left nothing alive behind, and stopping helps nobody.
+    """
+    targets = about.targets or []
+    zone = next((target.zone for target in targets if target.host == request.host), None)
+    same = [target for target in targets if target.zone == zone]
+    down = sorted(target.host for target in same if _down(target) and _unexplained(target, request))
+    allowed = max(request.max_hosts, int(len(same) * request.max_share))
+    if len(down) > allowed:
+        evidence = {
+            "zone": zone,
+            "down": down[:20],
+            "hosts": len(same),
+            "allowed": allowed,
+            "evacuate_max_hosts": request.max_hosts,
+            "evacuate_max_share": request.max_share,
+        }
+        remedy = (
+            "Check the network and the control plane first. If all hosts in the list 'down' of the evidence are dead, "
+            "set evacuate_max_hosts to the number of dead hosts."
+        )
+        severity = BLOCKER if request.fence is None else WARNING
+        yield finding("SG514", Subject("host", request.host), evidence, remedy, severity)
+
+
+def migrations(bundle: Bundle, there: t.Container[t.Optional[str]]) -> Items:
+    """SG702, SG703: something is under way with one of these servers already."""
+    for place, row in Index(bundle).migrations:
+        code = _open(row) if row.instance_uuid in there else None
+        if code:
+            yield finding(code, migration_subject(row), migration_evidence(row, place), _way_out(row))
+
+
+def _open(row: MigrationRow) -> t.Optional[str]:
+    if in_progress(row):
+        return "SG702"
+    return "SG703" if not row.deleted and row.status == "finished" else None
+
+
+def _moving(bundle: Bundle, leaving: t.Sequence[Guest], overrides: t.Sequence[Override]) -> t.Dict[str, Reason]:
+    """Return by server what its open migration says against its evacuation, but where the operator passes it."""
+    names = {guest.uuid: guest.name for guest in leaving}
+    found: t.Dict[str, Reason] = {}
+    for _place, row in Index(bundle).migrations:
+        uuid, code = row.instance_uuid, _open(row)
+        if uuid is None or uuid not in names or code is None:
+            continue
+        words = (row.uuid, str(row.id), uuid, names[uuid])
+        if not any(entry.code == code and entry.object in words for entry in overrides):
+            text = f"the server's migration {row.uuid or row.id} ({row.migration_type}) is {row.status}"
+            found.setdefault(uuid, Reason(code, text))
+    return found
+
+
+def _only_moving(problems: t.Sequence[Reason]) -> bool:
+    return bool(problems) and all(reason.code in ("SG702", "SG703") for reason in problems)
+
+
+def _way_out(row: MigrationRow) -> str:
+    """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
+    leave = (
+        "Leave the server out (evacuate_partial=true). A server that you leave out stays on the dead host, and you can "
+        "recover this server later."
+    )
+    by_name = (
+        f"If no domain of the server runs on {row.dest_compute}, override this finding in stackguard_overrides "
+        f"(object: {row.uuid or row.id})."
+    )
+    if row.status == "finished":
+        return (
+            f"Verify that nova-compute on {row.source_compute} is up, then confirm the resize (openstack server resize "
+            f"confirm {row.instance_uuid}). Nova cannot revert the resize while {row.dest_compute} is dead. {leave}"
+        )
+    if row.migration_type != "evacuation":
+        return (
+            f"{leave} The migration may never end, because one of its hosts is dead. To evacuate the server anyway, "
+            f"verify that no domain of the server runs on {row.dest_compute} (virsh list --all). {by_name}"
+        )
+    return (
+        f"Wait until the migration ends. The migration never ends if nova-compute on {row.dest_compute} died or "
+        f"restarted after the migration began. If the migration never ends and {row.dest_compute} does not answer, "
+        f"fence {row.dest_compute}. If the migration never ends and {row.dest_compute} answers, look for the server's "
+        f"domain on {row.dest_compute} (virsh domstate {row.instance_uuid}). If the domain runs there, leave the "
+        "server out (evacuate_partial=true): it is the guest's only copy, see the page of SG132. Only if no domain of "
+        f"the server can run on {row.dest_compute}, remove the server's allocation on {row.dest_compute} (openstack "
+        f"resource provider allocation unset --provider PROVIDER_UUID {row.instance_uuid}), reset the server's state "
+        f"(openstack server set --state active {row.instance_uuid}), override this finding, and run the same command "
+        "again."
+    )
+
+
+# --- fence ----------------------------------------------------------------------------------------------------
+
+
+def _fence(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    leaving: t.Sequence[Guest],
+    request: EvacuationRequest,
+    kind: t.Optional[str],
+    planned: fencing.Addresses,
+    known: KnownAddresses,
+) -> Items:
+    """What lives is drained, not evacuated; what was cut off (it has watchers) is what a fence is for.
+
+    Before the fence, what a fence of addresses would not cover is reported: nothing has been touched yet.
+    """
+    if of_addresses(kind):
+        yield from planned.problems
+    elif request.also_blocklist:
+        # The requested fence decides: what is not known is not listed, and does not refuse.
+        unread = (item for item in planned.problems if item.code == "SG709")
+        yield from (dataclasses.replace(item, severity=WARNING) for item in unread)
+    found = storage.fenced(bundle, about, leaving, request, known=known)
+    if request.fence is not None or kind not in PROVABLE:
+        yield from found
+        return
+    yield from (item for item in found if not isinstance(item, Finding) or item.code != "SG506")
+    domains = storage.live_domains(bundle, request, leaving)
+    if domains:
+        remedy = (
+            "Drain the host (drain_host), or stop its guests, then run the same command again. No override is "
+            "possible, because the host is alive."
+        )
+        yield finding("SG506", Subject("host", request.host), {ALIVE: domains}, remedy)
+    elif of_addresses(kind):
+        yield from storage.bare(leaving, planned.uncovered)
+
+
+def _lock_breaking(bundle: Bundle, request: EvacuationRequest, known: KnownAddresses, kind: t.Optional[str]) -> Items:
+    """SG518 for every fence. Of volumes Cinder's own user may be the one that writes, so that it is a warning there."""
+    disks = known.disks
+    with_images = _lockable(disks.images)
+    with_volumes = _lockable(disks.places) - with_images
+    same = of_addresses(kind)
+    yield from fencing.lock_breaking(bundle, with_images, request.host, same=same)
+    yield from fencing.lock_breaking(bundle, with_volumes, request.host, WARNING, same)
+
+
+def _lockable(images: t.Mapping[str, t.Sequence[clients.SeenImage]]) -> t.Set[str]:
+    """Return the clusters with images that a client must lock to write, as far as is known."""
+    entries = (entry for places in images.values() for entry in places)
+    return {entry.fsid for entry in entries if entry.fsid is not None and entry.image.exclusive_lock is not False}
+
+
+def _looked(bundle: Bundle, leaving: t.Sequence[Guest]) -> Items:
+    """SG709: no host looked for a guest's images at all, so that it is not known who has them open."""
+    looked = [facts.rbd for facts in by_nova_name(bundle).values() if facts.rbd and facts.rbd.images is not None]
+    everything = any(not rbd.instances for rbd in looked)
+    asked = {uuid for rbd in looked for uuid in rbd.instances}
+    for guest in leaving:
+        if guest.images and not everything and guest.uuid not in asked:
+            evidence = {"images": list(guest.images)}
+            remedy = "Make sure that the run can read Ceph through at least one host."
+            yield finding("SG709", Subject("instance", guest.uuid, guest.name), evidence, remedy)
+
+
+# --- one server, or all? --------------------------------------------------------------------------------------
+
+#: What keeps its own server only, whatever the operator says: somebody else has the disk.
+ALWAYS_ALONE = ("SG507",)
+#: What keeps its own server only where the operator lets the others go (evacuate_partial).
+ALONE = tuple(code for code, entry in CATALOGUE.items() if entry.of_server)
+
+
+def server_of(item: Finding, servers: t.Container[t.Optional[str]]) -> t.Optional[str]:
+    """Return which of these servers a finding is about; None: about none of them, so about all.
+
+    A migration has its server's uuid as a name; an image is named after its server, a volume's bears it beside.
+    """
+    words = (item.object.id, item.object.name, item.object.id.rpartition("/")[2].partition("_")[0])
+    return next((word for word in words if word in servers), None)
+
+
+def barred(
+    checked: Checked, overrides: t.Sequence[Override], leaving: t.Sequence[Guest]
+) -> t.Dict[str, t.Tuple[str, str]]:
+    """Return the servers that something of their own keeps, with the first code and the reason in words."""
+    servers = {guest.uuid for guest in leaving}
+    found: t.Dict[str, t.Tuple[str, str]] = {}
+    stands = standing(checked.findings, overrides)
+    for item in sorted(stands, key=lambda item: item.code not in ALWAYS_ALONE):
+        uuid = server_of(item, servers) if item.code in (*ALWAYS_ALONE, *ALONE) else None
+        if uuid is not None:
+            shown = "; ".join(f"{key}: {value}" for key, value in item.evidence.items())
+            found.setdefault(uuid, (item.code, f"{CATALOGUE[item.code].summary} {shown}"))
+    return found
+
+
+def refusing(
+    checked: Checked, overrides: t.Sequence[Override], partial: bool, leaving: t.Sequence[Guest]
+) -> t.List[Finding]:
+    """Return the standing blockers that refuse the whole run; empty: it may go on, without those that are barred.
+
+    SG507 keeps its own server. With ``partial`` so does what else is about one server only; without it that refuses,
+    unless its server stays anyhow. Where no server is left at all, everything that stands refuses.
+    """
+    servers = {guest.uuid for guest in leaving}
+    stands = standing(checked.findings, overrides)
+    about = [(item, server_of(item, servers) if item.code in (*ALWAYS_ALONE, *ALONE) else None) for item in stands]
+    anyhow = {uuid for item, uuid in about if item.code in ALWAYS_ALONE}
+    stay = {uuid for _item, uuid in about if uuid is not None and (partial or uuid in anyhow)}
+    if servers and stay == servers:
+        return stands
+    return [item for item, uuid in about if uuid not in stay]

@@ -1,0 +1,279 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the journal of an evacuation holds, typed. Also those of version 0.1, one for all hosts: C(evacuate.json).
+
+    about.servers       who was on the host when it began, with power state and images
+    about.chosen        whether a person chose them; absent in older journals
+    about.fence         the kind of fence that was requested last
+    about.blocklisted   Ceph fsid to addresses that are on its OSD blocklist for this operation
+    memory.proof        the newest proof of the fence, for people: it is read again before each act
+    memory.in_transit   servers that were sent and have not arrived
+    memory.intended     servers that are about to be sent: other operations count them too
+    memory.arrived      servers that were verified elsewhere
+    memory.sent         servers that were ever sent
+    memory.tried        by server, the hosts on which it failed
+    memory.guarded      servers that may have a guard snapshot
+    memory.chassis      the chassis that is about to be removed from OVN, or is
+
+Of version 0.1: C(about.fence_proof) is a sentence and counts as no proof; images have an id, but no cluster and pool;
+C(memory.riding) and C(memory.evacuate) are what is now C(in_transit) and C(tried).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.steps import InTransit
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import clients
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, task_results
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NumaCell, from_plain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+
+Json = t.Dict[str, t.Any]
+
+KIND = "evacuate"
+CHOSEN = "chosen"
+RUNNING, STOPPED = "running", "stopped"
+
+
+@dataclasses.dataclass(frozen=True)
+class DiskImage:
+    """An image as it was when the operation began. ``fsid`` and ``pool`` None: a journal of version 0.1."""
+
+    id: str
+    fsid: t.Optional[str] = None
+    pool: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PlannedServer:
+    """A server of the operation, as it was when it began. ``numa``: None: unread."""
+
+    uuid: str
+    name: str
+    status: str
+    images: t.Dict[str, DiskImage] = dataclasses.field(default_factory=dict)
+    numa: t.Optional[t.List[NumaCell]] = None
+    #: C(running) or C(stopped) before the host died; None: not known.
+    power: t.Optional[str] = None
+    #: Uuids of its volumes; None: a journal of an earlier version.
+    volumes: t.Optional[t.List[str]] = None
+
+    @property
+    def ids(self) -> t.Dict[str, str]:
+        """Image name to Ceph's id."""
+        return {name: image.id for name, image in self.images.items()}
+
+    @property
+    def homes(self) -> t.Dict[str, t.Tuple[str, str]]:
+        """Image name to cluster and pool, where both are known."""
+        return {
+            name: (image.fsid, image.pool)
+            for name, image in self.images.items()
+            if image.fsid is not None and image.pool is not None
+        }
+
+
+def kind_of(host: str) -> str:
+    """Return the kind of a host's journal: one for each dead host. Nova's databases compare names without case."""
+    return f"{KIND}-{host.casefold()}"
+
+
+def is_of(journal: t.Mapping[str, t.Any], host: str) -> bool:
+    """Whether a journal is that of an evacuation of this host, of whatever version."""
+    kind = str(journal.get("kind"))
+    about = journal.get("about") or {}
+    return (kind == KIND or kind.startswith(f"{KIND}-")) and str(about.get("host")).casefold() == host.casefold()
+
+
+def servers_of(journal: t.Mapping[str, t.Any]) -> t.List[PlannedServer]:
+    """Return the servers of an operation. Raises :class:`FactsError`."""
+    return [from_plain(PlannedServer, _converted(entry), "journal.servers") for entry in journal["about"]["servers"]]
+
+
+def _converted(entry: t.Mapping[str, t.Any]) -> Json:
+    images = {
+        name: {"id": image} if isinstance(image, str) else image for name, image in (entry.get("images") or {}).items()
+    }
+    return {**entry, "images": images, "power": entry.get("power") or power_of(str(entry.get("status")))}
+
+
+def power_of(status: str) -> t.Optional[str]:
+    """Return the power state that a status stands for; None: the status does not say."""
+    return {"ACTIVE": RUNNING, "SHUTOFF": STOPPED}.get(status)
+
+
+def in_transit(journal: t.Mapping[str, t.Any], clocks: bool = False) -> t.List[InTransit]:
+    """Return who was sent and has not arrived. ``clocks``: keep when each was sent, which says nothing in another run.
+
+    Raises :class:`FactsError`.
+    """
+    memory = journal.get("memory") or {}
+    noted = memory["in_transit"] if "in_transit" in memory else memory.get("riding") or []
+    found = [from_plain(InTransit, entry, "journal.memory") for entry in noted]
+    return found if clocks else [dataclasses.replace(entry, started=None) for entry in found]
+
+
+def tried(journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Dict[str, str]]:
+    """Return, by server, the hosts on which it failed."""
+    memory = journal.get("memory") or {}
+    found = memory["tried"] if "tried" in memory else memory.get(KIND) or {}
+    return {str(uuid): dict(hosts) for uuid, hosts in found.items()}
+
+
+def sent(journal: t.Mapping[str, t.Any]) -> t.Set[str]:
+    """Return who was ever sent, as far as the journal says. Of version 0.1: all, for it does not say."""
+    memory = journal.get("memory") or {}
+    if "sent" in memory:
+        return set(map(str, memory["sent"]))
+    return set() if journal["kind"] != KIND else {str(entry["uuid"]) for entry in journal["about"]["servers"]}
+
+
+def guarded(journal: t.Mapping[str, t.Any]) -> t.Set[str]:
+    """Return who may have a guard snapshot. Of version 0.1: all with an image, for it does not say."""
+    memory = journal.get("memory") or {}
+    if "guarded" in memory or journal["kind"] != KIND:
+        return set(map(str, memory.get("guarded") or []))
+    return {str(entry["uuid"]) for entry in journal["about"]["servers"] if entry.get("images")}
+
+
+def was_fenced(journal: t.Mapping[str, t.Any]) -> bool:
+    """Whether the fence was read back at some time: then it is read again before anything is done."""
+    return journal.get("steps", {}).get("fence") == journals.DONE or bool(journal["about"].get("fence_proof"))
+
+
+def fenced_by(journal: t.Mapping[str, t.Any]) -> t.Optional[str]:
+    """Return the fence that was proven last; None: none was, or a fence of another kind was begun since."""
+    about = journal["about"]
+    if "fenced_by" in about:
+        return t.cast("t.Optional[str]", about["fenced_by"])
+    return t.cast("t.Optional[str]", about.get("fence")) if was_fenced(journal) else None
+
+
+def same_outage(
+    closed: t.Sequence[t.Mapping[str, t.Any]], holds: t.Iterable[t.Optional[str]], reason_of: t.Callable[[str], str]
+) -> t.List[t.Mapping[str, t.Any]]:
+    """Return the operations since whose hold the host has not been given back, the newest first.
+
+    ``closed``: journals that have ended, the oldest first. ``holds``: why the service is disabled, now and before the
+    open operation: each operation notes what it found, so that one leads to the one before it.
+    """
+    found, wanted = [], {hold for hold in holds if hold}
+    for journal in reversed(closed):
+        if reason_of(str(journal["operation_id"])) in wanted:
+            found.append(journal)
+            wanted.add(str((journal["about"].get("service") or {}).get("reason")))
+    return found
+
+
+def without(listed: t.Mapping[str, t.Iterable[str]], kept: t.Mapping[str, t.Iterable[str]]) -> t.Dict[str, t.List[str]]:
+    """Return addresses by Ceph fsid but those of ``kept``."""
+    found = {fsid: sorted(set(addresses) - set(kept.get(fsid) or ())) for fsid, addresses in listed.items()}
+    return {fsid: addresses for fsid, addresses in found.items() if addresses}
+
+
+def together(parts: t.Iterable[t.Mapping[str, t.Iterable[str]]]) -> t.Dict[str, t.List[str]]:
+    """Return the addresses of all, by Ceph fsid."""
+    found: t.Dict[str, t.Set[str]] = {}
+    for part in parts:
+        for fsid, addresses in part.items():
+            found.setdefault(str(fsid), set()).update(map(str, addresses))
+    return {fsid: sorted(addresses) for fsid, addresses in found.items()}
+
+
+def blocklisted(journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.List[str]]:
+    """Return Ceph fsid to addresses that this operation has on a blocklist. Of version 0.1: the fsid is not known."""
+    about = journal["about"]
+    if "blocklisted" in about:
+        return {str(fsid): list(found) for fsid, found in about["blocklisted"].items()}
+    proof = about.get("fence_proof") or {}
+    return {"": list(proof.get("addresses") or [])} if proof.get("addresses") else {}
+
+
+def powers_before(closed: t.Sequence[t.Mapping[str, t.Any]], host: str) -> t.Dict[str, str]:
+    """Return, by server, the power state that earlier operations on this host noted: a failed spawn hides it.
+
+    ``closed``: journals that have ended, the oldest first. Only of servers that stayed on the host then: one that left
+    it and came back has a life in between.
+    """
+    found: t.Dict[str, str] = {}
+    for journal in closed:
+        if not is_of(journal, host) or journal["kind"] == KIND:
+            continue
+        left = set(map(str, (journal.get("memory") or {}).get("arrived") or []))
+        for entry in servers_of(journal):
+            found.pop(entry.uuid, None)
+            if entry.power is not None and entry.uuid not in left:
+                found[entry.uuid] = entry.power
+    return found
+
+
+def plain(servers: t.Iterable[PlannedServer]) -> t.List[Json]:
+    """Return servers as a journal keeps them."""
+    return [t.cast("Json", to_plain(entry)) for entry in servers]
+
+
+def plain_checked(checked: findings.Checked) -> t.Dict[str, t.Any]:
+    """Return what was found as plain data, for the scratch of a run."""
+    return {
+        "findings": [to_plain(item) for item in checked.findings],
+        "unchecked": [to_plain(item) for item in checked.unchecked],
+    }
+
+
+def checked_of(plain: t.Mapping[str, t.Any]) -> findings.Checked:
+    """Return the same again."""
+    return findings.Checked(
+        tuple(findings.from_report(item) for item in plain.get("findings") or []),
+        tuple(findings.Unchecked(**item) for item in plain.get("unchecked") or []),
+    )
+
+
+def without_guard(home: t.Mapping[str, t.Any]) -> t.Set[str]:
+    """Return the images of a pool on which no guard of ours is, as the host that removed them says."""
+    result: Json = home.get("result") or {}
+    if not task_results.ended_well(result) or (result.get("fsid"), result.get("pool")) != (home["fsid"], home["pool"]):
+        return set()
+    found = {str(image["image"]) for image in result.get("images") or [] if not image.get("guarded")}
+    # Its owner deleted it, or a rebuild made it again: our snapshot is not on it.
+    return found | {str(name) for part in ("gone", "replaced") for name in result.get(part) or []}
+
+
+def of_host(addresses: t.Any) -> t.List[str]:
+    """Return those that more than locks shows to be the dead host's. An old journal has no evidence: none."""
+    known = addresses if isinstance(addresses, dict) else {}
+    return sorted(address for address, why in known.items() if why and not clients.by_locks_only(str(why)))
+
+
+def proven_addresses(journal: t.Mapping[str, t.Any]) -> t.Iterator[t.Tuple[str, str]]:
+    """Yield each address that an operation has seen as the host's, with its cluster; none that was only named.
+
+    Earlier versions kept those that the operator had named among them.
+    """
+    about = journal["about"]
+    for fsid, addresses in (about.get("proven") or {}).items():
+        why = (about.get("addresses") or {}).get(fsid) or {}
+        yield from ((str(each), str(fsid)) for each in addresses if not clients.by_word_only(str(why.get(each))))
+
+
+def addresses_of(journal: t.Mapping[str, t.Any]) -> Json:
+    """Return the addresses that an operation was to list, by cluster. Version 0.1 did not note the cluster."""
+    noted = journal["about"].get("addresses")
+    return dict(noted) if isinstance(noted, dict) else {}
+
+
+def incoming(entry: t.Mapping[str, t.Any]) -> IncomingServer:
+    """Return a server in transit of another operation as something that its destination will have."""
+    size = entry.get("size_mib")
+    cells = tuple(from_plain(NumaCell, cell, "journal") for cell in entry.get("cells") or ())
+    return IncomingServer(str(entry["uuid"]), str(entry["target"]), int(size or 0), cells, {}, size is not None)
+
+
+def home_failed(home: t.Mapping[str, t.Any]) -> str:
+    """Say where guard snapshots were not made or removed, and why."""
+    where = f"{home.get('fsid')}/{home.get('pool')} through {home.get('reader')}"
+    return f"the run could not make or remove guard snapshots in {where}: {task_results.why(home.get('result'))}"

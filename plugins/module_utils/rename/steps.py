@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What carries out the steps of plans: one implementation for each action that a plan names.
+
+On the controller the steps of C(plans/NAME.py) are carried out by C(actions) of C(steps/NAME.py), found by that name:
+:data:`TOGETHER` names the plans that need more files than one. On hosts C(systems/host/steps.py) carries them out.
+Steps of an evacuation and of a return need what only Ansible can do (fences, other hosts): the operation asks for it.
+Where a plan changes many rows alike, one function changes them all. C(tests/unit/steps/test_registry.py) names these,
+and finds every plan and every C(actions) by itself.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Action
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import steps as adopt
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.containers import steps as containers
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import steps as rename_by_drain
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import drain_steps as ovn_drain
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import steps as ovn
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.requests import queue_steps as queues
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.requests import steps as guest_requests
+
+_RENAME = (rename, adopt, guest_requests, queues, ovn, ovn_drain, rename_by_drain, containers)
+#: Plan, and the files of steps that carry it out together.
+TOGETHER = dict.fromkeys(
+    ("rename", "adopt", "rename_by_drain", "queues", "ovn", "ovn_drain", "rename_containers"), _RENAME
+)
+
+
+def joined(*several: t.Mapping[str, Action]) -> t.Dict[str, Action]:
+    """Return the actions of several files as one. Raises ValueError for a name twice."""
+    found: t.Dict[str, Action] = {}
+    for actions in several:
+        for name, action in actions.items():
+            if name in found:
+                raise ValueError(f"two implementations of {name}")
+            found[name] = action
+    return found
+
+
+def of_rename(systems: Systems, moves: rename_by_drain.GuestMoves) -> t.Dict[str, Action]:
+    """Return the controller's actions of a rename, in place and by draining. Raises ValueError for a name twice."""
+    others = [room.actions(systems) for room in _RENAME if room is not rename_by_drain]
+    return joined(*others, rename_by_drain.actions(systems, moves))

@@ -1,0 +1,224 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A resize from end to end: find, judge, plan, carry out; go on after a kill; take back.
+
+The journal is opened before the first change and closed when the server is resized, or as it was. A stray, a refusal
+by Nova, and a server that its owner deleted or reverted meanwhile are taken back at once.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, runner, server_run
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book, Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.planned import Planned, Prepared
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.server_run import ServerRun
+from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ServerFlavor, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    flavors,
+    http,
+    migration_records,
+    server_records,
+    zone_facts,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import plan as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import preflight as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import steps
+
+#: Below it a server does not show what its flavor holds.
+OLDEST = "2.53"
+
+Result = t.Dict[str, t.Any]
+Flavor = t.Tuple[str, ServerFlavor]
+
+
+class Resize(Planned):
+    """A resize of one server within its zone."""
+
+    PREFIX = "resize_"
+
+    def __init__(self, run: ServerRun) -> None:
+        super().__init__(run)
+        self.cloud = run.systems.cloud
+        self._uuid: t.Optional[str] = None
+
+    # --- finding
+
+    @property
+    def identity(self) -> str:
+        """The uuid of the server that is meant, also of one that is gone and whose journal is open."""
+        if self._uuid is None:
+            self._uuid = server_run.identity(self.run, plans.KIND)
+        return self._uuid
+
+    def what(self) -> str:
+        """Return what is asked for."""
+        return f"resize of {self.run.options['server']}"
+
+    def kind(self) -> str:
+        """Return the kind of journal."""
+        return plans.kind_of(self.identity)
+
+    def now(self, journal: t.Optional[Result]) -> str:
+        """Return how the server is."""
+        now = self._as_it_is()
+        return f"The server is {now}" if journal is None else f"{journal['subject']} is {now}"
+
+    def _as_it_is(self) -> str:
+        try:
+            server = server_records.existing_server(self.cloud, self.identity)
+        except server_records.NotShownError:
+            return "not shown by Nova"
+        if server is None:
+            return "deleted"
+        task = f" ({server.task_state})" if server.task_state else ""
+        return f"{server.status}{task} on {server.host}, flavor {server.flavor.name if server.flavor else 'not read'}"
+
+    # --- judging
+
+    def prepare(self) -> Prepared:
+        """Read, judge and plan."""
+        offered = http.max_microversion(self.cloud, http.COMPUTE)
+        if releases.microversion_tuple(offered) < releases.microversion_tuple(OLDEST):
+            raise Refused(
+                f"SG705 release-unsupported: this Nova offers microversion {offered}, but the run needs {OLDEST}"
+            )
+        flavor = flavors.find_flavor(self.cloud, str(self.run.options["flavor"]))
+        if flavor is None:
+            raise Refused(f"there is no flavor {self.run.options['flavor']}")
+        server = server_records.whole_server(self.cloud, self.identity)
+        if server is not None and _is_so(server, flavor[1]):
+            empty = Plan(self.kind(), self.run.operation_id, server.name, [])
+            asked = self._approved(flavor, None, None)
+            return Prepared(empty, {}, asked, {"server": self.identity}, f"{server.name} already has this flavor")
+        return self._judge(server, flavor)
+
+    def _judge(self, server: t.Optional[ApiServer], flavor: Flavor) -> Prepared:
+        request = self._request(flavor)
+        url = self.run.options.get("nova_api_db_url") or None
+        facts = zone_facts.read_zones(self.cloud, [] if server is None else [server], url, flavor[1])
+        last = None if server is None else migration_records.newest(self.cloud, server.id)
+        decision = checks.preflight(facts, request, last)
+        found, zone, choice = decision.server, decision.zone, decision.choice
+        ready = found is not None and zone is not None and choice is not None and choice.method is not None
+        report = self.judged(decision.checked, facts.read_at, 0, 1, ready)
+        # What the types do not know: all of it is there.
+        found, zone, choice = t.cast("ApiServer", found), str(zone), t.cast("checks.Choice", choice)
+        method, why = str(choice.method), choice.why
+        plan = plans.plan(request, found, zone, decision.pin, method, why)
+        about = {"server": self.identity, "flavor": flavor[0], "flavor_name": flavor[1].name, "zone": zone}
+        told = {"server": self.identity, "zone": zone, "strategy": method, "why": why, "report": report}
+        would = f"without --check, the run would resize {found.name} within zone {zone}"
+        return Prepared(plan, about, self._approved(flavor, zone, method), told, would)
+
+    def _request(self, flavor: Flavor) -> ResizeRequest:
+        options = self.run.options
+        return ResizeRequest(
+            server=self.identity,
+            flavor=flavor[0],
+            flavor_name=str(flavor[1].name),
+            operation_id=self.run.operation_id,
+            strategy=options["strategy"],
+            confirm=options["confirm"],
+            keep_pin=options["keep_pin"],
+            same_host=options["same_host"],
+            has_database=bool(options.get("nova_api_db_url")),
+            timeout=options["server_timeout"],
+        )
+
+    def _approved(self, flavor: Flavor, zone: t.Optional[str], method: t.Optional[str]) -> Result:
+        """Return what a person approves beside the plan's own values. A flavor is what it holds, whatever its name."""
+        options = self.run.options
+        return {
+            "server": self.identity,
+            "flavor": flavor[0],
+            "holds": to_plain(flavor[1]),
+            "zone": zone,
+            "method": method,
+            "confirm": options["confirm"],
+            "keep_pin": options["keep_pin"],
+            "same_host": options["same_host"],
+            "overrides": approval.of_overrides(self.run.overrides),
+        }
+
+    # --- an open one
+
+    def goal(self, journal: Result) -> str:
+        """Return what it resizes to."""
+        return f"resize to {journal['about']['flavor_name']}"
+
+    def is_another(self, journal: Result) -> bool:
+        """Whether another flavor is asked for."""
+        about, options = journal["about"], self.run.options
+        named = options["flavor"] or (about["flavor"] if options["action"] == lifecycle.RESUME else None)
+        return named not in (about["flavor"], about["flavor_name"])
+
+    def told(self, journal: t.Optional[Result]) -> Result:
+        """Return the server and its zone."""
+        if journal is None:
+            return {"server": self.identity}
+        return {"server": journal["about"]["server"], "zone": journal["about"]["zone"]}
+
+    # --- carrying out
+
+    def actions(self, systems: Systems) -> t.Dict[str, runner.Action]:
+        """Return what carries out the steps."""
+        return steps.actions(systems)
+
+    def forward(self, book: Book) -> Result:
+        """Carry it out. A stray, a refusal and a server whose owner took it elsewhere are taken back at once."""
+        try:
+            return super().forward(book)
+        except steps.TakeBackError as error:
+            # The journal knows what was begun since.
+            book.read_again()
+            return self.backward(book, str(error), error.finding)
+
+    def finished(self, journal: Result) -> str:
+        """Return how it was resized."""
+        last = [str(event["text"]) for event in journal["history"] if event.get("step") and event.get("text")]
+        return f"the resize of {journal['subject']} to {journal['about']['flavor_name']} is complete: {'; '.join(last)}"
+
+    def undone(self, journal: Result, why: str) -> str:
+        """Return why it is not resized."""
+        return f"{journal['subject']} was not resized as requested: {why}. The server is {self._as_it_is()}"
+
+    def rollback(self) -> Result:
+        """Take back what an open operation did. What is confirmed cannot be."""
+        journal = self._journal()
+        result = super().rollback()
+        if journal is None or result["state"] != journals.ROLLED_BACK or self.run.check_mode:
+            return result
+        server = server_records.whole_server(self.cloud, self.identity)
+        name = server.flavor.name if server is not None and server.flavor is not None else None
+        if name != journal["about"]["flavor_name"]:
+            return result
+        msg = (
+            f"the resize of {journal['subject']} was confirmed before the rollback, so the server stays resized. "
+            f"{result['msg']}"
+        )
+        return {**result, "failed": True, "msg": msg}
+
+
+def carry_out(run: ServerRun) -> Result:
+    """Do what was asked for. Raises StackguardError and StepError."""
+    return Resize(run).carry_out()
+
+
+def _is_so(server: ApiServer, flavor: ServerFlavor) -> bool:
+    has = server.flavor
+    same = has is not None and (has.name, has.vcpus, has.ram, has.disk) == (
+        flavor.name,
+        flavor.vcpus,
+        flavor.ram,
+        flavor.disk,
+    )
+    return same and server.status in checks.STATUSES and server.task_state is None

@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""May a server be resized within its zone, and how is it kept there? Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import guest_places, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiMigration, ApiServer, ZoneFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import gather
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
+
+#: Microversion that pins a server by API (release 34).
+PIN_API = "2.104"
+#: Server statuses that Nova resizes: vm_state ACTIVE or STOPPED (C(compute/api.py), C(resize); 26 to 34).
+STATUSES = ("ACTIVE", "SHUTOFF")
+
+PINNED, BY_API, BY_DB, VERIFY = "pinned", "pin_api", "pin_db", "verify"
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """How a server is kept in its zone, and why so. ``method`` None: it cannot be, ``why`` says what is missing."""
+
+    method: t.Optional[str]
+    why: str
+
+
+@dataclasses.dataclass(frozen=True)
+class ResizeDecision:
+    """What was found, and what is to be done where nothing forbids it."""
+
+    checked: Checked
+    server: t.Optional[ApiServer] = None
+    zone: t.Optional[str] = None
+    #: The zone in the request spec as it was found.
+    pin: t.Optional[str] = None
+    choice: t.Optional[Choice] = None
+
+
+def by_api(offered: t.Optional[str]) -> bool:
+    """Whether this Nova pins a server by API."""
+    return offered is not None and releases.microversion_tuple(offered) >= releases.microversion_tuple(PIN_API)
+
+
+def choose(
+    strategy: str, offered: t.Optional[str], has_database: bool, zone_carried: bool, pin: t.Optional[str], holds: bool
+) -> Choice:
+    """Choose how a server is kept in its zone.
+
+    ``zone_carried``: an aggregate carries the zone of its host; ``holds``: its pin is to that very zone. A pin that
+    holds it nowhere is changed in the database only: the API could not give it back (it pins to the current zone).
+    """
+    if holds:
+        return Choice(PINNED, f"the server is already pinned to its zone {pin}")
+    if strategy == VERIFY:
+        return Choice(
+            VERIFY,
+            (
+                "you chose this strategy. The run checks the zone after the resize, and reverts the resize if the zone "
+                "has changed"
+            ),
+        )
+    if not zone_carried:
+        why = "no aggregate defines the zone of the server's host, so a pin cannot keep the server in this zone"
+        return (
+            Choice(VERIFY, f"{why}. The run checks the zone after the resize")
+            if strategy == "auto"
+            else Choice(None, why)
+        )
+    problems = {BY_API: _not_by_api(offered, pin), BY_DB: None if has_database else "nova_api_db_url is not set"}
+    if strategy in problems:
+        problem = problems[strategy]
+        return Choice(None, problem) if problem else Choice(strategy, "you chose this strategy")
+    if problems[BY_API] is None:
+        return Choice(BY_API, f"this Nova can pin the server through the API (microversion {offered})")
+    if problems[BY_DB] is None:
+        return Choice(
+            BY_DB, f"{problems[BY_API]}. nova_api_db_url is set, so the run pins the server in Nova's API database"
+        )
+    return Choice(VERIFY, f"{problems[BY_API]}, and {problems[BY_DB]}, so the run checks the zone after the resize")
+
+
+def _not_by_api(offered: t.Optional[str], pin: t.Optional[str]) -> t.Optional[str]:
+    if not by_api(offered):
+        return f"this Nova offers microversion {offered}, but an availability zone pin through the API needs {PIN_API}"
+    if pin is not None:
+        return (
+            f"the server is pinned to {pin}, which is not the zone of its host. The run does not replace this "
+            f"pin through the API, because the API could not restore the pin to {pin} afterwards: the API pins a "
+            "server only to the zone of the server's host"
+        )
+    return None
+
+
+def preflight(facts: ZoneFacts, request: ResizeRequest, last: t.Optional[ApiMigration] = None) -> ResizeDecision:
+    """Judge the resize of one server. ``last``: its newest migration."""
+    server = next((entry for entry in facts.servers or [] if entry.id == request.server), None)
+    if server is None:
+        read = facts.servers is not None
+        code, remedy = (
+            ("SG710", "Give the name or the uuid of an existing server.")
+            if read
+            else ("SG709", "Make sure that the APIs answer.")
+        )
+        evidence = {"server": "not found" if read else "not read"}
+        return ResizeDecision(gather([finding(code, Subject("instance", request.server), evidence, remedy)]))
+    rule = f"Nova resizes only servers with the status {' or '.join(STATUSES)}."
+    items = [*guest_places.by_record(server, last), *zones.state(server, STATUSES, rule)]
+    items += zones.volumes(facts, server)
+    if facts.aggregates is None or facts.services is None or facts.pins is None or server.id not in facts.pins:
+        return ResizeDecision(gather([*items, _unread(facts, server)]), server)
+    pin, zone = facts.pins[server.id], zones.zone_of(facts, server.host)
+    # What a strategy handles does not forbid it. A server outside its pin would be taken there: that does.
+    items += zones.milder(zones.pinned(facts, server), ("SG402",))
+    if zone is None:
+        return ResizeDecision(gather([*items, *zones.hosts(facts), _no_zone(facts, server)]), server, None, pin)
+    items += zones.hosts(facts, {zone})
+    items += zones.room(facts, server, zone, request.same_host)
+    holds = zones.constraint(pin, facts.aggregates) == zone
+    choice = choose(
+        request.strategy,
+        facts.compute_max_microversion,
+        request.has_database,
+        zone in zones.carried(facts.aggregates),
+        pin,
+        holds,
+    )
+    if choice.method is None:
+        evidence = {"strategy": request.strategy, "why not": choice.why}
+        remedy = "Set the option that the selected strategy needs, or use resize_strategy=auto."
+        items.append(finding("SG705", zones.subject_of(server), evidence, remedy))
+    return ResizeDecision(gather(items), server, zone, pin, choice)
+
+
+def _unread(facts: ZoneFacts, server: ApiServer) -> Finding:
+    missing = [name for name in ("aggregates", "services", "pins") if getattr(facts, name) is None]
+    if facts.pins is not None and server.id not in facts.pins:
+        missing.append("pins")
+    evidence = {"not read": missing, "reasons": [f"{entry.part}: {entry.reason}" for entry in facts.unread]}
+    remedy = (
+        "Make sure that the run can read the server's availability zone pin. The API shows the pin from microversion "
+        "2.96 on. If the API does not offer this microversion, set nova_api_db_url."
+    )
+    return finding("SG709", zones.subject_of(server), evidence, remedy)
+
+
+def _no_zone(facts: ZoneFacts, server: ApiServer) -> Finding:
+    found = zones.zones_by_host(facts.aggregates or []).get(str(server.host), [])
+    evidence = {"host": server.host, "zones of its host": found}
+    return finding(
+        "SG709",
+        zones.subject_of(server),
+        evidence,
+        "Put the server's host into exactly one zone, and make sure that the run can read the aggregates.",
+    )
