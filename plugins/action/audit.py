@@ -12,12 +12,12 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.module_utils.audit import changes, coverage, tables
-from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audit
-from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, CloudName, FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, operation_records, stored
-from ansible_collections.stackguard.nova.plugins.plugin_utils import pages, screen
+from ..module_utils.audit import changes, coverage, tables
+from ..module_utils.audit import report as audit
+from ..module_utils.model import addresses, findings
+from ..module_utils.model.facts import Bundle, CloudName, FactsError
+from ..module_utils.records import evidence, operation_records, stored
+from ..plugin_utils import pages, screen
 
 Result = t.Dict[str, t.Any]
 

@@ -10,10 +10,10 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import ceph_readers
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
+from ..module_utils.capacity import ceph_readers
+from ..module_utils.model.facts import FactsError, to_plain
+from ..module_utils.records import evidence
+from ..plugin_utils import screen
 
 Result = t.Dict[str, t.Any]
 

@@ -10,7 +10,7 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.plugin_utils import screen, without_effect
+from ..plugin_utils import screen, without_effect
 
 
 class ActionModule(ActionBase):

@@ -15,16 +15,16 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..module_utils.model.facts import (
     Domain,
     FactsError,
     HostFacts,
     from_plain,
     prepare,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
+from ..module_utils.model.names import conf_host
+from ..module_utils.records import evidence
+from ..plugin_utils import screen
 
 MODULE = "stackguard.nova.compute_host_info"
 _VOLUME = "volume-"

@@ -17,20 +17,20 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_token
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner as steps
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.server_run import ServerRun
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts, from_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.operation import (
+from ..module_utils.engine import lifecycle, run_token
+from ..module_utils.engine import runner as steps
+from ..module_utils.engine.server_run import ServerRun
+from ..module_utils.model import findings
+from ..module_utils.model.facts import HostFacts, from_plain
+from ..module_utils.rename.in_place.steps import Systems
+from ..module_utils.rename.operation import (
     ADOPT,
     Rename,
     RenameRun,
     info_arguments,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import ovn_spec
-from ansible_collections.stackguard.nova.plugins.plugin_utils.journaled_run import JournaledRun, now
+from ..module_utils.systems.api.connection import ovn_spec
+from ..plugin_utils.journaled_run import JournaledRun, now
 
 STEP_MODULE = "stackguard.nova.compute_host_step"
 INFO_MODULE = "stackguard.nova.compute_host_info"

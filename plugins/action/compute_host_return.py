@@ -17,24 +17,24 @@ import uuid
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_owner
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError, from_plain, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_run
-from ansible_collections.stackguard.nova.plugins.module_utils.return_host import operation as return_host
-from ansible_collections.stackguard.nova.plugins.module_utils.return_host import plan as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
+from ..module_utils.engine import lifecycle, run_owner
+from ..module_utils.engine.runner import StepError
+from ..module_utils.model import addresses, findings
+from ..module_utils.model.errors import StackguardError
+from ..module_utils.model.facts import FactsError, from_plain, to_plain
+from ..module_utils.records import evidence
+from ..module_utils.records import journal as journals
+from ..module_utils.reports import operation_run
+from ..module_utils.return_host import operation as return_host
+from ..module_utils.return_host import plan as plans
+from ..module_utils.systems.api import catalog
+from ..module_utils.systems.api.connection import (
     DATABASE_SPEC,
     connect,
     openstack_spec,
 )
-from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, screen, without_effect
+from ..plugin_utils import operation_pages, screen, without_effect
+from .compute_link import state_of
 
 Result = t.Dict[str, t.Any]
 

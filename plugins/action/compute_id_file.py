@@ -11,15 +11,15 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.module_utils.links import compute_id
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..module_utils.links import compute_id
+from ..module_utils.model.facts import (
     FactsError,
     HostFacts,
     from_plain,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
+from ..module_utils.records import evidence
+from ..plugin_utils import screen
 
 MODULE = "stackguard.nova.compute_id_file"
 INFO = "stackguard.nova.compute_host_info"

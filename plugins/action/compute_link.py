@@ -14,20 +14,20 @@ import uuid
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_owner
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Host
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules import REPAIRABLE
-from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
-from ansible_collections.stackguard.nova.plugins.module_utils.links.plan import KIND, LinkRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SCHEMA, Bundle, FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import database_spec
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
-from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
+from ..module_utils.engine import lifecycle, run_owner
+from ..module_utils.engine.runner import Host
+from ..module_utils.hazards.link_rules import REPAIRABLE
+from ..module_utils.links import operation as repair_links
+from ..module_utils.links.plan import KIND, LinkRequest
+from ..module_utils.model import findings
+from ..module_utils.model.errors import StackguardError
+from ..module_utils.model.facts import SCHEMA, Bundle, FactsError
+from ..module_utils.records import evidence
+from ..module_utils.records import journal as journals
+from ..module_utils.systems.api.connection import database_spec
+from ..module_utils.systems.db import engine
+from ..module_utils.systems.host.steps import HostRunner
+from ..plugin_utils import screen
 
 #: What the operation is given by name; the rest is in its request.
 OPTIONS = ("action", "nova_api_db_url", "nova_cell_db_urls", "neutron_db_url", "report_dir", "expect_plan")

@@ -13,16 +13,16 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.module_utils.doctor import checks
-from ansible_collections.stackguard.nova.plugins.module_utils.doctor import report as reports
-from ansible_collections.stackguard.nova.plugins.module_utils.model import doctor
-from ansible_collections.stackguard.nova.plugins.module_utils.records import answers, evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.doctor import read_cloud_state
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.doctor import read_databases_state
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn.doctor import is_asked_for, read_ovn_state
-from ansible_collections.stackguard.nova.plugins.plugin_utils import playbooks, screen
+from ..module_utils.doctor import checks
+from ..module_utils.doctor import report as reports
+from ..module_utils.model import doctor
+from ..module_utils.records import answers, evidence
+from ..module_utils.systems.api import connection
+from ..module_utils.systems.api.doctor import read_cloud_state
+from ..module_utils.systems.db import engine
+from ..module_utils.systems.db.doctor import read_databases_state
+from ..module_utils.systems.ovn.doctor import is_asked_for, read_ovn_state
+from ..plugin_utils import playbooks, screen
 
 Result = t.Dict[str, t.Any]
 

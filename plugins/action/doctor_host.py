@@ -16,11 +16,11 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import ClockOffset, DoctorHost
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import HostState
-from ansible_collections.stackguard.nova.plugins.module_utils.records import answers
-from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
+from ..module_utils.model import facts
+from ..module_utils.model.doctor import ClockOffset, DoctorHost
+from ..module_utils.model.doctor_host import HostState
+from ..module_utils.records import answers
+from ..plugin_utils import screen
 
 MODULE = "stackguard.nova.doctor_host"
 _VERSION = "python3 -c 'import json, sys; print(json.dumps(list(sys.version_info[:3])))'"

@@ -11,8 +11,8 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import codes
-from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
+from ..module_utils.reports import codes
+from ..plugin_utils import screen
 
 PAGES = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "codes")
 

@@ -15,9 +15,9 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.outcome import Outcome
-from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
+from ..module_utils.records import evidence
+from ..module_utils.reports.outcome import Outcome
+from ..plugin_utils import screen
 
 Result = t.Dict[str, t.Any]
 

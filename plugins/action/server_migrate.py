@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_owner, server_run
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import options as evacuation_options
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import COLD_NEVER, COLD_RULES, COLD_STOPPED
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import operation as move_servers
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import plan as plans
-from ansible_collections.stackguard.nova.plugins.plugin_utils.journaled_run import JournaledRun
+from ..module_utils.engine import run_owner, server_run
+from ..module_utils.evacuation import options as evacuation_options
+from ..module_utils.model.requests import COLD_NEVER, COLD_RULES, COLD_STOPPED
+from ..module_utils.moves import operation as move_servers
+from ..module_utils.moves import plan as plans
+from ..plugin_utils.journaled_run import JournaledRun
 
 #: Numbers, and their least.
 _LEAST = {

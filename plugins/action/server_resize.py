@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, server_run
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import STRATEGIES
-from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import operation as resize
-from ansible_collections.stackguard.nova.plugins.plugin_utils.journaled_run import JournaledRun
+from ..module_utils.engine import lifecycle, server_run
+from ..module_utils.model.requests import STRATEGIES
+from ..module_utils.zones.resize import operation as resize
+from ..plugin_utils.journaled_run import JournaledRun
 
 
 class ActionModule(JournaledRun):

@@ -14,26 +14,26 @@ import uuid
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_owner
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import options as evacuation_options
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import evidence as move_evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+from ..module_utils.engine import lifecycle, run_owner
+from ..module_utils.evacuation import options as evacuation_options
+from ..module_utils.model import facts, findings
+from ..module_utils.model.errors import StackguardError
+from ..module_utils.moves import evidence as move_evidence
+from ..module_utils.records import journal as journals
+from ..module_utils.systems.api import (
     catalog,
     compute_services,
     server_records,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
+from ..module_utils.systems.api.connection import (
     DATABASE_SPEC,
     connect,
     openstack_spec,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
-from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import operation as pin_zones
-from ansible_collections.stackguard.nova.plugins.plugin_utils import screen, without_effect
+from ..module_utils.systems.db import engine
+from ..module_utils.zones.pins import operation as pin_zones
+from ..plugin_utils import screen, without_effect
+from .compute_link import state_of
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "action": {"type": "str", "default": "apply", "choices": list(pin_zones.ACTIONS)},

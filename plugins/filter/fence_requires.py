@@ -37,7 +37,7 @@ _value:
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
+from ..module_utils.model.fences.catalogue import FENCES
 
 
 def fence_requires(kind: t.Any) -> t.List[str]:

@@ -55,7 +55,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules
+from ..module_utils.model import input_rules
 
 
 def name_problems(variables: t.Any, kind: str = "host") -> t.List[str]:

@@ -43,7 +43,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ..module_utils.model import findings
 
 
 def overrides(text: t.Any) -> t.List[t.Dict[str, str]]:

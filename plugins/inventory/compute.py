@@ -112,9 +112,9 @@ from ansible.inventory.group import to_safe_group_name
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import visible
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, connection
+from ..module_utils.model.errors import StackguardError
+from ..module_utils.model.wording import visible
+from ..module_utils.systems.api import compute_services, connection
 
 Item = t.Dict[str, t.Any]
 

@@ -45,7 +45,7 @@ import typing as t
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules
+from ..module_utils.model import input_rules
 
 ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "roles")
 #: What all playbooks share begins with it; all else with the first word of its role.

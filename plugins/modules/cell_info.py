@@ -271,14 +271,14 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import waiting_requests
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.records.info_result import info_result
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import ovn_spec
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, links, nova
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import reading
+from ..module_utils.engine import waiting_requests
+from ..module_utils.model import facts
+from ..module_utils.model.errors import StackguardError
+from ..module_utils.records import evidence
+from ..module_utils.records.info_result import info_result
+from ..module_utils.systems.api.connection import ovn_spec
+from ..module_utils.systems.db import engine, links, nova
+from ..module_utils.systems.ovn import reading
 
 
 def unread(read: facts.DatabaseFacts) -> t.List[t.Dict[str, str]]:

@@ -243,11 +243,11 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.records.info_result import info_result
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts, connection
+from ..module_utils.model import facts
+from ..module_utils.model.errors import StackguardError
+from ..module_utils.records import evidence
+from ..module_utils.records.info_result import info_result
+from ..module_utils.systems.api import cloud_facts, connection
 
 COUNTED = ("services", "hypervisors", "servers", "aggregates", "providers", "migrations", "agents", "ports")
 

@@ -440,8 +440,9 @@ from ansible.module_utils.basic import AnsibleModule
 
 # The first of them.  pylint: disable-next=unused-import
 import ansible_collections.stackguard.nova.plugins.module_utils.systems.host.compiled_once  # noqa: F401
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as host
+
+from ..module_utils.model.host_facts import to_plain
+from ..module_utils.systems.host import facts as host
 
 
 def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:

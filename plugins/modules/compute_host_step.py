@@ -112,7 +112,7 @@ changed_meanwhile:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
+from ..module_utils.systems.host.steps import HostRunner
 
 
 def main() -> None:

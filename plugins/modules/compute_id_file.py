@@ -164,7 +164,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import compute_id
+from ..module_utils.systems.host import compute_id
 
 OPTIONS: t.Dict[str, t.Dict[str, t.Any]] = {
     "evidence_dir": {"type": "path", "required": True},

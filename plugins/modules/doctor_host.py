@@ -116,9 +116,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import doctor
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.facts import COMPUTE_UNITS, STATE_DIR
+from ..module_utils.model.facts import to_plain
+from ..module_utils.systems.host import doctor
+from ..module_utils.systems.host.facts import COMPUTE_UNITS, STATE_DIR
 
 
 def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:

@@ -189,10 +189,10 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
+from ..module_utils.model.host_facts import to_plain
+from ..module_utils.systems.ceph import guard_snapshots, rbd
+from ..module_utils.systems.host import facts
+from ..module_utils.systems.host.reading import HostError
 
 
 def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:

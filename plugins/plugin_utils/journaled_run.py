@@ -14,23 +14,23 @@ import uuid
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_owner, server_run
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Host, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_run
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import catalog
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
+from ..action.compute_link import state_of
+from ..module_utils.engine import lifecycle, run_owner, server_run
+from ..module_utils.engine.runner import Host, StepError
+from ..module_utils.model import findings
+from ..module_utils.model.errors import StackguardError
+from ..module_utils.model.facts import FactsError
+from ..module_utils.records import journal as journals
+from ..module_utils.rename.in_place.steps import Systems
+from ..module_utils.reports import operation_run
+from ..module_utils.systems.api import catalog
+from ..module_utils.systems.api.connection import (
     DATABASE_SPEC,
     connect,
     openstack_spec,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
-from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, screen, without_effect
+from ..module_utils.systems.db import engine
+from . import operation_pages, screen, without_effect
 
 
 class JournaledRun(ActionBase):

@@ -10,14 +10,14 @@ import dataclasses
 import os
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Host
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.operation_run import (
+from ..module_utils.engine.runner import Host
+from ..module_utils.records import journal as journals
+from ..module_utils.reports.operation_run import (
     OperationRun,
     context,
     plan_of,
 )
-from ansible_collections.stackguard.nova.plugins.plugin_utils import pages, screen
+from . import pages, screen
 
 Json = t.Mapping[str, t.Any]
 

@@ -17,8 +17,8 @@ import jinja2
 import markupsafe
 import yaml
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import visible
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import page
+from ..module_utils.model.wording import visible
+from ..module_utils.reports import page
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 TEMPLATES = os.path.join(ROOT, "roles", "audit", "templates")

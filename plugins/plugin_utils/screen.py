@@ -11,7 +11,7 @@ import typing as t
 
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import visible
+from ..module_utils.model.wording import visible
 
 Result = t.Dict[str, t.Any]
 Run = t.Callable[..., Result]

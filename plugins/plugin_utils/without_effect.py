@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.plugin_utils import screen
+from . import screen
 
 #: Of openstack.cloud: one set of defaults is to serve its modules and ours.
 WITHOUT_EFFECT = ("wait", "timeout")

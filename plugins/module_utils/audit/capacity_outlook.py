@@ -14,11 +14,11 @@ import dataclasses
 import heapq
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING, demand_mib, room
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.host_zones import zones_of
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+from ..capacity.measured import RUNNING, demand_mib, room
+from ..hazards.host_zones import zones_of
+from ..model.facts import Bundle, HostFacts
+from ..model.names import conf_host
+from ..model.requests import EvacuationRequest
 
 NO_ZONE = "no zone"
 UNREAD_ZONES = "zones not read"

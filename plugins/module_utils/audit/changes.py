@@ -15,8 +15,7 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.audit import remedies
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.findings import (
     BLOCKER,
     REPORT_SCHEMA,
     OverrideError,
@@ -24,7 +23,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     overridden,
     parse_overrides,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
+from ..model.times import moment
+from . import remedies
 
 SCHEMA = 1
 Json = t.Mapping[str, t.Any]

@@ -13,8 +13,7 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.audit import coverage
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import (
+from ..hazards import (
     definition,
     deployment,
     forecast,
@@ -31,10 +30,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.hazards import (
     storage,
     waiting,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE, Checked, Unchecked
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import COMPUTE, Index, Item, Items, gather
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ..model.facts import Bundle, HostFacts
+from ..model.findings import CATALOGUE, Checked, Unchecked
+from ..model.lookups import COMPUTE, Index, Item, Items, gather
+from ..model.names import conf_host
+from . import coverage
 
 #: Codes that nothing can be said of without the compute hosts; the other sources' checks say so themselves.
 _FROM_HOSTS = tuple(code for code, entry in CATALOGUE.items() if entry.from_hosts)

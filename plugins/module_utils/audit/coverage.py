@@ -13,8 +13,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.identity import IDENTITY_PARTS
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..hazards.identity import IDENTITY_PARTS
+from ..model.facts import (
     NO_API_DATABASE,
     NOT_ASKED_FOR,
     NOT_OPENED,
@@ -26,9 +26,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     RbdFacts,
     Unread,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ..model.findings import Subject, Unchecked, finding
+from ..model.lookups import Items
+from ..model.names import conf_host
 
 #: What an audit can be asked to read.
 SOURCES = HOSTS, API, DATABASES, CEPH = "hosts", "api", "databases", "ceph"

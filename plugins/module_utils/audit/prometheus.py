@@ -12,14 +12,14 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.audit import checks
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.forecast import REFUSES, STARTS, UNKNOWN
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE, SEVERITIES
-from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import visible
+from ..hazards.forecast import REFUSES, STARTS, UNKNOWN
+from ..model.findings import CATALOGUE, SEVERITIES
+from ..model.times import moment
+from ..model.wording import visible
+from . import checks
 
 if t.TYPE_CHECKING:
-    from ansible_collections.stackguard.nova.plugins.module_utils.audit.report import AuditResult
+    from .report import AuditResult
 
 Values = t.Sequence[t.Tuple[t.Mapping[str, str], float]]
 PREFIX = "stackguard_audit"

@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.findings import (
     BLOCKER,
     CATALOGUE,
     INFO,

@@ -15,17 +15,9 @@ import dataclasses
 import json
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.audit import (
-    capacity_outlook,
-    changes,
-    prometheus,
-    remedies,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.audit import checks as audit
-from ansible_collections.stackguard.nova.plugins.module_utils.audit.scope import Scope, scope
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.forecast import STARTS, Start
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..hazards.forecast import STARTS, Start
+from ..model.facts import Bundle, HostFacts, to_plain
+from ..model.findings import (
     BLOCKER,
     CATALOGUE,
     INFO,
@@ -39,11 +31,19 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     overridden,
     report,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count, visible
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import label, natural
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.page import Context
+from ..model.names import conf_host
+from ..model.wording import count, visible
+from ..records import evidence
+from ..reports.evidence_words import label, natural
+from ..reports.page import Context
+from . import (
+    capacity_outlook,
+    changes,
+    prometheus,
+    remedies,
+)
+from . import checks as audit
+from .scope import Scope, scope
 
 NEW_BLOCKER = "new_blocker"
 #: What is failed for: at least this verdict.

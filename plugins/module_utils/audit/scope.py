@@ -12,10 +12,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.audit import coverage
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, CloudName
-from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ..model.facts import Bundle, CloudName
+from ..model.times import moment
+from ..model.wording import count
+from . import coverage
 
 #: Evidence that does not say what was requested is complete only where all of these are in it.
 _ALL = (coverage.HOSTS, coverage.API, coverage.DATABASES)

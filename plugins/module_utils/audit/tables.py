@@ -12,17 +12,17 @@ import json
 import typing as t
 from xml.etree import ElementTree
 
-from ansible_collections.stackguard.nova.plugins.module_utils.audit import checks
-from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audit
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.findings import (
     CATALOGUE,
     INFO,
     Finding,
     ordered,
     overridden,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import visible
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import host_of, in_words, label
+from ..model.wording import visible
+from ..reports.evidence_words import host_of, in_words, label
+from . import checks
+from . import report as audit
 
 COLUMNS = ("code", "slug", "severity", "overridden", "kind", "id", "name", "host", "zone", "evidence", "remedy")
 #: With one of these a spreadsheet begins a formula.

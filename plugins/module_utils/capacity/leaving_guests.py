@@ -12,10 +12,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
-from ansible_collections.stackguard.nova.plugins.module_utils.model import releases, server_state
-from ansible_collections.stackguard.nova.plugins.module_utils.model.aggregates import Rules
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..model import releases, server_state
+from ..model.aggregates import Rules
+from ..model.facts import (
     ApiAggregate,
     ApiServer,
     Bundle,
@@ -26,7 +25,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     ServerFlavor,
     ServerGroup,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+from ..model.requests import EvacuationRequest
+from . import placement
 
 #: Small pages, KiB (x86-64 and the others that Nova's libvirt driver runs on by default).
 SMALL_PAGE = 4

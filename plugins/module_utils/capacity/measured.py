@@ -13,12 +13,7 @@ import dataclasses
 import math
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import (
-    SMALL_PAGE,
-    Reason,
-    taken_by,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..model.facts import (
     ApiMigration,
     Bundle,
     Domain,
@@ -27,9 +22,14 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     NumaCell,
     TargetHost,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import uuid_key
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+from ..model.lookups import uuid_key
+from ..model.names import conf_host
+from ..model.requests import EvacuationRequest
+from .leaving_guests import (
+    SMALL_PAGE,
+    Reason,
+    taken_by,
+)
 
 #: NUMA node and page size in KiB.
 Pages = t.Tuple[t.Optional[int], int]

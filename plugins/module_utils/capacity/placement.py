@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, CloudFacts
+from ..model.facts import ApiServer, CloudFacts
 
 LIVE = "live"
 COLD = "cold"

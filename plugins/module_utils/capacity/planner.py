@@ -17,16 +17,16 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest, Reason
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
+from ..model.facts import ServerGroup
+from ..model.findings import CATALOGUE
+from ..model.requests import EvacuationRequest
+from .leaving_guests import Guest, Reason
+from .measured import (
     Destination,
     demand_mib,
     refused_by_scheduler,
     take_pages,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ServerGroup
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 
 #: Codes that an override by name passes over while a host is chosen. What the scheduler would refuse anyway (zone,
 #: group, state, placement) is not among them: Nova would turn the server to ERROR.

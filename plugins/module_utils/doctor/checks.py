@@ -13,9 +13,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.doctor import ovn as doctor_ovn
-from ansible_collections.stackguard.nova.plugins.module_utils.model import ceph_caps, facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import (
+from ..model import ceph_caps, facts
+from ..model.doctor import (
     FAILED,
     NOT_CHECKED,
     OK,
@@ -30,8 +29,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor impor
     Result,
     RightsProbe,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import CephCaps, Directory, HostState
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, OVN_AGENTS
+from ..model.doctor_host import CephCaps, Directory, HostState
+from ..model.network_agents import L2_AGENTS, OVN_AGENTS
+from . import ovn as doctor_ovn
 
 #: Packages of the bindings, by the host's package tool.
 _BINDINGS = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import (
+from ..model.doctor import (
     FAILED,
     NOT_CHECKED,
     OK,
@@ -16,12 +16,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor impor
     CloudState,
     Result,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_ovn import (
+from ..model.doctor_ovn import (
     NORTHBOUND,
     OvnDatabaseState,
     OvnState,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import BINDING_AGENTS, OVN_AGENTS
+from ..model.network_agents import BINDING_AGENTS, OVN_AGENTS
 
 REACHED, RIGHTS = "ovn_database", "ovn_rights"
 #: Operations that do not begin with OVN without the databases, and those that leave something unchecked or undone.

@@ -11,7 +11,7 @@ import json
 import textwrap
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import (
+from ..model.doctor import (
     FAILED,
     NOT_CHECKED,
     OK,
@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor impor
     Result,
     passes,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ..model.wording import count
 
 SCHEMA = 1
 _STATES = (FAILED, NOT_CHECKED, OK)

@@ -17,10 +17,10 @@ import os
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Refused, Run
-from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ..model import approval, findings
+from ..model.plan import Plan
+from ..records import evidence
+from .lifecycle import Refused, Run
 
 Json = t.Dict[str, t.Any]
 

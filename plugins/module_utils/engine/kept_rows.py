@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Host, Request, Result
+from .runner import Host, Request, Result
 
 
 class KeptRows:

@@ -17,12 +17,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_owner, runner
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.kept_rows import KeptRows
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ..model import findings
+from ..model.errors import StackguardError
+from ..model.plan import Plan
+from ..records import journal as journals
+from . import run_owner, runner
+from .kept_rows import KeptRows
 
 Json = t.Dict[str, t.Any]
 

@@ -14,21 +14,21 @@ import abc
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, runner
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256, Approver
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book, Refused
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.server_run import ServerRun
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import (
+from ..model import findings
+from ..model.facts import to_plain
+from ..model.plan import Plan
+from ..records import journal as journals
+from ..rename.in_place.steps import Systems
+from ..reports.terminal import (
     Narrator,
     findings_text,
     plan_diff,
     plan_text,
 )
+from . import lifecycle, runner
+from .approval import SHA256, Approver
+from .lifecycle import Book, Refused
+from .server_run import ServerRun
 
 Result = t.Dict[str, t.Any]
 

@@ -11,8 +11,8 @@ import os
 import socket
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import processes
+from ..model.errors import StackguardError
+from ..systems.host import processes
 
 
 def this_run() -> t.Dict[str, t.Any]:

@@ -17,10 +17,10 @@ import secrets
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_owner, runner
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ..model.errors import StackguardError
+from ..model.facts import HostFacts
+from ..records import journal as journals
+from . import run_owner, runner
 
 #: Seconds after which the host is asked once more whether this run still has the operation.
 RENEW = 10

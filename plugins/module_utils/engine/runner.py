@@ -19,10 +19,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import from_plain, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import HOST, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ..model.facts import from_plain, to_plain
+from ..model.findings import Checked
+from ..model.plan import HOST, Plan, Step
+from ..records import journal as journals
 
 Request = t.Dict[str, t.Any]
 Result = t.Dict[str, t.Any]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 import uuid as uuids
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_records
+from ..rename.in_place.steps import Systems
+from ..systems.api import server_records
+from . import lifecycle
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,15 +18,15 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import queues, waiting
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, BrokerError, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, http, server_records
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.broker import url as broker_url
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.broker.queues import Broker
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import brokers
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.brokers import CellBroker
+from ..hazards import queues, waiting
+from ..model import facts
+from ..model.errors import ApiError, BrokerError, DatabaseError
+from ..model.findings import Checked
+from ..systems.api import compute_services, http, server_records
+from ..systems.broker import url as broker_url
+from ..systems.broker.queues import Broker
+from ..systems.db import brokers
+from ..systems.db.brokers import CellBroker
 
 Options = t.Mapping[str, t.Any]
 #: Ids of messages, by queue.

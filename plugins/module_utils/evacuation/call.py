@@ -9,34 +9,34 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
+from ..capacity.measured import (
     IncomingServer,
     by_nova_name,
     in_transit,
     merge_sent,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, needs, waiting_requests
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import Approver
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book, Refused, Run
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import options as evacuation_options
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import preflight as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import readers as disk_readers
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import record as records
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import round as rounds
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.readers import Home
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.scratch import CallResult, Scratch
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import clients, waiting
-from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, EvacuationFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, WARNING, Checked
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import same_name
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_records
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
+from ..engine import lifecycle, needs, waiting_requests
+from ..engine.approval import Approver
+from ..engine.lifecycle import Book, Refused, Run
+from ..hazards import clients, waiting
+from ..model import fence_proof, findings
+from ..model.facts import Bundle, EvacuationFacts
+from ..model.findings import BLOCKER, WARNING, Checked
+from ..model.lookups import same_name
+from ..model.requests import EvacuationRequest
+from ..model.wording import count
+from ..records import evidence
+from ..records import journal as journals
+from ..reports import terminal
+from ..systems.api import server_records
+from ..systems.db import nova
+from . import options as evacuation_options
+from . import preflight as checks
+from . import readers as disk_readers
+from . import record as records
+from . import round as rounds
+from .readers import Home
+from .scratch import CallResult, Scratch
 
 Json = t.Dict[str, t.Any]
 Answers = t.Sequence[t.Mapping[str, t.Any]]

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import needs
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import record as records
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import round as rounds
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.call import Answers, Json
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.fences.fencing import FencedEvacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.readers import Home
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.record import PlannedServer
-from ansible_collections.stackguard.nova.plugins.module_utils.model import task_results
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Finding, Subject, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ..engine import needs
+from ..model import task_results
+from ..model.findings import Finding, Subject, finding
+from ..records import journal as journals
+from . import record as records
+from . import round as rounds
+from .call import Answers, Json
+from .fences.fencing import FencedEvacuation
+from .readers import Home
+from .record import PlannedServer
 
 
 class GuardedEvacuation(FencedEvacuation):

@@ -33,40 +33,21 @@ import datetime
 import json
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement, planner
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import unguarded
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer, by_nova_name
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, needs, waiting_requests
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import REQUEST, SHA256
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book, Refused, Stopped
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import options as evacuation_options
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import plan as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import preflight as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import readers as disk_readers
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import record as records
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import round as rounds
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.call import Answers, Json
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.chassis import operation as evacuation_chassis
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.chassis.operation import (
-    ChassisOutcome,
-    ChassisRemoval,
-    Objection,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.fences.fencing import FENCE
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.guards import GuardedEvacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.readers import Home
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.record import DiskImage, PlannedServer
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.scratch import CallResult, Scratch
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.steps import ARRIVED, SKEW, Evacuator
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import clients, storage
-from ansible_collections.stackguard.nova.plugins.module_utils.model import (
+from ..capacity import placement, planner
+from ..capacity.leaving_guests import unguarded
+from ..capacity.measured import IncomingServer, by_nova_name
+from ..engine import lifecycle, needs, waiting_requests
+from ..engine.approval import REQUEST, SHA256
+from ..engine.lifecycle import Book, Refused, Stopped
+from ..hazards import clients, storage
+from ..model import (
     fence_proof,
     findings,
     server_state,
     task_results,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..model.errors import ApiError, StackguardError
+from ..model.facts import (
     SILENT_CELLS,
     ApiServer,
     Bundle,
@@ -74,18 +55,37 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     FactsError,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import FenceProof
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import attested
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import POWERING_OFF, of_addresses
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import same_name
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import instance_actions, server_records
+from ..model.fence_proof import FenceProof
+from ..model.fences import attested
+from ..model.fences.catalogue import POWERING_OFF, of_addresses
+from ..model.findings import Checked, Finding
+from ..model.lookups import same_name
+from ..model.plan import Plan
+from ..model.requests import EvacuationRequest
+from ..model.wording import count
+from ..records import evidence
+from ..records import journal as journals
+from ..reports import terminal
+from ..systems.api import instance_actions, server_records
+from . import options as evacuation_options
+from . import plan as plans
+from . import preflight as checks
+from . import readers as disk_readers
+from . import record as records
+from . import round as rounds
+from .call import Answers, Json
+from .chassis import operation as evacuation_chassis
+from .chassis.operation import (
+    ChassisOutcome,
+    ChassisRemoval,
+    Objection,
+)
+from .fences.fencing import FENCE
+from .guards import GuardedEvacuation
+from .readers import Home
+from .record import DiskImage, PlannedServer
+from .scratch import CallResult, Scratch
+from .steps import ARRIVED, SKEW, Evacuator
 
 GUARD, EVACUATE, UNGUARD = "guard", "evacuate", "unguard"
 #: A step only where the operator asks for it; and the chassis that is about to be removed, in the journal's memory.

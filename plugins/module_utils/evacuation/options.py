@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, selection
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Fence
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES, POWERING_OFF, either
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
-from ansible_collections.stackguard.nova.plugins.module_utils.model.record_shapes import shape_of
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import (
+from ..model import approval, selection
+from ..model.errors import StackguardError
+from ..model.facts import ApiServer, to_plain
+from ..model.fence_proof import Fence
+from ..model.fences.catalogue import FENCES, POWERING_OFF, either
+from ..model.findings import Override
+from ..model.record_shapes import shape_of
+from ..model.requests import (
     RESETS,
     TARGET_STATES,
     EvacuationRequest,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments, waves
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+from ..capacity.planner import Assignments, waves
+from ..model.plan import CONTROLLER, Change, Plan, Step
+from ..model.requests import EvacuationRequest
 
 KIND = "evacuate"
 

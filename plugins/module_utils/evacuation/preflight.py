@@ -14,25 +14,24 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest, Reason, guests
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
+from ..capacity.leaving_guests import Guest, Reason, guests
+from ..capacity.measured import (
     Destination,
     IncomingServer,
     by_nova_name,
     destinations,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments, Tried, assign
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import preflight_servers as evacuation_servers
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import clients, fencing, memory, storage
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.clients import EvidenceElsewhere, KnownAddresses
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..capacity.planner import Assignments, Tried, assign
+from ..hazards import clients, fencing, memory, storage
+from ..hazards.clients import EvidenceElsewhere, KnownAddresses
+from ..model.facts import (
     Bundle,
     EvacuationFacts,
     MigrationRow,
     TargetHost,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import PROVABLE, of_addresses
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.fences.catalogue import PROVABLE, of_addresses
+from ..model.findings import (
     ALIVE,
     BLOCKER,
     CATALOGUE,
@@ -44,7 +43,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     finding,
     standing,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ..model.lookups import (
     OURS,
     Index,
     Items,
@@ -53,7 +52,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     migration_evidence,
     migration_subject,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+from ..model.requests import EvacuationRequest
+from . import preflight_servers as evacuation_servers
 
 #: Without these nothing can be decided.
 NEEDED = ("services", "servers", "hypervisors", "providers", "migrations")

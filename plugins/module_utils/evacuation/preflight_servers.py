@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.in_flight import MASAKARI
-from ansible_collections.stackguard.nova.plugins.module_utils.model import server_state
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle, EvacuationFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..capacity.leaving_guests import Guest
+from ..capacity.planner import Assignments
+from ..hazards.in_flight import MASAKARI
+from ..model import server_state
+from ..model.facts import ApiServer, Bundle, EvacuationFacts
+from ..model.findings import (
     BLOCKER,
     INFO,
     WARNING,
@@ -25,8 +25,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import OURS, Items
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+from ..model.lookups import OURS, Items
+from ..model.requests import EvacuationRequest
 
 #: Parts of what an evacuation asks the APIs without which somebody could be forgotten, or memory promised twice.
 NEEDED = {

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import storage
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import NO_VOLUME_POOL
+from ..hazards import storage
+from ..model.facts import Bundle, HostFacts
+from ..model.host_facts import NO_VOLUME_POOL
 
 Home = t.Tuple[str, str]
 #: By cluster and pool, C(fsid/pool): inventory names of the hosts that were asked to open the images, the last in use.

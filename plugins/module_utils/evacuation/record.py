@@ -26,12 +26,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.steps import InTransit
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import clients
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, task_results
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NumaCell, from_plain, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ..capacity.measured import IncomingServer
+from ..hazards import clients
+from ..model import findings, task_results
+from ..model.facts import NumaCell, from_plain, to_plain
+from ..records import journal as journals
+from .steps import InTransit
 
 Json = t.Dict[str, t.Any]
 

@@ -16,33 +16,20 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import SMALL_PAGE, of_flavor
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING as ALIVE
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer, by_nova_name
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignment, Tried
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import preflight as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.record import RUNNING, STOPPED, PlannedServer
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.steps import (
-    ARRIVED,
-    FAILED,
-    FEW,
-    UNDER_WAY,
-    UNKNOWN,
-    EvacuatedServer,
-    Evacuator,
-    InTransit,
-    Wave,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import clients, storage
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..capacity.leaving_guests import SMALL_PAGE, of_flavor
+from ..capacity.measured import RUNNING as ALIVE
+from ..capacity.measured import IncomingServer, by_nova_name
+from ..capacity.planner import Assignment, Tried
+from ..hazards import clients, storage
+from ..model.errors import ApiError
+from ..model.facts import (
     ApiServer,
     Bundle,
     EvacuationFacts,
     HostFacts,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import FenceProof
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.fence_proof import FenceProof
+from ..model.findings import (
     BLOCKER,
     WARNING,
     Checked,
@@ -54,16 +41,29 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     overridden,
     standing,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import EVACUATION, gather, same_name
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+from ..model.lookups import EVACUATION, gather, same_name
+from ..model.requests import EvacuationRequest
+from ..records import evidence
+from ..systems.api import (
     cloud_facts,
     evacuation_facts,
     http,
     network,
     server_actions,
     server_records,
+)
+from . import preflight as checks
+from .record import RUNNING, STOPPED, PlannedServer
+from .steps import (
+    ARRIVED,
+    FAILED,
+    FEW,
+    UNDER_WAY,
+    UNKNOWN,
+    EvacuatedServer,
+    Evacuator,
+    InTransit,
+    Wave,
 )
 
 #: What is read of the APIs: agents decide nothing here; ports are asked for by themselves.

@@ -18,11 +18,11 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import STATUSES
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignment
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+from ..capacity.leaving_guests import STATUSES
+from ..capacity.planner import Assignment
+from ..model.errors import ApiError
+from ..model.facts import ApiServer
+from ..systems.api import (
     http,
     instance_actions,
     migration_records,

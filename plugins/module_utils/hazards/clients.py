@@ -17,18 +17,18 @@ import dataclasses
 import functools
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import by_nova_name
-from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..capacity.leaving_guests import Guest
+from ..capacity.measured import by_nova_name
+from ..model import addresses
+from ..model.facts import (
     Bundle,
     EvacuationFacts,
     HostFacts,
     RbdFacts,
     RbdImage,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+from ..model.names import conf_host
+from ..model.requests import EvacuationRequest
 
 WATCHER, LOCK = "watcher", "lock"
 #: How Cinder's driver for Ceph begins the name of an image, before the volume's uuid.

@@ -15,16 +15,16 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..model.facts import (
     Bundle,
     Definition,
     Device,
     GuestDefinition,
     HostFacts,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Subject, Unchecked, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, gather
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ..model.findings import Checked, Subject, Unchecked, finding
+from ..model.lookups import Item, Items, gather
+from ..model.names import conf_host
 
 CODES = ("SG601", "SG602", "SG603", "SG604", "SG605", "SG606", "SG607")
 #: Of a host's guests that were never recorded, how many are named.

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import owners
-from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import NOVA_COMPUTE, ServiceProcess
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.deployment_facts import NOVA_COMPUTE, ServiceProcess
+from ..model.facts import HostFacts
+from ..model.findings import (
     BLOCKER,
     INFO,
     WARNING,
@@ -24,8 +23,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items, host_subject, uuid_key
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ..model.lookups import Index, Items, host_subject, uuid_key
+from ..model.names import conf_host
+from . import owners
 
 CODES = ("SG126", "SG127", "SG128", "SG129")
 #: Programs to which the name of their UTS namespace is an identity; the others take theirs from Open vSwitch.

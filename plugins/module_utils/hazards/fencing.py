@@ -18,27 +18,20 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import clients
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.clients import (
-    Client,
-    EvidenceElsewhere,
-    KnownAddresses,
-    plain,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..capacity.leaving_guests import Guest
+from ..model.facts import (
     Bundle,
     CephRights,
     EvacuationFacts,
     HostFacts,
     RbdFacts,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import (
+from ..model.fences.catalogue import (
     OF_MACHINE,
     either,
     of_addresses,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.findings import (
     BLOCKER,
     NOTHING,
     WARNING,
@@ -47,9 +40,16 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+from ..model.lookups import Items
+from ..model.names import conf_host
+from ..model.requests import EvacuationRequest
+from . import clients
+from .clients import (
+    Client,
+    EvidenceElsewhere,
+    KnownAddresses,
+    plain,
+)
 
 _NAME_THEM = "Set evacuate_blocklist_addresses=[...] to the addresses that the host has on Ceph's public network."
 _OTHER_FENCE = f"Use a fence that covers the whole machine: evacuate_fence={either(OF_MACHINE)}."

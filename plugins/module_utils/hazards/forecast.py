@@ -31,9 +31,42 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import guest_places
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.recovery import (
+from ..capacity.measured import RUNNING
+from ..model.facts import (
+    CellFacts,
+    ComputeNodeRow,
+    Domain,
+    HostFacts,
+    InstanceRow,
+    MigrationRow,
+    ServiceRow,
+)
+from ..model.findings import (
+    INFO,
+    WARNING,
+    Subject,
+    Unchecked,
+    finding,
+)
+from ..model.lookups import (
+    Index,
+    Items,
+    domain_subject,
+    file_uuid,
+    open_evacuation,
+    same_name,
+    same_uuid,
+    uuid_files,
+    uuid_key,
+)
+from ..model.names import (
+    conf_host,
+    configured_host,
+    refused_host,
+)
+from ..model.stored_names import found_as, name_key, why_unknown
+from . import guest_places
+from .recovery import (
     ABORTED,
     DESTROYED,
     DESTROYED_WITH_DISKS,
@@ -55,39 +88,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.hazards.recovery i
     reaping,
     recovery,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
-    CellFacts,
-    ComputeNodeRow,
-    Domain,
-    HostFacts,
-    InstanceRow,
-    MigrationRow,
-    ServiceRow,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
-    INFO,
-    WARNING,
-    Subject,
-    Unchecked,
-    finding,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
-    Index,
-    Items,
-    domain_subject,
-    file_uuid,
-    open_evacuation,
-    same_name,
-    same_uuid,
-    uuid_files,
-    uuid_key,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import (
-    conf_host,
-    configured_host,
-    refused_host,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import found_as, name_key, why_unknown
 
 EVACUATED = "_destroy_evacuated_instances"
 DELETED = "_cleanup_running_deleted_instances"

@@ -22,9 +22,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import clients, owners
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..capacity.measured import RUNNING
+from ..model.facts import (
     ApiMigration,
     ApiServer,
     CellFacts,
@@ -32,7 +31,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     InstanceRow,
     MigrationRow,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.findings import (
     WARNING,
     Checked,
     Finding,
@@ -40,7 +39,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ..model.lookups import (
     FINISHED,
     Index,
     Items,
@@ -51,7 +50,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     touches,
     uuid_key,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ..model.names import conf_host
+from . import clients, owners
 
 CODE = "SG132"
 STRAY = "SG108"

@@ -12,18 +12,18 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import zones
-from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, CloudFacts, ZoneFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model import releases
+from ..model.facts import Bundle, CloudFacts, ZoneFacts
+from ..model.findings import (
     Checked,
     CountedOnly,
     Subject,
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items, gather
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import NOT_LISTED
+from ..model.lookups import Items, gather
+from ..model.wording import NOT_LISTED
+from . import zones
 
 #: Servers show their pin since then (release 29).
 PINS_SINCE = "2.96"

@@ -14,15 +14,8 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import by_nova_name, libvirt_twins
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import guest_places, owners
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.recovery import (
-    HALF_DELETED,
-    LEFT,
-    PARTIAL,
-    reaping,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..capacity.measured import by_nova_name, libvirt_twins
+from ..model.facts import (
     Bundle,
     CellFacts,
     Domain,
@@ -31,7 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     ResourceProvider,
     ServiceRow,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.findings import (
     BLOCKER,
     INFO,
     WARNING,
@@ -41,7 +34,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ..model.lookups import (
     UNREAPED,
     ComputeNode,
     Index,
@@ -57,8 +50,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     uuid_files,
     uuid_key,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import name_key
+from ..model.names import conf_host
+from ..model.stored_names import name_key
+from . import guest_places, owners
+from .recovery import (
+    HALF_DELETED,
+    LEFT,
+    PARTIAL,
+    reaping,
+)
 
 #: What two hosts may share, first of all.
 COMPUTE_ID = "compute_id"

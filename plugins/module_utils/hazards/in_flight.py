@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..model import releases
+from ..model.facts import (
     ApiServer,
     ApiService,
     Bundle,
@@ -21,7 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     InstanceRow,
     MigrationRow,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.findings import (
     BLOCKER,
     INFO,
     WARNING,
@@ -30,7 +30,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ..model.lookups import (
     FINISHED,
     OURS,
     Index,
@@ -45,8 +45,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     open_evacuation,
     same_name,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import name_key
+from ..model.names import conf_host
+from ..model.stored_names import name_key
 
 #: Service type of Masakari in the catalogue.
 MASAKARI = "instance-ha"

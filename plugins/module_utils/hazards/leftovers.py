@@ -12,23 +12,23 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import by_nova_name
-from ansible_collections.stackguard.nova.plugins.module_utils.model import blocklists
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..capacity.measured import by_nova_name
+from ..model import blocklists
+from ..model.facts import (
     BlocklistEntry,
     HostFacts,
     OperationRecord,
     RbdFacts,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.findings import (
     BLOCKER,
     WARNING,
     Subject,
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import OURS, Index, Items, same_name
-from ansible_collections.stackguard.nova.plugins.module_utils.records.operation_records import EVACUATE
+from ..model.lookups import OURS, Index, Items, same_name
+from ..records.operation_records import EVACUATE
 
 _UNREAD = "the journals of operations were not read (stackguard_state_dir on stackguard_state_host)"
 

@@ -19,8 +19,8 @@ import dataclasses
 import functools
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..model import releases
+from ..model.facts import (
     Bundle,
     CellLinks,
     ComputeNodeRow,
@@ -31,8 +31,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     LinkMigration,
     ServiceRow,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ..model.findings import CATALOGUE
+from ..model.lookups import (
     COMPUTE,
     FINISHED,
     OURS,
@@ -41,7 +41,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     same_uuid,
     uuid_key,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ..model.names import conf_host
 
 NODES = "compute_nodes"
 INSTANCES = "instances"

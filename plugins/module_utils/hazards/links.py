@@ -14,7 +14,28 @@ import dataclasses
 import itertools
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules import (
+from ..model.facts import (
+    Bundle,
+    CellLinks,
+    ComputeNodeRow,
+    LinkInstance,
+    LinkMigration,
+    LinkPciDevice,
+)
+from ..model.findings import (
+    Checked,
+    CountedOnly,
+    Finding,
+    Override,
+    Subject,
+    Unchecked,
+    finding,
+    overridden,
+)
+from ..model.lookups import Item, Items, gather
+from ..model.names import conf_host
+from ..model.wording import NOT_LISTED, NOT_LOOKED_AT, count
+from .link_rules import (
     BY_INSTANCE,
     BY_NODE,
     CODES,
@@ -25,27 +46,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules
     Verdict,
     Wrong,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
-    Bundle,
-    CellLinks,
-    ComputeNodeRow,
-    LinkInstance,
-    LinkMigration,
-    LinkPciDevice,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
-    Checked,
-    CountedOnly,
-    Finding,
-    Override,
-    Subject,
-    Unchecked,
-    finding,
-    overridden,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, gather
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import NOT_LISTED, NOT_LOOKED_AT, count
 
 #: Whether Nova mends it by itself (compute/resource_tracker.py, 28 to 34: _init_compute_node for service_id,
 #: _ensure_compute_id_for_instances for compute_id).

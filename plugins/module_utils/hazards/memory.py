@@ -12,22 +12,22 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
+from ..capacity.leaving_guests import Guest
+from ..capacity.measured import (
     RUNNING,
     Destination,
     by_nova_name,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments, Unassigned
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..capacity.planner import Assignments, Unassigned
+from ..model.facts import (
     Bundle,
     EvacuationFacts,
     HostFacts,
     HugePages,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, host_subject
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+from ..model.findings import Subject, Unchecked, finding
+from ..model.lookups import Item, Items, host_subject
+from ..model.requests import EvacuationRequest
 
 #: Hosts that a finding shows; the report's explanation has them all.
 SHOWN = 10

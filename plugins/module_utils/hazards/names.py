@@ -13,11 +13,11 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, WARNING, Checked, Unchecked
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Item, Items, gather, same_name
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places import neutron_agents
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import PLACES
+from ..model.facts import Bundle
+from ..model.findings import BLOCKER, WARNING, Checked, Unchecked
+from ..model.lookups import Index, Item, Items, gather, same_name
+from ..name_places import neutron_agents
+from ..name_places.catalogue import PLACES
 
 
 def check(bundle: Bundle, index: t.Optional[Index] = None) -> Checked:

@@ -9,19 +9,19 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import WARNING, Subject, Unchecked, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items, same_name
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
+from ..model.facts import HostFacts
+from ..model.findings import WARNING, Subject, Unchecked, finding
+from ..model.lookups import Index, Items, same_name
+from ..model.names import conf_host
+from ..model.network_agents import (
     OVN_CONTROLLERS,
     binds_without_ovn,
     has_ovn,
     is_without_ovn,
     signs_of_ovn,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ..model.ovn import OvnFacts
+from ..model.wording import count
 
 #: What an audit decides of OVN.
 AUDITED = ("SG317", "SG318", "SG319", "SG321", "SG322", "SG323")

@@ -14,11 +14,11 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses
-from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
-from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import NOVA_COMPUTE
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Domain, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ..model import addresses
+from ..model import names as naming
+from ..model.deployment_facts import NOVA_COMPUTE
+from ..model.facts import Domain, HostFacts
+from ..model.lookups import (
     ComputeNode,
     Index,
     same_name,
@@ -26,8 +26,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     uuid_files,
     uuid_key,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+from ..model.names import conf_host
+from ..model.requests import RenameRequest
 
 #: libvirt's states in which QEMU has the guest: a copied disk has definitions, too.
 RUNNING = ("running", "paused", "blocked", "pmsuspended", "shutdown")

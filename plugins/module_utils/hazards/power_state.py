@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import LIVE
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items, uuid_key
+from ..capacity.placement import LIVE
+from ..model.facts import ApiServer, HostFacts
+from ..model.findings import Subject, finding
+from ..model.lookups import Items, uuid_key
 
 #: States of a libvirt domain whose QEMU runs: what a live migration can move.
 RUNS = ("running", "paused", "blocked")

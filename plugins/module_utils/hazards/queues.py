@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Queue, QueuedRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.facts import Queue, QueuedRequest
+from ..model.findings import (
     WARNING,
     Finding,
     Subject,

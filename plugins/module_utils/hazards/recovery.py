@@ -28,7 +28,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import InstanceRow, NovaConf
+from ..model.facts import InstanceRow, NovaConf
 
 DESTROYED = "destroyed"
 DESTROYED_WITH_DISKS = "destroyed, and its disks deleted"

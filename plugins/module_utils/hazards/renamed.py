@@ -13,24 +13,24 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import owners
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.identity import OTHER_PROVIDERS
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.facts import HostFacts
+from ..model.findings import (
     Checked,
     Finding,
     Subject,
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ..model.lookups import (
     ComputeNode,
     Index,
     file_uuid,
     same_name,
     uuid_key,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ..model.names import conf_host
+from . import owners
+from .identity import OTHER_PROVIDERS
 
 #: What the state of such a host explains, where it is about one of its names or ids.
 EXPLAINED = frozenset(

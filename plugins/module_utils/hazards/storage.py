@@ -13,27 +13,17 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest, images_of
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING, by_nova_name
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import clients, fencing
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.clients import (
-    Client,
-    EvidenceElsewhere,
-    Home,
-    KnownAddresses,
-    SeenImage,
-    plain,
-    source_facts,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..capacity.leaving_guests import Guest, images_of
+from ..capacity.measured import RUNNING, by_nova_name
+from ..model import fence_proof
+from ..model.facts import (
     Bundle,
     EvacuationFacts,
     HostFacts,
     RbdImage,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import OF_MACHINE, PROVABLE, either
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.fences.catalogue import OF_MACHINE, PROVABLE, either
+from ..model.findings import (
     ALIVE,
     BLOCKER,
     NO_PROOF,
@@ -44,14 +34,24 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ..model.lookups import (
     Index,
     Items,
     domain_subject,
     same_name,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+from ..model.names import conf_host
+from ..model.requests import EvacuationRequest
+from . import clients, fencing
+from .clients import (
+    Client,
+    EvidenceElsewhere,
+    Home,
+    KnownAddresses,
+    SeenImage,
+    plain,
+    source_facts,
+)
 
 #: Found below this module, asked for here as well.
 seen, address_of = clients.seen, clients.address_of

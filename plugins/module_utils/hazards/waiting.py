@@ -15,14 +15,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.queues import look, names_of
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..model.facts import (
     BrokerFacts,
     OperationRecord,
     Queue,
     QueuedRequest,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.findings import (
     INFO,
     WARNING,
     Checked,
@@ -31,8 +30,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ..model.lookups import Items
+from ..model.wording import count
+from .queues import look, names_of
 
 # --- where the server of a request is now
 

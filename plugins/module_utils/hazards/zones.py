@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..model.facts import (
     ApiAggregate,
     ApiServer,
     ApiService,
     ZoneFacts,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.findings import (
     WARNING,
     Checked,
     Finding,
@@ -29,7 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import COMPUTE, Items, gather
+from ..model.lookups import COMPUTE, Items, gather
 
 #: Hosts that a finding shows.
 SHOWN = 20

@@ -14,15 +14,15 @@ import dataclasses
 import typing as t
 import uuid as uuids
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..capacity.measured import RUNNING
+from ..model.facts import (
     Bundle,
     CellFacts,
     ComputeNodeRow,
     HostFacts,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
+from ..model.names import conf_host
+from ..model.times import moment
 
 _T = t.TypeVar("_T")
 

@@ -19,28 +19,28 @@ import functools
 import itertools
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256, Approver
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.kept_rows import KeptRows
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book, Refused
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import links as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules import REPAIRABLE, Links, Wrong
-from ansible_collections.stackguard.nova.plugins.module_utils.links import plan as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.links import steps as link_rows
-from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import (
+from ..engine import lifecycle
+from ..engine.approval import SHA256, Approver
+from ..engine.kept_rows import KeptRows
+from ..engine.lifecycle import Book, Refused
+from ..hazards import links as checks
+from ..hazards.link_rules import REPAIRABLE, Links, Wrong
+from ..model import approval, findings
+from ..model.errors import (
     Conflict,
     DatabaseError,
     StackguardError,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.records import batches, stored
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, nova, schema
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import links as link_reads
+from ..model.facts import Bundle
+from ..model.plan import Plan
+from ..model.wording import count
+from ..records import batches, stored
+from ..records import journal as journals
+from ..reports.terminal import findings_text
+from ..systems.db import engine, nova, schema
+from ..systems.db import links as link_reads
+from . import plan as plans
+from . import steps as link_rows
 
 #: Findings of one code that a report lists, and repairs that a result lists; all are counted.
 LISTED = 1000

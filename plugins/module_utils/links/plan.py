@@ -14,7 +14,7 @@ import dataclasses
 import operator
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules import (
+from ..hazards.link_rules import (
     INSTANCES,
     MIGRATIONS,
     NODES,
@@ -23,18 +23,18 @@ from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules
     Premise,
     Wrong,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.links import subject_of
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import from_plain, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject
-from ansible_collections.stackguard.nova.plugins.module_utils.model.folding import Folded
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
+from ..hazards.links import subject_of
+from ..model.facts import from_plain, to_plain
+from ..model.findings import Subject
+from ..model.folding import Folded
+from ..model.plan import (
     CONTROLLER,
     Change,
     Plan,
     RowChange,
     Step,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ..model.wording import count
 
 KIND = "repair_links"
 

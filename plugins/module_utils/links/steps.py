@@ -19,11 +19,11 @@ import dataclasses
 import functools
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules import INSTANCES, NODES, Premise
-from ansible_collections.stackguard.nova.plugins.module_utils.links.plan import Repair, reversed_repair
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, links, rows, schema
+from ..hazards.link_rules import INSTANCES, NODES, Premise
+from ..model.errors import Conflict
+from ..records import batches
+from ..systems.db import engine, links, rows, schema
+from .plan import Repair, reversed_repair
 
 try:
     import sqlalchemy as sa

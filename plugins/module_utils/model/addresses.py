@@ -14,7 +14,7 @@ import functools
 import traceback
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from .errors import StackguardError
 
 try:
     import netaddr

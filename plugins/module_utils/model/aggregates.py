@@ -18,7 +18,7 @@ from __future__ import annotations
 import operator
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAggregate, ApiServer
+from .facts import ApiAggregate, ApiServer
 
 SCOPE = "aggregate_instance_extra_specs"
 TENANT = "filter_tenant_id"

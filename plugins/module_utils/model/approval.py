@@ -16,8 +16,8 @@ import hashlib
 import json
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Change, Plan
+from .findings import Override
+from .plan import Change, Plan
 
 Json = t.Dict[str, t.Any]
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import BlocklistEntry
+from . import addresses
+from .facts import BlocklistEntry
 
 if t.TYPE_CHECKING:
     import netaddr

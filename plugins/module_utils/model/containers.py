@@ -14,8 +14,8 @@ import dataclasses
 import shlex
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
-from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import (
+from . import deployment as deployments
+from .deployment_facts import (
     DOCKER,
     NOVA_COMPUTE,
     PODMAN,
@@ -23,8 +23,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_f
     Deployment,
     ServiceProcess,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import HostFacts, NameSpace
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+from .host_facts import HostFacts, NameSpace
+from .requests import RenameRequest
 
 LIBVIRT = ("libvirtd", "virtqemud")
 #: What kolla's unit of libvirt is named after.

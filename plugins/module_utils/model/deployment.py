@@ -17,7 +17,7 @@ import dataclasses
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import (
+from .deployment_facts import (
     DOCKER,
     KUBERNETES,
     PODMAN,
@@ -25,8 +25,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_f
     Deployment,
     ServiceProcess,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import HostFacts, Unit
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+from .host_facts import HostFacts, Unit
+from .requests import RenameRequest
 
 KOLLA = "kolla-ansible"
 EDPM = "EDPM"

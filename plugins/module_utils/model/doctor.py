@@ -12,9 +12,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import HostState
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_ovn import OvnState
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import DatabaseLock, Grant
+from .doctor_host import HostState
+from .doctor_ovn import OvnState
+from .facts import DatabaseLock, Grant
 
 OK = "ok"
 FAILED = "failed"

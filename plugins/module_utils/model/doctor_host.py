@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Unread
+from .host_facts import Unread
 
 
 @dataclasses.dataclass(frozen=True)

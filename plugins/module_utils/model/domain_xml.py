@@ -25,7 +25,7 @@ import hashlib
 import typing as t
 import xml.etree.ElementTree as ET
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import (
+from .host_facts import (
     Definition,
     Device,
     DomainDisk,

@@ -22,7 +22,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import (
+from .host_facts import (
     NEUTRON_AGENT,
     NO_API_DATABASE,
     NOT_ASKED_FOR,
@@ -66,7 +66,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts i
     prepare,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import NeutronBindings, OvnFacts
+from .ovn import NeutronBindings, OvnFacts
 
 __all__ = [
     "LOCK_EXCLUSIVE",

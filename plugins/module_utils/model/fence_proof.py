@@ -18,13 +18,13 @@ import dataclasses
 import datetime
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import attested
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import (
+from .fences import attested
+from .fences.catalogue import (
     FENCES,
     PROVABLE,
     of_addresses,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import Answers, FenceTarget, ProofError
+from .fences.fence import Answers, FenceTarget, ProofError
 
 #: Seconds that the controller's clock may go backwards between two readings.
 SKEW = 2.0

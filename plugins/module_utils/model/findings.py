@@ -14,8 +14,8 @@ import dataclasses
 import json
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import one_line
+from .facts import to_plain
+from .wording import one_line
 
 BLOCKER = "blocker"
 WARNING = "warning"

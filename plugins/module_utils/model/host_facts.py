@@ -15,7 +15,7 @@ import collections.abc
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import Deployment, Fact
+from .deployment_facts import Deployment, Fact
 
 #: Reasons of an :class:`Unread` that is no failure: whoever read left the part out on purpose.
 NOT_ASKED_FOR = "not asked for"

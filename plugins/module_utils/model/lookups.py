@@ -15,8 +15,8 @@ import dataclasses
 import functools
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from . import releases
+from .facts import (
     ApiMigration,
     ApiService,
     Bundle,
@@ -30,9 +30,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     ResourceProvider,
     ServiceRow,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, Unchecked
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import equal, found_as, name_key
+from .findings import Checked, Finding, Subject, Unchecked
+from .names import conf_host
+from .stored_names import equal, found_as, name_key
 
 COMPUTE = "nova-compute"
 #: disabled_reason of a host that an operation of this collection holds begins with it.

@@ -15,9 +15,9 @@ import dataclasses
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import host_domain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import NOVA_COMPUTE
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts, HostsLine, Unit
+from . import host_domain
+from .deployment_facts import NOVA_COMPUTE
+from .facts import HostFacts, HostsLine, Unit
 
 
 class NamesError(ValueError):

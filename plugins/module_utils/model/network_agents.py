@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts
+from .facts import ApiAgent, HostFacts
+from .ovn import OvnFacts
 
 #: Agents that wire ports on a compute host: renamed with it.
 L2_AGENTS = ("Open vSwitch agent", "Linux bridge agent", "NIC Switch agent", "Macvtap agent")

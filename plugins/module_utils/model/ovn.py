@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Unread
+from .host_facts import Unread
 
 #: The key of a port's options by which OVN decides where the port is bound.
 REQUESTED = "requested-chassis"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import OperationRecord
+from . import fence_proof
+from .facts import OperationRecord
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,8 +19,8 @@ import json
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.record_shapes import (
+from .errors import StackguardError
+from .record_shapes import (
     ANYTHING,
     ARRAY,
     BOOLEAN,

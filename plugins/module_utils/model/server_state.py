@@ -14,7 +14,7 @@ import dataclasses
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, EvacuationFacts
+from .facts import ApiServer, EvacuationFacts
 
 RUNNING, STOPPED = "running", "stopped"
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CellFacts
+from .facts import CellFacts
 
 #: What SQLAlchemy calls the databases that compare by a collation.
 COLLATING = ("mysql", "mariadb")

@@ -14,7 +14,7 @@ import re
 import typing as t
 from urllib import parse
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import DatabaseError
+from .errors import DatabaseError
 
 #: What stands in the place of a secret.
 HIDDEN = "***"

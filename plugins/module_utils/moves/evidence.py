@@ -10,15 +10,14 @@ import dataclasses
 import typing as t
 import uuid as uuids
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import SMALL_PAGE
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import guest_places
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
-from ansible_collections.stackguard.nova.plugins.module_utils.moves.preflight import Evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+from ..capacity.leaving_guests import SMALL_PAGE
+from ..capacity.measured import IncomingServer
+from ..hazards import guest_places
+from ..model import facts
+from ..model.errors import ApiError
+from ..model.lookups import Index
+from ..records import evidence
+from ..systems.api import (
     cloud_facts,
     evacuation_facts,
     host_account,
@@ -27,7 +26,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
     server_records,
     zone_facts,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
+from ..systems.db import nova
+from .preflight import Evidence
 
 #: Agents, ports and the catalogue decide nothing here.
 PARTS = tuple(part for part in cloud_facts.PARTS if part not in ("catalog", "agents", "ports"))

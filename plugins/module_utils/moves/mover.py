@@ -15,34 +15,31 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import by_nova_name
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import COLD, LIVE
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignment
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Done, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import power_state
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import zones as zone_checks
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..capacity.measured import by_nova_name
+from ..capacity.placement import COLD, LIVE
+from ..capacity.planner import Assignment
+from ..engine.runner import Done, StepError
+from ..hazards import power_state
+from ..hazards import zones as zone_checks
+from ..model.errors import ApiError
+from ..model.facts import ApiServer, Bundle
+from ..model.findings import (
     Checked,
     Finding,
     Override,
     Unchecked,
     standing,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import COLD_FALLBACK, MigrationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import preflight as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import reachability
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import verify as failed_move
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import (
+from ..model.requests import COLD_FALLBACK, MigrationRequest
+from ..model.wording import count
+from ..rename.in_place.steps import (
     Memory,
     Params,
     Systems,
     as_step_error,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+from ..reports.terminal import findings_text
+from ..systems.api import (
     compute_services,
     hypervisors,
     instance_actions,
@@ -51,6 +48,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
     server_actions,
     server_records,
 )
+from . import preflight as checks
+from . import reachability
+from . import verify as failed_move
 
 Json = t.Dict[str, t.Any]
 

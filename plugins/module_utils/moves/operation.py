@@ -13,37 +13,37 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import planner
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, runner
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import REQUEST, SHA256, Approver
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book, Refused
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.server_run import ServerRun
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.options import OptionError, chosen_servers
-from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings, releases
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..capacity import planner
+from ..engine import lifecycle, runner
+from ..engine.approval import REQUEST, SHA256, Approver
+from ..engine.lifecycle import Book, Refused
+from ..engine.server_run import ServerRun
+from ..evacuation.options import OptionError, chosen_servers
+from ..model import approval, findings, releases
+from ..model.facts import (
     CELL_DOWN,
     ApiServer,
     ApiService,
     FactsError,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import evidence as move_evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import mover, steps
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import plan as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import preflight as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import (
+from ..model.plan import Plan
+from ..model.requests import MigrationRequest
+from ..model.wording import count
+from ..records import evidence
+from ..records import journal as journals
+from ..reports.terminal import (
     Narrator,
     findings_text,
     plan_diff,
     plan_text,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, http, server_records
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.server_records import SilentCellError
+from ..systems.api import compute_services, http, server_records
+from ..systems.api.server_records import SilentCellError
+from . import evidence as move_evidence
+from . import mover, steps
+from . import plan as plans
+from . import preflight as checks
 
 #: A server's NUMA topology (release 20); a cold migration to a named host needs 2.56.
 OLDEST = "2.78"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import COLD
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiService
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.moves.preflight import MoveDecision, method_of, reason_of
+from ..capacity.placement import COLD
+from ..model.facts import ApiService
+from ..model.plan import CONTROLLER, Change, Plan, Step
+from ..model.requests import MigrationRequest
+from ..model.wording import count
+from .preflight import MoveDecision, method_of, reason_of
 
 #: One operation that moves servers is open at a time: two would count on the same memory.
 KIND = "migrate"

@@ -14,21 +14,21 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import (
+from ..capacity import placement
+from ..capacity.leaving_guests import (
     Guest,
     Reason,
     guest_of,
     in_order,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
+from ..capacity.measured import (
     Destination,
     IncomingServer,
     by_nova_name,
     destinations,
     libvirt_twins,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import (
+from ..capacity.planner import (
     PASSABLE,
     Assignment,
     Assignments,
@@ -36,15 +36,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner i
     Unassigned,
     assign,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import preflight as evacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import (
+from ..evacuation import preflight as evacuation
+from ..hazards import (
     guest_places,
     identity,
     memory,
     power_state,
     zones,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..model.facts import (
     SILENT_CELLS,
     ApiMigration,
     ApiServer,
@@ -52,7 +52,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     EvacuationFacts,
     ZoneFacts,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.findings import (
     BLOCKER,
     WARNING,
     Checked,
@@ -64,7 +64,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     overridden,
     standing,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ..model.lookups import (
     COMPUTE,
     OURS,
     Index,
@@ -74,9 +74,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     migration_evidence,
     migration_subject,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import COLD_NEVER, MigrationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import reachability
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import verify as failed_move
+from ..model.requests import COLD_NEVER, MigrationRequest
+from . import reachability
+from . import verify as failed_move
 
 #: Without these nothing can be decided. Pins are not among them: the scheduler knows them, and none is passed over.
 NEEDED = ("services", "hypervisors", "aggregates")

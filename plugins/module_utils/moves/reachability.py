@@ -14,7 +14,7 @@ import dataclasses
 import typing as t
 import urllib.parse
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NovaConf
+from ..model.facts import NovaConf
 
 #: libvirt's own ports, by transport (libvirt's C(uri.html), and ssh's).
 PORTS = {"tcp": 16509, "tls": 16514, "ssh": 22, "libssh": 22, "libssh2": 22}

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Action, Done, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import OURS
-from ansible_collections.stackguard.nova.plugins.module_utils.moves.mover import MoveContext, MoveServers
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import (
+from ..engine.runner import Action, Done, StepError
+from ..model.lookups import OURS
+from ..rename.in_place.steps import (
     Memory,
     Params,
     ServiceStatus,
     Systems,
     as_step_error,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services
+from ..systems.api import compute_services
+from .mover import MoveContext, MoveServers
 
 
 def actions(systems: Systems, context: MoveContext) -> t.Dict[str, Action]:

@@ -13,16 +13,16 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING, by_nova_name
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..capacity.measured import RUNNING, by_nova_name
+from ..model.facts import ApiServer, Bundle
+from ..model.findings import (
     BLOCKER,
     WARNING,
     Finding,
     Subject,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, in_progress
+from ..model.lookups import Index, in_progress
 
 CODE = "SG711"
 #: libvirt's words for a guest that executes.

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import AggregateHostRow, ApiAggregate
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Item, Items, same_name
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
+from ..model.facts import AggregateHostRow, ApiAggregate
+from ..model.findings import Subject, Unchecked, finding
+from ..model.lookups import Index, Item, Items, same_name
+from ..model.plan import RowChange
+from .place import (
     NamePlace,
     NameTable,
     Renaming,

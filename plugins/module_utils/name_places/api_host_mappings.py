@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostMappingRow
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.facts import HostMappingRow
+from ..model.findings import (
     BLOCKER,
     WARNING,
     Subject,
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Item, Items, same_name
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import PlanError, RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
+from ..model.lookups import Index, Item, Items, same_name
+from ..model.plan import PlanError, RowChange
+from .place import (
     NamePlace,
     NameTable,
     Renaming,

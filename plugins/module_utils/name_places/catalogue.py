@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places import (
+from . import (
     api_aggregate_hosts,
     api_host_mappings,
     cell_compute_nodes,
@@ -25,7 +25,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places import
     ovn_ports,
     placement_providers,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import NamePlace, NameTable
+from .place import NamePlace, NameTable
 
 PLACES: t.Tuple[NamePlace, ...] = (
     cell_services.PLACE,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items, same_uuid, uuid_key
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
+from ..model.findings import Subject
+from ..model.lookups import Index, Items, same_uuid, uuid_key
+from ..model.plan import RowChange
+from .place import (
     NamePlace,
     NameTable,
     Renaming,

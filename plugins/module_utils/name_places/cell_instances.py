@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CellFacts, InstanceRow
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import WARNING, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ..model.facts import CellFacts, InstanceRow
+from ..model.findings import WARNING, finding
+from ..model.lookups import (
     Index,
     Items,
     instance_subject,
     same_name,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import PlanError, RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
+from ..model.plan import PlanError, RowChange
+from .place import (
     HALF,
     NamePlace,
     NameTable,

@@ -6,15 +6,15 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Unchecked, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ..model.findings import Unchecked, finding
+from ..model.lookups import (
     Index,
     Items,
     migration_evidence,
     migration_subject,
     open_evacuation,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
+from .place import (
     HALF,
     NamePlace,
     StoredName,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import COMPUTE, Index, Items, same_uuid
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
+from ..model.findings import Subject, Unchecked
+from ..model.lookups import COMPUTE, Index, Items, same_uuid
+from ..model.plan import RowChange
+from .place import (
     NamePlace,
     NameTable,
     Renaming,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import COMPUTE, Index, same_uuid
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
+from ..model.findings import Subject
+from ..model.lookups import COMPUTE, Index, same_uuid
+from .place import (
     NamePlace,
     StoredName,
     StoredNames,

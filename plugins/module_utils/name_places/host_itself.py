@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Unchecked
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items, host_subject
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names, conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import hostname_keys
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
+from ..model import names as naming
+from ..model.facts import HostFacts
+from ..model.findings import Unchecked
+from ..model.lookups import Index, Items, host_subject
+from ..model.names import Names, conf_host
+from ..model.ovn import hostname_keys
+from .place import (
     NamePlace,
     StoredName,
     StoredNames,

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import NamePlace, Text
+from .place import NamePlace, Text
 
 
 class LeftAlone(NamePlace):

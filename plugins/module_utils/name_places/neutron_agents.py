@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.facts import ApiAgent
+from ..model.findings import (
     BLOCKER,
     WARNING,
     Subject,
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Item, Items
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Change
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
+from ..model.lookups import Index, Item, Items
+from ..model.plan import Change
+from .place import (
     NamePlace,
     NameTable,
     Renaming,

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiPort
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.facts import ApiPort
+from ..model.findings import (
     BLOCKER,
     WARNING,
     Subject,
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Item, Items
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import has_ovn
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import ROUTER_GATEWAY
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Change
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
+from ..model.lookups import Index, Item, Items
+from ..model.network_agents import has_ovn
+from ..model.ovn import ROUTER_GATEWAY
+from ..model.plan import Change
+from .place import (
     NamePlace,
     Renaming,
     StoredName,

@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
+from ..model.findings import Subject, Unchecked
+from ..model.lookups import Index, Items
+from .place import (
     NamePlace,
     StoredName,
     StoredNames,

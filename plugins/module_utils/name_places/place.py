@@ -13,8 +13,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..model import names as naming
+from ..model.facts import (
     ApiDbFacts,
     ApiService,
     CellFacts,
@@ -24,9 +24,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     ResourceProvider,
     ServiceRow,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Item, Items, same_name
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Change, PlanError, RowChange
+from ..model.findings import Subject, Unchecked, finding
+from ..model.lookups import Index, Item, Items, same_name
+from ..model.plan import Change, PlanError, RowChange
 
 #: The remedy where one store says another name than the next.
 HALF = (

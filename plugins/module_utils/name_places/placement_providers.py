@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ResourceProvider
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items, uuid_key
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Change
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
+from ..model.facts import ResourceProvider
+from ..model.findings import Subject, Unchecked, finding
+from ..model.lookups import Index, Items, uuid_key
+from ..model.plan import Change
+from .place import (
     NamePlace,
     Renaming,
     StoredName,

@@ -10,9 +10,9 @@ import json
 import os
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import DoctorHost
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ..model import facts
+from ..model.doctor import DoctorHost
+from . import evidence
 
 HOSTS = "doctor-hosts"
 JOURNALS = "doctor-journals"

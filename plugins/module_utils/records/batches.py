@@ -22,7 +22,7 @@ import os
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from . import journal as journals
 
 WRITTEN = "written"
 DONE = "done"

@@ -40,7 +40,7 @@ import tempfile
 import typing as t
 import urllib.parse
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..model.facts import (
     SCHEMA,
     Bundle,
     CloudFacts,
@@ -56,7 +56,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     load_bundle,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.records import stored
+from . import stored
 
 HOSTS = "hosts"
 UNREACHABLE = "unreachable"

@@ -10,9 +10,9 @@ import hashlib
 import json
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ..model import facts
+from ..model.errors import StackguardError
+from . import evidence
 
 Unread = t.Sequence[t.Mapping[str, str]]
 

@@ -25,7 +25,7 @@ import threading
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal_read
+from . import journal_read
 
 SCHEMA = journal_read.SCHEMA
 JournalError = journal_read.JournalError

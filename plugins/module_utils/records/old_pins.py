@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from . import journal as journals
 
 Json = t.Dict[str, t.Any]
 

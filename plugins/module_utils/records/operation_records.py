@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import OperationRecord
+from ..model.facts import OperationRecord
 
 EVACUATE = "evacuate"
 

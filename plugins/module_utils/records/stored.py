@@ -22,7 +22,7 @@ import json
 import os
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..model.facts import (
     SCHEMA,
     ApiPort,
     ApiServer,

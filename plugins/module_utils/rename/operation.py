@@ -15,53 +15,53 @@ import dataclasses
 import hashlib
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import DrainOptions
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, planned, run_owner, run_token
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner as steps
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book, Refused
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.server_run import ServerRun
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import identity
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import names as name_checks
-from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings, names
-from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..capacity.placement import DrainOptions
+from ..engine import lifecycle, planned, run_owner, run_token
+from ..engine import runner as steps
+from ..engine.lifecycle import Book, Refused
+from ..engine.server_run import ServerRun
+from ..hazards import identity
+from ..hazards import names as name_checks
+from ..model import approval, findings, names
+from ..model import deployment as deployments
+from ..model.errors import StackguardError
+from ..model.facts import (
     Bundle,
     FactsError,
     Rehearsal,
     from_plain,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import has_ovn, ports_are_ovns
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan, PlanError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import (
+from ..model.network_agents import has_ovn, ports_are_ovns
+from ..model.plan import Plan, PlanError
+from ..model.requests import (
     Commands,
     MigrationRequest,
     RenameRequest,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import evidence as move_evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import mover
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import preflight as moves
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.rename import steps as registry
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import adopted_names
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import plan as adopt_plan
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import preflight as adopt_checks
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.containers import steps as container_actions
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import plan as drain_plan
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import preflight as drain_checks
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import steps as drain_actions
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename_plan
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import preflight as rename_checks
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import rehearsal
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename_actions
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import verify as rename
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import drain_plan as ovn_drain
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.requests import queue_steps as queue_actions
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import brokers
+from ..model.wording import count
+from ..moves import evidence as move_evidence
+from ..moves import mover
+from ..moves import preflight as moves
+from ..records import evidence
+from ..records import journal as journals
+from ..reports import terminal
+from ..systems.db import brokers
+from . import steps as registry
+from .adopt import adopted_names
+from .adopt import plan as adopt_plan
+from .adopt import preflight as adopt_checks
+from .containers import steps as container_actions
+from .drain import plan as drain_plan
+from .drain import preflight as drain_checks
+from .drain import steps as drain_actions
+from .in_place import plan as rename_plan
+from .in_place import preflight as rename_checks
+from .in_place import rehearsal
+from .in_place import steps as rename_actions
+from .in_place import verify as rename
+from .ovn import drain_plan as ovn_drain
+from .requests import queue_steps as queue_actions
 
 Result = t.Dict[str, t.Any]
 #: The action for a host that was already renamed.

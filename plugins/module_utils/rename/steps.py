@@ -15,16 +15,16 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Action
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import steps as adopt
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.containers import steps as containers
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import steps as rename_by_drain
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import drain_steps as ovn_drain
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import steps as ovn
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.requests import queue_steps as queues
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.requests import steps as guest_requests
+from ..engine.runner import Action
+from .adopt import steps as adopt
+from .containers import steps as containers
+from .drain import steps as rename_by_drain
+from .in_place import steps as rename
+from .in_place.steps import Systems
+from .ovn import drain_steps as ovn_drain
+from .ovn import steps as ovn
+from .requests import queue_steps as queues
+from .requests import steps as guest_requests
 
 _RENAME = (rename, adopt, guest_requests, queues, ovn, ovn_drain, rename_by_drain, containers)
 #: Plan, and the files of steps that carry it out together.

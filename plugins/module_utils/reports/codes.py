@@ -10,7 +10,7 @@ import difflib
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE
+from ..model.findings import CATALOGUE
 
 _TYPED = re.compile(r"(?:SG)?[ -]?(\d{3})\Z", re.IGNORECASE)
 _SHOWN = 40

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Finding, Subject
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import visible
+from ..model.findings import Finding, Subject
+from ..model.wording import visible
 
 #: Entries of a list that one line names.
 _LISTED = 4

@@ -14,13 +14,13 @@ import dataclasses
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import OF_MACHINE
-from ansible_collections.stackguard.nova.plugins.module_utils.model.times import moment
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import duration, in_words, natural
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.page import Context, Next
+from ..model import findings
+from ..model.fences.catalogue import OF_MACHINE
+from ..model.times import moment
+from ..model.wording import count
+from ..records import journal as journals
+from .evidence_words import duration, in_words, natural
+from .page import Context, Next
 
 Json = t.Mapping[str, t.Any]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ..model import findings
 
 Json = t.Dict[str, t.Any]
 

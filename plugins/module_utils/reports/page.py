@@ -19,7 +19,7 @@ import json
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.findings import (
     BLOCKER,
     CATALOGUE,
     INFO,
@@ -32,9 +32,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     overridden,
     overrides_of,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import commands
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import (
+from ..model.wording import count
+from . import commands
+from .evidence_words import (
     duration,
     host_of,
     in_words,

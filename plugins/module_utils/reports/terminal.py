@@ -9,16 +9,16 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.findings import (
     Checked,
     Finding,
     Override,
     ordered,
     overridden,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.folding import Folded
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ..model.folding import Folded
+from ..model.plan import Plan, Step
+from ..model.wording import count
 
 _EVIDENCE_WIDTH = 400
 

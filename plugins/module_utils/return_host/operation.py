@@ -22,25 +22,25 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import ceph_readers
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, needs, runner, waiting_requests
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import REQUEST, SHA256, Approver
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book, Refused, Run, Stopped
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import waiting
-from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings, task_results
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, FactsError, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Unchecked
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, operation_records
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.outcome import silence_text
-from ansible_collections.stackguard.nova.plugins.module_utils.return_host import plan as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.return_host import preflight as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, server_records
+from ..capacity import ceph_readers
+from ..engine import lifecycle, needs, runner, waiting_requests
+from ..engine.approval import REQUEST, SHA256, Approver
+from ..engine.lifecycle import Book, Refused, Run, Stopped
+from ..hazards import waiting
+from ..model import approval, findings, task_results
+from ..model.errors import StackguardError
+from ..model.facts import Bundle, FactsError, to_plain
+from ..model.findings import Checked, Finding, Unchecked
+from ..model.plan import Plan
+from ..model.requests import ReturnRequest
+from ..model.wording import count
+from ..records import evidence, operation_records
+from ..records import journal as journals
+from ..reports import terminal
+from ..reports.outcome import silence_text
+from ..systems.api import compute_services, server_records
+from . import plan as plans
+from . import preflight as checks
 
 Json = t.Dict[str, t.Any]
 Answers = t.Sequence[t.Mapping[str, t.Any]]

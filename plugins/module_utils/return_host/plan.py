@@ -13,10 +13,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Domain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Change, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.return_host.preflight import Clearing
+from ..model.facts import Domain
+from ..model.plan import CONTROLLER, HOST, Change, Plan, Step
+from ..model.wording import count
+from .preflight import Clearing
 
 #: Names of the steps, in their order.
 REQUESTS, DOMAINS, BLOCKLIST, RELEASE = STEPS = ("requests", "domains", "blocklist", "release")

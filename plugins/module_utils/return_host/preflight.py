@@ -30,11 +30,11 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import clients, forecast, identity, storage
-from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, blocklists
-from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import ServiceProcess
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ..capacity.measured import RUNNING
+from ..hazards import clients, forecast, identity, storage
+from ..model import addresses, blocklists
+from ..model.deployment_facts import ServiceProcess
+from ..model.facts import (
     ApiService,
     Bundle,
     Domain,
@@ -45,7 +45,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     RbdImage,
     Unit,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..model.findings import (
     BLOCKER,
     INFO,
     WARNING,
@@ -55,7 +55,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ..model.lookups import (
     OURS,
     Index,
     Items,
@@ -70,12 +70,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     uuid_files,
     uuid_key,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host, refused_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import name_key
-from ansible_collections.stackguard.nova.plugins.module_utils.records.operation_records import is_evacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.return_host import preflight_domains as return_domains
-from ansible_collections.stackguard.nova.plugins.module_utils.return_host import preflight_ovn as ovn_return
+from ..model.names import conf_host, refused_host
+from ..model.requests import ReturnRequest
+from ..model.stored_names import name_key
+from ..records.operation_records import is_evacuation
+from . import preflight_domains as return_domains
+from . import preflight_ovn as ovn_return
 
 #: disabled_reason of a host that an evacuation holds begins with it.
 HELD = f"{OURS}evacuate:"

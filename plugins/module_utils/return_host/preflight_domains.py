@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Domain, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, WARNING, Unchecked, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ..model.facts import Domain, HostFacts
+from ..model.findings import BLOCKER, WARNING, Unchecked, finding
+from ..model.lookups import (
     Index,
     Items,
     domain_subject,

@@ -13,9 +13,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import ovn as hazards
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiPort, Bundle, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ..hazards import ovn as hazards
+from ..model.facts import ApiPort, Bundle, HostFacts
+from ..model.findings import (
     BLOCKER,
     WARNING,
     Finding,
@@ -23,14 +23,14 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
+from ..model.lookups import Items
+from ..model.network_agents import (
     has_ovn,
     is_undecided,
     signs_of_ovn,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import NOT_BOUND, OvnFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
+from ..model.ovn import NOT_BOUND, OvnFacts
+from ..model.requests import ReturnRequest
 
 _PARTS = ("chassis", "switch_ports")
 

@@ -15,31 +15,31 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Clock
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.chassis import preflight as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.chassis import steps
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ...engine.lifecycle import Clock
+from ...model.errors import ApiError
+from ...model.facts import ApiAgent
+from ...model.findings import (
     Checked,
     Finding,
     Subject,
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
+from ...model.network_agents import (
     OVN_AGENTS,
     OVN_CONTROLLERS,
     signs_of_ovn,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnChassis, OvnFacts, chassis_of, users
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+from ...model.ovn import OvnChassis, OvnFacts, chassis_of, users
+from ...records import evidence
+from ...systems.api import (
     compute_services,
     network,
     server_records,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import reading
+from ...systems.ovn import reading
+from . import preflight as checks
+from . import steps
 
 CODE = "SG328"
 #: Hosts that a reason names.

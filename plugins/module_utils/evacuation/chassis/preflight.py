@@ -14,9 +14,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent, ApiService
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import OVN_AGENTS, OVN_CONTROLLERS
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import (
+from ...model.facts import ApiAgent, ApiService
+from ...model.network_agents import OVN_AGENTS, OVN_CONTROLLERS
+from ...model.ovn import (
     NOT_BOUND,
     OvnChassis,
     OvnFacts,

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnChassis, OvnFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import network
+from ...model.errors import ApiError
+from ...model.ovn import OvnChassis, OvnFacts
+from ...systems.api import network
 
 #: Seconds within which a deleted chassis must be gone, and between two looks.
 GONE = 30.0

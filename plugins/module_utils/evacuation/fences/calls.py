@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import needs
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES, of_addresses
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import FenceTarget, Json, ProofError
+from ...engine import needs
+from ...model.fences.catalogue import FENCES, of_addresses
+from ...model.fences.fence import FenceTarget, Json, ProofError
 
 #: Seconds between two readings.
 BETWEEN = 5.0

@@ -9,23 +9,23 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import needs
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Stopped
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import preflight as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import record as records
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.call import Answers, EvacuationCall, Json
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.fences import calls as fences
-from ansible_collections.stackguard.nova.plugins.module_utils.model import blocklists, fence_proof, task_results
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation, FenceProof
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import attested, blocklist
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import of_addresses
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import FenceTarget, ProofError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Subject, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import OURS
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services
+from ...engine import needs
+from ...engine.lifecycle import Stopped
+from ...model import blocklists, fence_proof, task_results
+from ...model.facts import to_plain
+from ...model.fence_proof import Attestation, FenceProof
+from ...model.fences import attested, blocklist
+from ...model.fences.catalogue import of_addresses
+from ...model.fences.fence import FenceTarget, ProofError
+from ...model.findings import Checked, Subject, finding
+from ...model.lookups import OURS
+from ...model.requests import EvacuationRequest
+from ...records import journal as journals
+from ...systems.api import compute_services
+from .. import preflight as checks
+from .. import record as records
+from ..call import Answers, EvacuationCall, Json
+from . import calls as fences
 
 FENCE, HOLD = "fence", "hold_down"
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import MACHINE, FenceKind, FenceText
+from .fence import MACHINE, FenceKind, FenceText
 
 
 class Attested(FenceKind):

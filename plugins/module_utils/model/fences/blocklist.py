@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import (
+from ..task_results import ended_well, why
+from .fence import (
     ADDRESSES,
     Answers,
     FenceKind,
@@ -17,7 +18,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence
     ProofError,
     Reading,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.task_results import ended_well, why
 
 
 class Blocklist(FenceKind):

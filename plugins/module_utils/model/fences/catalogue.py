@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import attested, blocklist, command, power
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import ADDRESSES, MACHINE, FenceKind
+from . import attested, blocklist, command, power
+from .fence import ADDRESSES, MACHINE, FenceKind
 
 FENCES: t.Dict[str, FenceKind] = {
     entry.name: entry for entry in (power.FENCE, command.FENCE, blocklist.FENCE, attested.FENCE)

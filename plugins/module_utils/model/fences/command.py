@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import (
+from ..task_results import ended_well, why
+from .fence import (
     MACHINE,
     Answers,
     FenceKind,
@@ -18,7 +19,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence
     Reading,
     source_of,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.task_results import ended_well, why
 
 
 class Command(FenceKind):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import selection
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import (
+from .. import selection
+from ..task_results import ended_well, why
+from .fence import (
     MACHINE,
     Answers,
     FenceKind,
@@ -21,7 +22,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence
     Reading,
     source_of,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.task_results import ended_well, why
 
 #: Keys under which modules give a machine's power state (Redfish: PowerState; others: power_state).
 _STATE_KEY = re.compile(r"power_?state", re.IGNORECASE)

@@ -14,8 +14,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ...model import names as naming
+from ...model.facts import (
     AggregateHostRow,
     ApiAgent,
     ApiPort,
@@ -29,8 +29,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     ResourceProvider,
     ServiceRow,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ...model.findings import Subject, finding
+from ...model.lookups import (
     Index,
     Item,
     file_uuid,
@@ -38,10 +38,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     uuid_files,
     uuid_key,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import OVN_AGENTS
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import FORWARD, RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.placement_providers import SEPARATORS
+from ...model.names import Names
+from ...model.network_agents import OVN_AGENTS
+from ...model.requests import FORWARD, RenameRequest
+from ...name_places.placement_providers import SEPARATORS
 
 OLD, NEW, BOTH, NEITHER, MISSING_PLACE = "old", "new", "both", "neither", "missing"
 _T = t.TypeVar("_T")

@@ -17,9 +17,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import COMPUTE, uuid_key
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
+from ...model import names as naming
+from ...model.lookups import COMPUTE, uuid_key
+from ...model.plan import (
     CONTROLLER,
     HOST,
     Change,
@@ -28,12 +28,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
     RowChange,
     Step,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places import host_itself
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import needed, row_changes
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import adopted_names
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt.adopted_names import Adoption
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
+from ...model.wording import count
+from ...name_places import host_itself
+from ...name_places.place import needed, row_changes
+from ..in_place import plan as rename
+from . import adopted_names
+from .adopted_names import Adoption
 
 Json = t.Dict[str, t.Any]
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import identity, in_flight, owners
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ...hazards import identity, in_flight, owners
+from ...model.facts import Bundle
+from ...model.findings import (
     BLOCKER,
     INFO,
     NO_OVERRIDE,
@@ -24,7 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Subject,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ...model.lookups import (
     ComputeNode,
     Index,
     Items,
@@ -34,11 +34,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     open_evacuation,
     same_name,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import FORWARD, RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import name_key
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import adopted_names
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt.adopted_names import Adoption, NotAdoptable
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import preflight as rename_checks
+from ...model.requests import FORWARD, RenameRequest
+from ...model.stored_names import name_key
+from ..in_place import preflight as rename_checks
+from . import adopted_names
+from .adopted_names import Adoption, NotAdoptable
 
 
 def preflight(bundle: Bundle, request: RenameRequest) -> t.Tuple[Checked, t.Optional[Adoption]]:

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Action, Done, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import from_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import (
+from ...engine.runner import Action, Done, StepError
+from ...model.errors import Conflict
+from ...model.facts import from_plain
+from ...model.plan import RowChange
+from ...model.wording import count
+from ...systems.api import compute_services, resource_providers
+from ...systems.db import row_sets
+from ...systems.db import rows as row_changes
+from ..in_place.steps import (
     Memory,
     Neutron,
     Params,
@@ -26,9 +29,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.st
     noted,
     ports_to_take_back,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, resource_providers
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import row_sets
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import rows as row_changes
 
 
 class FoundServiceStatus(ServiceStatus):

@@ -18,21 +18,21 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import containers
-from ansible_collections.stackguard.nova.plugins.module_utils.model.containers import NamedContainer
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import hostname_keys
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
+from ...model import containers
+from ...model.containers import NamedContainer
+from ...model.facts import HostFacts
+from ...model.names import Names
+from ...model.ovn import hostname_keys
+from ...model.plan import (
     CONTROLLER,
     HOST,
     Change,
     PlanError,
     Step,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import needed
+from ...model.requests import RenameRequest
+from ...model.wording import count
+from ...name_places.place import needed
 
 #: What a container that was put aside is called.
 ASIDE = ".stackguard"

@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import containers
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts, NameSpace
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, Finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+from ...model import containers
+from ...model.facts import HostFacts, NameSpace
+from ...model.findings import BLOCKER, Finding
+from ...model.names import Names
+from ...model.requests import RenameRequest
 
 
 def refusal(

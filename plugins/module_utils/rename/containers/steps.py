@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Action, Done, StepError, plan_of
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Memory, Params, Systems
+from ...engine.runner import Action, Done, StepError, plan_of
+from ...records import journal as journals
+from ..in_place.steps import Memory, Params, Systems
 
 
 class RecreateError(StepError):

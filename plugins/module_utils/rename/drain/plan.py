@@ -26,18 +26,18 @@ from __future__ import annotations
 import typing as t
 import uuid
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
-from ansible_collections.stackguard.nova.plugins.module_utils.model import containers
-from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ...capacity import placement
+from ...model import containers
+from ...model import deployment as deployments
+from ...model.facts import (
     ApiAgent,
     Bundle,
     ComputeIdFile,
     Unit,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import is_undecided, ports_are_ovns
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
+from ...model.network_agents import is_undecided, ports_are_ovns
+from ...model.plan import (
     CONTROLLER,
     HOST,
     Change,
@@ -45,13 +45,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
     PlanError,
     Step,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest, RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import plan as moves
-from ansible_collections.stackguard.nova.plugins.module_utils.moves.preflight import MoveDecision
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.containers import plan as rename_containers
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as in_place
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import drain_plan as ovn_drain
+from ...model.requests import MigrationRequest, RenameRequest
+from ...model.wording import count
+from ...moves import plan as moves
+from ...moves.preflight import MoveDecision
+from ..containers import plan as rename_containers
+from ..in_place import plan as in_place
+from ..ovn import drain_plan as ovn_drain
 
 #: A drain is a rename: one journal of that kind is open on a host at a time, whatever the strategy.
 KIND = in_place.KIND

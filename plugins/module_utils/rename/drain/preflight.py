@@ -9,17 +9,17 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import guest_places
-from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
-from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ...capacity import placement
+from ...hazards import guest_places
+from ...model import deployment as deployments
+from ...model import names as naming
+from ...model.facts import (
     ApiServer,
     Bundle,
     CloudFacts,
     HostFacts,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ...model.findings import (
     BLOCKER,
     WARNING,
     Checked,
@@ -28,19 +28,19 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items, gather, uuid_key
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
+from ...model.lookups import Index, Items, gather, uuid_key
+from ...model.network_agents import (
     L2_AGENTS,
     OVN_AGENTS,
     is_undecided,
     ports_are_ovns,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import preflight as moves
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places import neutron_ports
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import preflight as rename
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import verify as renamed
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import preflight as ovn
+from ...model.requests import RenameRequest
+from ...moves import preflight as moves
+from ...name_places import neutron_ports
+from ..in_place import preflight as rename
+from ..in_place import verify as renamed
+from ..ovn import preflight as ovn
 
 GO_ON = "Check the evidence, repair the cause, then run the same command again to resume the rename."
 

@@ -12,26 +12,34 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import (
+from ...engine.runner import (
     Action,
     Done,
     StepError,
     TimedOutError,
     plan_of,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import power_state
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SCHEMA, Bundle
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, Checked, standing
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import uuid_key
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.moves import mover
-from ansible_collections.stackguard.nova.plugins.module_utils.moves.reachability import Probe
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import plan as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import preflight as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import (
+from ...hazards import power_state
+from ...model.errors import ApiError
+from ...model.facts import SCHEMA, Bundle
+from ...model.findings import BLOCKER, Checked, standing
+from ...model.lookups import uuid_key
+from ...model.requests import MigrationRequest
+from ...model.wording import count
+from ...moves import mover
+from ...moves.reachability import Probe
+from ...records import journal as journals
+from ...reports.terminal import findings_text
+from ...systems.api import (
+    cloud_facts,
+    compute_services,
+    host_aggregates,
+    hypervisors,
+    resource_providers,
+    server_records,
+)
+from ...systems.db import neutron_agents, nova
+from ..in_place.steps import (
     DISABLED,
     ComputeUp,
     Memory,
@@ -40,17 +48,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.st
     as_step_error,
     noted,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import drain_steps as ovn_drain
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
-    cloud_facts,
-    compute_services,
-    host_aggregates,
-    hypervisors,
-    resource_providers,
-    server_records,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import neutron_agents, nova
+from ..ovn import drain_steps as ovn_drain
+from . import plan as plans
+from . import preflight as checks
 
 Json = t.Dict[str, t.Any]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import network
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, rows, schema
+from ...model.plan import RowChange
+from ...systems.api import network
+from ...systems.db import engine, rows, schema
 
 
 @dataclasses.dataclass(frozen=True)

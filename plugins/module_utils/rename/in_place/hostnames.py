@@ -13,7 +13,7 @@ from __future__ import annotations
 import string
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses
+from ...model import addresses
 
 LABEL_MAX = 63
 NAME_MAX = 253

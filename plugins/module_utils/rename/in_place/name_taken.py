@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import INFO, Subject, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ...model.findings import INFO, Subject, finding
+from ...model.lookups import (
     Index,
     Item,
     Items,
@@ -21,9 +21,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     open_evacuation,
     same_name,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import PLACES
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.host_itself import unasked
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import WantedName
+from ...name_places.catalogue import PLACES
+from ...name_places.host_itself import unasked
+from ...name_places.place import WantedName
 
 _CHOOSE = (
     "Choose another name, or remove the object that already has the new name. The new name must be free before the "

@@ -13,17 +13,17 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import certificates
-from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Certificate, CloudFacts, NameUsers
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ...model import certificates
+from ...model import names as naming
+from ...model.facts import Certificate, CloudFacts, NameUsers
+from ...model.findings import (
     BLOCKER,
     WARNING,
     Subject,
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, same_name
+from ...model.lookups import Item, Items, same_name
 
 Pair = t.Tuple[naming.Names, naming.Names]
 #: Blazar's aggregate of hosts that nobody has reserved, as it is by default (blazar, nova.py, aggregate_freepool_name).

@@ -33,10 +33,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
-from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
-from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import NOVA_COMPUTE
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ...model import deployment as deployments
+from ...model import names as naming
+from ...model.deployment_facts import NOVA_COMPUTE
+from ...model.facts import (
     ApiAgent,
     ApiPort,
     ApiService,
@@ -51,8 +51,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     Unit,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, has_ovn
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
+from ...model.network_agents import L2_AGENTS, has_ovn
+from ...model.plan import (
     CONTROLLER,
     HOST,
     Change,
@@ -61,20 +61,20 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
     RowChange,
     Step,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places import (
+from ...model.requests import RenameRequest
+from ...model.wording import count
+from ...name_places import (
     catalogue,
     host_itself,
     neutron_agents,
     neutron_ports,
     placement_providers,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import Renaming, needed, row_changes
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.containers import plan as rename_containers
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import verify_guests as guests
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import plan as ovn
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.requests import plan as queues
+from ...name_places.place import Renaming, needed, row_changes
+from ..containers import plan as rename_containers
+from ..ovn import plan as ovn
+from ..requests import plan as queues
+from . import verify_guests as guests
 
 KIND = "rename"
 

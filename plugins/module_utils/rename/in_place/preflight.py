@@ -15,7 +15,7 @@ import dataclasses
 import functools
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import (
+from ...hazards import (
     deployment,
     guest_places,
     identity,
@@ -23,10 +23,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.hazards import (
     names,
     owners,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
-from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules, releases
-from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ...model import deployment as deployments
+from ...model import input_rules, releases
+from ...model import names as naming
+from ...model.facts import (
     LOCK_EXCLUSIVE,
     NEUTRON_AGENT,
     ApiAgent,
@@ -41,7 +41,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     ServiceRow,
     Unit,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ...model.findings import (
     BLOCKER,
     NO_OVERRIDE,
     WARNING,
@@ -50,7 +50,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+from ...model.lookups import (
     COMPUTE,
     Index,
     Item,
@@ -60,27 +60,27 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     same_name,
     uuid_key,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
+from ...model.names import conf_host
+from ...model.network_agents import (
     L2_AGENTS,
     OVN_AGENTS,
     OVN_CONTROLLERS,
     has_ovn,
     signs_of_ovn,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import ROUTER_GATEWAY
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places import neutron_ports
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import declared, written
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import WantedName
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.containers import preflight as containers
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import (
+from ...model.ovn import ROUTER_GATEWAY
+from ...model.requests import RenameRequest
+from ...name_places import neutron_ports
+from ...name_places.catalogue import declared, written
+from ...name_places.place import WantedName
+from ..containers import preflight as containers
+from ..ovn import preflight as ovn
+from . import (
     hostnames,
     name_taken,
     name_users,
     resolution,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import preflight as ovn
 
 #: Owner of the ports that a trunk carries (neutron-lib, services/trunk/constants.py).
 SUBPORT = "trunk:subport"

@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts, Rehearsal
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ...model.facts import Bundle, HostFacts, Rehearsal
+from ...model.findings import (
     NO_OVERRIDE,
     Checked,
     Subject,
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, gather
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.preflight import Case, missing
+from ...model.lookups import Item, Items, gather
+from ...model.requests import RenameRequest
+from .preflight import Case, missing
 
 
 def check(bundle: Bundle, request: RenameRequest, in_place: bool = True) -> Checked:

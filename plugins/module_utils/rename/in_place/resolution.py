@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts, Resolution
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ...model import addresses
+from ...model.facts import Bundle, HostFacts, Resolution
+from ...model.findings import (
     BLOCKER,
     INFO,
     WARNING,
     Subject,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items
+from ...model.lookups import Item, Items
 
 
 def check(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:

@@ -13,7 +13,7 @@ import contextlib
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import (
+from ...engine.runner import (
     Action,
     Done,
     Request,
@@ -21,9 +21,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner impo
     StepError,
     TimedOutError,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import identity, names
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ...hazards import identity, names
+from ...model.errors import ApiError, Conflict, DatabaseError
+from ...model.facts import (
     SCHEMA,
     ApiAgent,
     ApiPort,
@@ -32,23 +32,19 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     from_plain,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ...model.findings import (
     BLOCKER,
     Checked,
     Override,
     overridden,
     standing,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import gather
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places import neutron_ports
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import elsewhere_steps as guests_elsewhere
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import verify as rename
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import verify_elsewhere as elsewhere
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import verify_guests as guests
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+from ...model.lookups import gather
+from ...model.plan import RowChange
+from ...model.wording import count
+from ...name_places import neutron_ports
+from ...reports.terminal import findings_text
+from ...systems.api import (
     cloud_facts,
     compute_services,
     connection,
@@ -56,10 +52,14 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
     network,
     resource_providers,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine as database
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import rows as row_changes
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import reading
+from ...systems.db import engine as database
+from ...systems.db import nova
+from ...systems.db import rows as row_changes
+from ...systems.ovn import reading
+from . import elsewhere_steps as guests_elsewhere
+from . import verify as rename
+from . import verify_elsewhere as elsewhere
+from . import verify_guests as guests
 
 DISABLED = resource_providers.DISABLED_TRAIT
 Params = t.Mapping[str, t.Any]

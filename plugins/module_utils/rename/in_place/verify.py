@@ -9,17 +9,17 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ...model.facts import Bundle, HostFacts
+from ...model.findings import (
     Checked,
     Finding,
     Subject,
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import PLACES
+from ...model.lookups import Index
+from ...model.names import conf_host
+from ...name_places.catalogue import PLACES
 
 #: The domain of a server that was deleted while the operation was open.
 DELETED_SINCE = "SG110"

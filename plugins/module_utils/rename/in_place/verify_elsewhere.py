@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Domain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Finding, Subject, finding
+from ...model.facts import Domain
+from ...model.findings import Finding, Subject, finding
 
 #: libvirt's words for a domain without a QEMU.
 OFF = ("shutoff", "crashed")

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Domain, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, WARNING, Subject, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items, domain_subject
+from ...capacity.measured import RUNNING
+from ...model.facts import Domain, HostFacts
+from ...model.findings import BLOCKER, WARNING, Subject, finding
+from ...model.lookups import Items, domain_subject
 
 CODE = "SG120"
 #: A guest as a plan keeps it: ``uuid``, ``name``, ``state``, ``pid``, ``pid_start``, ``xml_digest``.

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import OVN_AGENTS
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts, chassis_of
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, PlanError, Step
+from ...model.facts import ApiAgent, HostFacts
+from ...model.names import Names
+from ...model.network_agents import OVN_AGENTS
+from ...model.ovn import OvnFacts, chassis_of
+from ...model.plan import CONTROLLER, Change, PlanError, Step
 
 #: What a plan says where an override of SG317 passes that OVN's databases were not read.
 NOT_VERIFIED = (

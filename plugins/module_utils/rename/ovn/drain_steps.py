@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Action, Done, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, standing
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import (
+from ...engine.runner import Action, Done, StepError
+from ...model.findings import Checked, standing
+from ...model.ovn import OvnFacts
+from ...model.wording import count
+from ...reports.terminal import findings_text
+from ...systems.ovn import northbound, reading, southbound
+from ..in_place.steps import (
     Memory,
     Params,
     Systems,
     noted,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import drain_verify as after
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn.steps import OvnSession
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import northbound, reading, southbound
+from . import drain_verify as after
+from .steps import OvnSession
 
 
 class ChassisRenamed:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ...model.facts import HostFacts
+from ...model.findings import (
     Checked,
     Finding,
     Subject,
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import NOT_BOUND, OvnFacts
+from ...model.ovn import NOT_BOUND, OvnFacts
 
 _AGAIN = (
     "Repair the cause of this finding, then run the same command again to resume the rename. The host's new compute "

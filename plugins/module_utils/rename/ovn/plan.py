@@ -23,9 +23,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent, ApiPort, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import (
+from ...model.facts import ApiAgent, ApiPort, HostFacts
+from ...model.names import Names
+from ...model.ovn import (
     NOT_BOUND,
     NeutronBindings,
     OvnChassis,
@@ -35,15 +35,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import (
     chassis_of,
     hostname_keys,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
+from ...model.plan import (
     CONTROLLER,
     HOST,
     Change,
     PlanError,
     Step,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import needed
+from ...model.wording import count
+from ...name_places.place import needed
 
 
 @dataclasses.dataclass(frozen=True)

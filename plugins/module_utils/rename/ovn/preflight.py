@@ -14,11 +14,11 @@ import dataclasses
 import functools
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import ovn as hazards
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiPort, DatabaseFacts, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import WARNING, Finding, Subject, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, same_name
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import (
+from ...hazards import ovn as hazards
+from ...model.facts import ApiPort, DatabaseFacts, HostFacts
+from ...model.findings import WARNING, Finding, Subject, finding
+from ...model.lookups import Item, Items, same_name
+from ...model.ovn import (
     NOT_BOUND,
     ROUTER_GATEWAY,
     VIRTUAL,

@@ -15,29 +15,29 @@ import threading
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Action, Done, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, OvnError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ...engine.runner import Action, Done, StepError
+from ...model.errors import Conflict, OvnError
+from ...model.findings import (
     WARNING,
     Checked,
     Subject,
     finding,
     standing,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnChassis
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import (
+from ...model.ovn import OvnChassis
+from ...model.wording import count
+from ...reports.terminal import findings_text
+from ...systems.db import neutron_bindings
+from ...systems.ovn import northbound, reading, southbound
+from ...systems.ovn.database import OvnAccess, OvnDatabase
+from ..in_place.steps import (
     Memory,
     Params,
     Systems,
     as_step_error,
     noted,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import verify as after
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import neutron_bindings
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import northbound, reading, southbound
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn.database import OvnAccess, OvnDatabase
+from . import verify as after
 
 #: How often the ports are looked at until none names the wrong host: owners update theirs at any time.
 PASSES = 20

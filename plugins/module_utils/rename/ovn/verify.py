@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+from ...model.findings import (
     WARNING,
     Checked,
     Finding,
@@ -16,7 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import NOT_BOUND, OvnFacts
+from ...model.ovn import NOT_BOUND, OvnFacts
 
 _BACK = "Do not restart anything on the host. Check the evidence, then run rename_host with rename_action=rollback."
 _UNUSED = (

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import queues
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Step
+from ...hazards import queues
+from ...model.plan import CONTROLLER, Change, Step
 
 
 def drain(old: str, new: str, timeout: int) -> Step:

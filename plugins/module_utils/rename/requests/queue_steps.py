@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import waiting_requests
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Action, Done, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import queues, waiting
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import BrokerError, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Unchecked
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import FORWARD
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems, noted
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.broker.queues import Broker
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import brokers
+from ...engine import waiting_requests
+from ...engine.runner import Action, Done, StepError
+from ...hazards import queues, waiting
+from ...model.errors import BrokerError, DatabaseError
+from ...model.findings import Checked, Finding, Unchecked
+from ...model.requests import FORWARD
+from ...model.wording import count
+from ...reports.terminal import findings_text
+from ...systems.broker.queues import Broker
+from ...systems.db import brokers
+from ..in_place.steps import Systems, noted
 
 Params = t.Mapping[str, t.Any]
 Memory = t.Mapping[str, t.Any]

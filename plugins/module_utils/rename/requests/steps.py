@@ -13,19 +13,19 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Action, Done, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, standing
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems, as_step_error, noted
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.requests import verify as lost_requests
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+from ...engine.runner import Action, Done, StepError
+from ...model import facts
+from ...model.findings import Checked, standing
+from ...model.wording import count
+from ...reports.terminal import findings_text
+from ...systems.api import (
     instance_actions,
     server_actions,
     server_records,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
+from ...systems.db import nova
+from ..in_place.steps import Systems, as_step_error, noted
+from . import verify as lost_requests
 
 Params = t.Mapping[str, t.Any]
 Memory = t.Mapping[str, t.Any]

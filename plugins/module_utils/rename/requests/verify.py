@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.queues import look
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ...hazards.queues import look
+from ...model.facts import (
     DatabaseFacts,
     GuestAction,
     GuestState,
     MigrationRow,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Finding, Subject, Unchecked, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import open_evacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import found_as
+from ...model.findings import Finding, Subject, Unchecked, finding
+from ...model.lookups import open_evacuation
+from ...model.stored_names import found_as
 
 
 def lost(guests: t.Sequence[GuestState], asked: t.Mapping[str, t.Sequence[GuestAction]]) -> t.Iterator[Finding]:

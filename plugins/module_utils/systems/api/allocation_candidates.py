@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import leaving_guests
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, resource_providers
+from ...capacity import leaving_guests
+from ...model import facts
+from . import http, resource_providers
 
 #: Required and forbidden traits; nested providers and their roots in the summaries.
 CANDIDATES = "1.29"

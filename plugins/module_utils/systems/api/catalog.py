@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ...model.errors import ApiError
 
 try:
     from keystoneauth1 import exceptions as auth_exceptions

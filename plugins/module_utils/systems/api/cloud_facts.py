@@ -14,10 +14,10 @@ import datetime
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+from ...model import facts, releases
+from ...model.errors import ApiError
+from ...model.wording import count
+from . import (
     compute_services,
     host_aggregates,
     http,

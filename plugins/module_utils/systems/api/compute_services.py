@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
+from ...model import facts
+from ...model.errors import ApiError, Conflict
+from . import http
 
 Json = t.Dict[str, t.Any]
 Item = t.Mapping[str, t.Any]

@@ -14,8 +14,8 @@ import copy
 import traceback
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import urls
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ...model import urls
+from ...model.errors import ApiError
 
 try:
     import openstack

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import ClockOffset, CloudState, RightsProbe
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+from ...model.doctor import ClockOffset, CloudState, RightsProbe
+from ...model.errors import ApiError
+from . import (
     compute_services,
     host_aggregates,
     http,
@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
     migration_records,
     resource_providers,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection as connections
+from . import connection as connections
 
 #: Placement asks for the same right whatever is looked for, and lists all where nothing is.
 _NO_PROVIDER = "stackguard-doctor"

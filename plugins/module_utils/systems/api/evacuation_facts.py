@@ -10,10 +10,10 @@ import dataclasses
 import datetime
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import leaving_guests, placement
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+from ...capacity import leaving_guests, placement
+from ...model import facts
+from ...model.errors import ApiError
+from . import (
     allocation_candidates,
     compute_services,
     flavors,

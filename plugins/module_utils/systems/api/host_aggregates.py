@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
+from ...model import facts
+from . import http
 
 Json = t.Dict[str, t.Any]
 

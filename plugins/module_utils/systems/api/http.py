@@ -14,8 +14,8 @@ import email.utils
 import typing as t
 from concurrent import futures
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import urls
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ...model import urls
+from ...model.errors import ApiError
 
 try:
     from keystoneauth1 import exceptions as auth_exceptions

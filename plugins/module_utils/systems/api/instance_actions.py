@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, times
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, migration_records
+from ...model import facts, times
+from ...model.errors import ApiError
+from . import http, migration_records
 
 Json = t.Dict[str, t.Any]
 

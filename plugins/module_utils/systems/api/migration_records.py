@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import measured
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, http
+from ...capacity import measured
+from ...model import facts
+from ...model.errors import ApiError
+from . import compute_services, http
 
 Json = t.Dict[str, t.Any]
 

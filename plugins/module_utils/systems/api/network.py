@@ -14,10 +14,10 @@ import time
 import typing as t
 from concurrent import futures
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, server_state
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import OVN_AGENTS
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
+from ...model import facts, server_state
+from ...model.errors import ApiError, Conflict
+from ...model.network_agents import OVN_AGENTS
+from . import http
 
 Item = t.Mapping[str, t.Any]
 

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, server_records
+from ...model import facts, releases
+from ...model.errors import ApiError
+from . import http, server_records
 
 Json = t.Dict[str, t.Any]
 

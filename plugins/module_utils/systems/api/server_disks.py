@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
+from ...model import facts, releases
+from ...model.errors import ApiError
+from . import http
 
 Json = t.Dict[str, t.Any]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
+from ...model import facts
+from ...model.errors import ApiError
+from . import http
 
 #: Server groups of all projects, with policy and rules.
 GROUPS = "2.64"

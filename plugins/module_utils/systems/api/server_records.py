@@ -14,10 +14,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import one_line
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, flavors, http
+from ...model import facts, releases
+from ...model.errors import ApiError
+from ...model.wording import one_line
+from . import compute_services, flavors, http
 
 Json = t.Dict[str, t.Any]
 Item = t.Mapping[str, t.Any]

@@ -12,9 +12,10 @@ from __future__ import annotations
 import datetime
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+from ...model import facts, releases
+from ...model.errors import ApiError, DatabaseError
+from ..db import request_specs
+from . import (
     allocation_candidates,
     compute_services,
     host_aggregates,
@@ -24,7 +25,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
     server_disks,
     server_records,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import request_specs
 
 _T = t.TypeVar("_T")
 

@@ -21,9 +21,9 @@ import ssl
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import BrokerError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.broker import url as broker_url
+from ...model import facts
+from ...model.errors import BrokerError
+from . import url as broker_url
 
 try:
     import amqp

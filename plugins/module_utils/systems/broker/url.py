@@ -16,8 +16,8 @@ import re
 import typing as t
 from urllib import parse
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import urls
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import BrokerError
+from ...model import urls
+from ...model.errors import BrokerError
 
 #: C(kombu) is oslo.messaging's other name for its driver.
 SCHEMES = ("rabbit", "kombu", "amqp", "amqps")

@@ -15,7 +15,7 @@ import ipaddress
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import BlocklistEntry
+from ...model.host_facts import BlocklistEntry
 
 Json = t.Any
 Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]

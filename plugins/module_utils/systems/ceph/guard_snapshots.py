@@ -26,17 +26,17 @@ import time
 import typing as t
 from concurrent import futures
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import BlocklistEntry, RbdImage
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import addresses as ceph_addresses
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import places, rbd
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph.rbd import (
+from ...model.host_facts import BlocklistEntry, RbdImage
+from ..host import nova_compute
+from ..host.reading import HostError, Parts, ReadError
+from . import addresses as ceph_addresses
+from . import places, rbd
+from .rbd import (
     Ceph,
     CephError,
     GoneError,
     RbdOptions,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import nova_compute
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError, Parts, ReadError
 
 PREFIX = "stackguard-"
 #: Snapshots at the same time. Each waits for the monitors' next round (C(paxos_propose_interval), a second), and all

@@ -13,11 +13,11 @@ import dataclasses
 import os
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import NovaConf
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph.rbd import RbdOptions
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import deployment, nova_compute
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.container_files import ContainerFiles
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import ReadError
+from ...model.host_facts import NovaConf
+from ..host import deployment, nova_compute
+from ..host.container_files import ContainerFiles
+from ..host.reading import ReadError
+from .rbd import RbdOptions
 
 #: Where Ceph looks where nova.conf names no file.
 DEFAULT = "/etc/ceph/ceph.conf"

@@ -37,8 +37,8 @@ import subprocess
 import typing as t
 from concurrent import futures
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import CephCaps
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import (
+from ...model.doctor_host import CephCaps
+from ...model.host_facts import (
     NO_VOLUME_POOL,
     NOT_ASKED_FOR,
     NOT_OPENED,
@@ -52,15 +52,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts i
     RbdWatcher,
     Unread,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import addresses as ceph_addresses
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import commands
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.container_files import ContainerFiles
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import (
+from ..host import commands
+from ..host.container_files import ContainerFiles
+from ..host.reading import (
     HostError,
     Parts,
     reason,
     within,
 )
+from . import addresses as ceph_addresses
 
 #: Seconds for one answer of the cluster, and for all that is asked of it at once.
 ANSWER = 30

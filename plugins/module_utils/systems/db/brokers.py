@@ -14,10 +14,10 @@ import contextlib
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import COMPUTE
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine as database
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova, schema
+from ...model.errors import DatabaseError
+from ...model.lookups import COMPUTE
+from . import engine as database
+from . import nova, schema
 
 # One that is missing is reported by the module, see systems/db/engine.py.
 with contextlib.suppress(ImportError):

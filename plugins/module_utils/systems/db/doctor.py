@@ -15,14 +15,14 @@ import datetime
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import urls
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import (
+from ...model import urls
+from ...model.doctor import (
     ClockOffset,
     DatabasesState,
     DatabaseState,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, nova, schema
+from ...model.errors import StackguardError
+from . import engine, nova, schema
 
 try:
     import sqlalchemy as sa

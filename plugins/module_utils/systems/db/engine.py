@@ -18,8 +18,8 @@ import time
 import traceback
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import urls
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, DatabaseError
+from ...model import urls
+from ...model.errors import Conflict, DatabaseError
 
 try:
     import sqlalchemy as sa

@@ -18,9 +18,9 @@ import functools
 import typing as t
 from concurrent import futures
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, urls
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, nova, schema
+from ...model import facts, urls
+from ...model.errors import Conflict, DatabaseError
+from . import engine, nova, schema
 
 try:
     import sqlalchemy as sa

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, schema
+from . import engine, schema
 
 try:
     import sqlalchemy as sa

@@ -13,14 +13,14 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import (
+from ...model.errors import Conflict
+from ...model.ovn import (
     NeutronBindings,
     OvnBindingRow,
     OvnLevelRow,
     OvnSegmentRow,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, schema
+from . import engine, schema
 
 try:
     import sqlalchemy as sa

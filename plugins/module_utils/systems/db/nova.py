@@ -21,14 +21,14 @@ import typing as t
 import uuid as uuids
 from concurrent import futures
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases, urls
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import DatabaseError, StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import declared
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import NameTable
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine as database
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import neutron_bindings, schema
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.engine import AdvisoryLock, advisory_lock
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.rows import (
+from ...model import facts, releases, urls
+from ...model.errors import DatabaseError, StackguardError
+from ...name_places.catalogue import declared
+from ...name_places.place import NameTable
+from . import engine as database
+from . import neutron_bindings, schema
+from .engine import AdvisoryLock, advisory_lock
+from .rows import (
     Completeness,
     WrittenRows,
     agent_hosts,

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import request_spec
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, schema
+from ...model import request_spec
+from ...model.errors import Conflict, DatabaseError
+from . import engine, schema
 
 try:
     import sqlalchemy as sa

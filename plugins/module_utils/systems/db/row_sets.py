@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, rows, schema
+from ...model.errors import Conflict
+from ...model.plan import RowChange
+from . import engine, rows, schema
 
 try:
     import sqlalchemy as sa

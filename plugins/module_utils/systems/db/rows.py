@@ -16,11 +16,11 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import in_database
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import NameTable
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, schema
+from ...model.errors import Conflict
+from ...model.plan import RowChange
+from ...name_places.catalogue import in_database
+from ...name_places.place import NameTable
+from . import engine, schema
 
 try:
     import sqlalchemy as sa

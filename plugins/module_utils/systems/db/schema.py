@@ -18,7 +18,7 @@ try:
 except ImportError:
     SQLALCHEMY = False  # reported by the module, see systems/db/engine.py
 
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import declared, written
+from ...name_places.catalogue import declared, written
 
 CELL = "cell"
 API = "api"

@@ -16,14 +16,14 @@ import stat
 import typing as t
 import uuid as uuids
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import ComputeIdFile, NovaConf
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import processes, unit_environment
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.nova_compute import (
+from ...model.host_facts import ComputeIdFile, NovaConf
+from . import processes, unit_environment
+from .nova_compute import (
     KOLLA_CONF,
     Service,
     ServiceConfig,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError, ReadError, reason
+from .reading import HostError, ReadError, reason
 
 #: Where kolla keeps the volume that is nova-compute's state_path.
 KOLLA_VOLUMES = (
@@ -221,7 +221,7 @@ def create(path: str, uuid: str) -> None:
     Raises :class:`IdentityFileError` where it appeared meanwhile or cannot be written.
     """
     # A host that is only read does not compile it.
-    from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import line_edits
+    from . import line_edits
 
     folder = os.path.dirname(path)
     temporary = os.path.join(folder, f".compute_id.{os.getpid()}.tmp")

@@ -17,7 +17,7 @@ import json
 import os
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import mounts
+from . import mounts
 
 #: What the containers of kolla's images are configured by, and what they copy at each start.
 CONFIG_FILES = "/var/lib/kolla/config_files"

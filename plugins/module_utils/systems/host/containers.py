@@ -21,15 +21,15 @@ import sys
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
+from . import (
     commands,
     guest_groups,
     libvirt,
     name_spaces,
     units,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.step_error import HostStepError
+from .reading import HostError
+from .step_error import HostStepError
 
 Params = t.Mapping[str, t.Any]
 Result = t.Dict[str, t.Any]

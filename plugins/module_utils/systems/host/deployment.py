@@ -21,7 +21,7 @@ import shlex
 import struct
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import (
+from ...model.deployment_facts import (
     DOCKER,
     KUBERNETES,
     LXC,
@@ -33,14 +33,14 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_f
     PendingFile,
     ServiceProcess,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
+from . import (
     container_files,
     mounts,
     name_spaces,
     processes,
     units,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import ReadError
+from .reading import ReadError
 
 #: Programs by whose processes a deployment is told. What a rename must not leave behind is among them.
 PROGRAMS = re.compile(r"nova-compute|libvirtd|virtqemud|neutron-[a-z0-9-]*agent|ovn-controller|ovs-vswitchd")

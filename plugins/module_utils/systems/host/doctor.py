@@ -19,17 +19,17 @@ import sys
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import (
+from ...model.doctor_host import (
     CephAccess,
     CephCaps,
     Directory,
     HostState,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import NovaConf
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import places, rbd
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import libvirt, nova_compute
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.facts import COMPUTE_UNITS, STATE_DIR
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import Parts, ReadError, within
+from ...model.host_facts import NovaConf
+from ..ceph import places, rbd
+from . import libvirt, nova_compute
+from .facts import COMPUTE_UNITS, STATE_DIR
+from .reading import Parts, ReadError, within
 
 _MIB = 1 << 20
 _PACKAGES = ("apt-get", "dnf", "zypper")

@@ -20,8 +20,8 @@ import re
 import socket
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import Deployment
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import (
+from ...model.deployment_facts import Deployment
+from ...model.host_facts import (
     ComputeIdFile,
     GuestDefinition,
     HostFacts,
@@ -36,8 +36,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts i
     Resolution,
     Unit,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal_read
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
+from ...records import journal_read
+from . import (
     commands,
     compute_id,
     deployment,
@@ -48,8 +48,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host impor
     processes,
     units,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import names as host_names
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import (
+from . import names as host_names
+from .reading import (
     HostError,
     Parts,
     ReadError,
@@ -233,7 +233,7 @@ def _name_users(
     about: t.Optional[Libvirt],
 ) -> NameUsers:
     # Only before a rename: an audit does not compile it.
-    from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import name_users
+    from . import name_users
 
     own = [kernel, host_names.static_name(), nova.host if nova else None, about.hostname if about else None]
     names = [name for name in own if name]
@@ -243,7 +243,7 @@ def _name_users(
 
 def _rbd(options: HostOptions, nova: t.Optional[NovaConf], service: nova_compute.Service) -> RbdFacts:
     # The largest file that is sent: only hosts that are asked for Ceph compile it.
-    from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import places, rbd
+    from ..ceph import places, rbd
 
     if nova is None:
         raise ReadError("nova.conf was not read, so the pool is not known")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import deployment, processes
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.step_error import HostStepError
+from . import deployment, processes
+from .step_error import HostStepError
 
 
 def inside(ids: t.Collection[str], proc: str = "/proc") -> t.List[str]:

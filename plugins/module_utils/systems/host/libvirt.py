@@ -15,10 +15,10 @@ import sys
 import typing as t
 import xml.etree.ElementTree as ET
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Domain, GuestDefinition, Libvirt
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import processes
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError, within
+from ...model import domain_xml
+from ...model.host_facts import Domain, GuestDefinition, Libvirt
+from . import processes
+from .reading import HostError, within
 
 #: Seconds for all that is asked of libvirt at once. A libvirtd that waits for a storage that is gone never answers.
 PATIENCE = 60

@@ -21,7 +21,7 @@ import os
 import stat
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
+from .reading import HostError
 
 
 class EditError(HostError):

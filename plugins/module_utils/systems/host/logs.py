@@ -15,8 +15,8 @@ import os
 import subprocess
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import commands
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
+from . import commands
+from .reading import HostError
 
 #: Of a line, characters that are returned.
 WIDTH = 400

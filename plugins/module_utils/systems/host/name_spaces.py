@@ -21,9 +21,9 @@ import re
 import subprocess
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import NEUTRON_AGENT, NameSpace
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import commands, processes, units
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import ReadError
+from ...model.host_facts import NEUTRON_AGENT, NameSpace
+from . import commands, processes, units
+from .reading import ReadError
 
 #: Where kolla keeps what its container of nova-compute is configured by.
 KOLLA = "/etc/kolla/nova-compute"

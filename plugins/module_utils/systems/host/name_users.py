@@ -18,9 +18,9 @@ import os
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Certificate, NameUsers, Resident
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import nova_conf, processes, units
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import Parts, ReadError
+from ...model.host_facts import Certificate, NameUsers, Resident
+from . import nova_conf, processes, units
+from .reading import Parts, ReadError
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,8 +13,8 @@ import socket
 import subprocess
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import commands, deployment, processes
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
+from . import commands, deployment, processes
+from .reading import HostError
 
 STATIC = "/etc/hostname"
 #: Seconds. A hostnamectl without its daemon gives up after 25.
@@ -49,7 +49,7 @@ def set_name(name: str, state_dir: str) -> None:
     """
     if static_name() != name and not _run(["hostnamectl", "--static", "set-hostname", name]):
         # A host that is only read does not compile it.
-        from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import line_edits
+        from . import line_edits
 
         line_edits.write(STATIC, f"{name}\n".encode(), state_dir)
     set_kernel_name(name)

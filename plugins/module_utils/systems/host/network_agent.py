@@ -10,9 +10,9 @@ import glob
 import os
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import FileLine
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import nova_conf, processes, units
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import ReadError
+from ...model.host_facts import FileLine
+from . import nova_conf, processes, units
+from .reading import ReadError
 
 KOLLA_NEUTRON = "/etc/kolla/neutron-openvswitch-agent"
 

@@ -15,8 +15,8 @@ import socket
 import subprocess
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import NovaConf
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
+from ...model.host_facts import NovaConf
+from . import (
     commands,
     mounts,
     nova_conf,
@@ -24,9 +24,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host impor
     unit_environment,
     units,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import names as host_names
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.nova_conf import ConfError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import Parts, ReadError, text_of
+from . import names as host_names
+from .nova_conf import ConfError
+from .reading import Parts, ReadError, text_of
 
 #: Where kolla keeps the configuration that it copies into the container of nova-compute.
 KOLLA_CONF = "/etc/kolla/nova-compute/nova.conf"

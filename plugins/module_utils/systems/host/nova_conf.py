@@ -26,8 +26,8 @@ import re
 import string
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import FileLine
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
+from ...model.host_facts import FileLine
+from .reading import HostError
 
 #: Section, then option, then each value that it was given, in order.
 Sections = t.Dict[str, t.Dict[str, t.List[str]]]

@@ -10,8 +10,8 @@ import functools
 import threading
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Unread
-from ansible_collections.stackguard.nova.plugins.module_utils.records.journal_read import JournalError
+from ...model.host_facts import Unread
+from ...records.journal_read import JournalError
 
 _A = t.TypeVar("_A")
 _T = t.TypeVar("_T")

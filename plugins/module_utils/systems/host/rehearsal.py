@@ -26,15 +26,15 @@ import sys
 import tempfile
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Rehearsal
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
+from ...model.host_facts import Rehearsal
+from . import (
     commands,
     line_edits,
     names,
     private_names,
     processes,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError, ReadError
+from .reading import HostError, ReadError
 
 HOSTS = "/etc/hosts"
 #: glibc asks the daemon behind this before it asks anything else (nscd/nscd-client.h).

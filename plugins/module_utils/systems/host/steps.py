@@ -18,10 +18,10 @@ import subprocess
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Domain, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.records import batches, journal, old_pins
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
+from ...model.host_facts import Domain, to_plain
+from ...model.wording import count
+from ...records import batches, journal, old_pins
+from . import (
     commands,
     compute_id,
     containers,
@@ -33,9 +33,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host impor
     rehearsal,
     units,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import names as host_names
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.step_error import HostStepError
+from . import names as host_names
+from .reading import HostError
+from .step_error import HostStepError
 
 Params = t.Mapping[str, t.Any]
 Result = t.Dict[str, t.Any]

@@ -21,8 +21,8 @@ import re
 import subprocess
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import commands, processes, units
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import ReadError, text_of
+from . import commands, processes, units
+from .reading import ReadError, text_of
 
 _NAME = "org.freedesktop.systemd1"
 _MANAGER = "/org/freedesktop/systemd1"

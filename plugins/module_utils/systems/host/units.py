@@ -23,9 +23,9 @@ import subprocess
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Unit
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import commands
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
+from ...model.host_facts import Unit
+from . import commands
+from .reading import HostError
 
 SYSTEM = "/etc/systemd/system"
 #: Where packages and administrators put unit files, first come, first taken (systemd.unit(5)).

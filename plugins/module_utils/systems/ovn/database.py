@@ -15,7 +15,7 @@ import threading
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import OvnError
+from ...model.errors import OvnError
 
 try:
     from ovs import stream

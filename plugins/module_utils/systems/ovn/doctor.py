@@ -14,16 +14,16 @@ import dataclasses
 import os
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_ovn import (
+from ...model.doctor_ovn import (
     NORTHBOUND,
     SOUTHBOUND,
     OvnDatabaseState,
     OvnState,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import OvnError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import database as databases
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import northbound, southbound
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn.database import OvnAccess, OvnDatabase, within
+from ...model.errors import OvnError
+from . import database as databases
+from . import northbound, southbound
+from .database import OvnAccess, OvnDatabase, within
 
 try:
     from ovs import jsonrpc, stream, util

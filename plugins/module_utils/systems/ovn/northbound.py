@@ -9,14 +9,14 @@ from __future__ import annotations
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import OvnError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import (
+from ...model.errors import OvnError
+from ...model.ovn import (
     HOST_ID,
     PARENT_HOSTNAME,
     REQUESTED,
     OvnSwitchPort,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn.database import (
+from .database import (
     Conditions,
     OvnAccess,
     OvnDatabase,

@@ -9,11 +9,11 @@ from __future__ import annotations
 import datetime
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import OvnError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Unread
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnChassis, OvnFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import northbound, southbound
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn.database import OvnAccess, OvnDatabase
+from ...model.errors import OvnError
+from ...model.host_facts import Unread
+from ...model.ovn import OvnChassis, OvnFacts
+from . import northbound, southbound
+from .database import OvnAccess, OvnDatabase
 
 Options = t.Mapping[str, t.Any]
 Parts = t.Dict[str, t.Any]

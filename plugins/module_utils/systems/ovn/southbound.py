@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import (
+from ...model.errors import Conflict
+from ...model.ovn import (
     REQUESTED,
     OvnChassis,
     OvnConnection,
     OvnEncap,
     OvnPortBinding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn.database import (
+from .database import (
     Conditions,
     OvnAccess,
     OvnDatabase,

@@ -15,20 +15,20 @@ import json
 import os
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256, Approver
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Refused
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import options as evacuation_options
-from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.folding import Folded
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, server_records, zone_facts
-from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import pin_steps as zone_pin
-from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import plan as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import steps as zone_pins
+from ...engine import lifecycle
+from ...engine.approval import SHA256, Approver
+from ...engine.lifecycle import Refused
+from ...evacuation import options as evacuation_options
+from ...model import approval, facts, findings
+from ...model.errors import StackguardError
+from ...model.folding import Folded
+from ...model.wording import count
+from ...records import journal as journals
+from ...reports import terminal
+from ...systems.api import http, server_records, zone_facts
+from . import pin_steps as zone_pin
+from . import plan as plans
+from . import steps as zone_pins
 
 Result = t.Dict[str, t.Any]
 Chosen = t.Callable[[t.Any, t.Mapping[str, t.Any]], server_records.ServerList]

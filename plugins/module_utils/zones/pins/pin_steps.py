@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_actions, server_records
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import request_specs
+from ...model.errors import ApiError, Conflict
+from ...model.facts import ApiServer
+from ...systems.api import server_actions, server_records
+from ...systems.db import request_specs
 
 BY_DB = "pin_db"
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import zones
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CELL_DOWN, ApiServer, ZoneFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import gather
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import preflight as resize
+from ...hazards import zones
+from ...model.facts import CELL_DOWN, ApiServer, ZoneFacts
+from ...model.findings import Checked, Finding, Subject, finding
+from ...model.lookups import gather
+from ...model.plan import CONTROLLER, Change, Plan, Step
+from ..resize import preflight as resize
 
 #: Hosts and servers of silent cells that a finding names.
 SHOWN = 10

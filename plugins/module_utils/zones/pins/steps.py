@@ -15,12 +15,12 @@ import dataclasses
 import typing as t
 from concurrent import futures
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.records import old_pins
-from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import pin_steps as zone_pin
-from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import plan as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins.plan import PinChange
+from ...engine.runner import Host
+from ...model.errors import Conflict, StackguardError
+from ...records import old_pins
+from . import pin_steps as zone_pin
+from . import plan as plans
+from .plan import PinChange
 
 Json = t.Dict[str, t.Any]
 

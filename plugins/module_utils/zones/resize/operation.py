@@ -12,26 +12,26 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, runner, server_run
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book, Refused
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.planned import Planned, Prepared
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.server_run import ServerRun
-from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, releases
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ServerFlavor, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+from ...engine import lifecycle, runner, server_run
+from ...engine.lifecycle import Book, Refused
+from ...engine.planned import Planned, Prepared
+from ...engine.server_run import ServerRun
+from ...model import approval, releases
+from ...model.facts import ApiServer, ServerFlavor, to_plain
+from ...model.plan import Plan
+from ...model.requests import ResizeRequest
+from ...records import journal as journals
+from ...rename.in_place.steps import Systems
+from ...systems.api import (
     flavors,
     http,
     migration_records,
     server_records,
     zone_facts,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import plan as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import preflight as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import steps
+from . import plan as plans
+from . import preflight as checks
+from . import steps
 
 #: Below it a server does not show what its flavor holds.
 OLDEST = "2.53"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
+from ...model.facts import ApiServer
+from ...model.plan import CONTROLLER, Change, Plan, Step
+from ...model.requests import ResizeRequest
 
 #: Before the server of a journal.
 KIND = "resize-"

@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import guest_places, zones
-from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiMigration, ApiServer, ZoneFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import gather
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
+from ...hazards import guest_places, zones
+from ...model import releases
+from ...model.facts import ApiMigration, ApiServer, ZoneFacts
+from ...model.findings import Checked, Finding, Subject, finding
+from ...model.lookups import gather
+from ...model.requests import ResizeRequest
 
 #: Microversion that pins a server by API (release 34).
 PIN_API = "2.104"

@@ -13,24 +13,24 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import Action, Done, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import zones as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Finding
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import (
+from ...engine.runner import Action, Done, StepError
+from ...hazards import zones as checks
+from ...model.errors import ApiError, Conflict, DatabaseError
+from ...model.facts import ApiServer
+from ...model.findings import Finding
+from ...rename.in_place.steps import (
     Memory,
     Params,
     Systems,
     as_step_error,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+from ...systems.api import (
     compute_services,
     instance_actions,
     server_actions,
     server_records,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import pin_steps as zone_pin
+from ..pins import pin_steps as zone_pin
 
 #: Seconds for a pin to wait until a server is idle.
 IDLE = 120.0
