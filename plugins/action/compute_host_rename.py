@@ -20,9 +20,9 @@ from ansible.errors import AnsibleConnectionFailure
 from ..module_utils.engine import lifecycle, run_token
 from ..module_utils.engine import runner as steps
 from ..module_utils.engine.server_run import ServerRun
+from ..module_utils.engine.systems import Systems
 from ..module_utils.model import findings
 from ..module_utils.model.facts import HostFacts, from_plain
-from ..module_utils.rename.in_place.steps import Systems
 from ..module_utils.rename.operation import (
     ADOPT,
     Rename,

@@ -17,11 +17,11 @@ from ansible.plugins.action import ActionBase
 from ..action.compute_link import state_of
 from ..module_utils.engine import lifecycle, run_owner, server_run
 from ..module_utils.engine.runner import Host, StepError
+from ..module_utils.engine.systems import Systems
 from ..module_utils.model import findings
 from ..module_utils.model.errors import StackguardError
 from ..module_utils.model.facts import FactsError
 from ..module_utils.records import journal as journals
-from ..module_utils.rename.in_place.steps import Systems
 from ..module_utils.reports import operation_run
 from ..module_utils.systems.api import catalog
 from ..module_utils.systems.api.connection import (

@@ -23,11 +23,11 @@ from ovn_servers import SCHEMAS, Controller, OvnServers
 from world import World
 
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import systems as kernel
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, OvnError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import plan as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import steps
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, neutron_bindings, nova
@@ -154,7 +154,7 @@ class Scene:
 
     def runner(self):
         """A new process: nothing is kept of an earlier one but what the journal has."""
-        systems = rename.Systems(self.options, self.host, {}, time.sleep, time.monotonic, self.remarks.append)
+        systems = kernel.Systems(self.options, self.host, {}, time.sleep, time.monotonic, self.remarks.append)
         actions = steps.actions(systems)
         self._sessions.append(actions["ovn_hostname"].session)
         return runner.Runner(self.host, actions, Quiet(), lambda: "2026-11-25T00:00:00+00:00")

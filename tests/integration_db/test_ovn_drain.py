@@ -17,9 +17,9 @@ import pytest
 from ovn_servers import Controller, OvnServers
 
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import systems as kernel
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import steps as rename_by_drain
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import drain_plan as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import drain_steps as steps
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import reading, southbound
@@ -51,7 +51,7 @@ class Scene:
         host = types.SimpleNamespace(
             facts=lambda _arguments: types.SimpleNamespace(ovs_external_ids=dict(self.external_ids), unread=[])
         )
-        return rename.Systems(self.servers.options, host, {}, time.sleep, time.monotonic, at_end=self.at_end)
+        return kernel.Systems(self.servers.options, host, {}, time.sleep, time.monotonic, at_end=self.at_end)
 
     def verify(self, timeout=5):
         params = {**self.step.params, "timeout": timeout}
@@ -163,7 +163,7 @@ def test_a_resume_at_a_later_step_reads_the_chassis_again(scene, action, monkeyp
     """The chassis was verified, the run was killed, and a deployment tool took the hostname back."""
     done = []
     monkeypatch.setattr(rename_by_drain.compute_services, "set_service_status", lambda *_arguments: done.append(1))
-    monkeypatch.setattr(rename.Systems, "cloud", None)
+    monkeypatch.setattr(kernel.Systems, "cloud", None)
     later = rename_by_drain.actions(scene.systems(), None)[action]
     params = {"ovn": dict(scene.step.params), "status": "enabled", "reason": None}
     memory = {"register": {"service_id": "service", "provider": "node"}}
@@ -179,7 +179,7 @@ def test_a_resume_at_a_later_step_reads_the_chassis_again(scene, action, monkeyp
 def test_with_the_chassis_proven_again_the_service_is_enabled(scene, monkeypatch):
     done = []
     monkeypatch.setattr(rename_by_drain.compute_services, "set_service_status", lambda *_arguments: done.append(1))
-    monkeypatch.setattr(rename.Systems, "cloud", None)
+    monkeypatch.setattr(kernel.Systems, "cloud", None)
     later = rename_by_drain.actions(scene.systems(), None)["new_service_status"]
     memory = {"register": {"service_id": "service", "provider": "node"}}
     scene.rename()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import types
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.systems import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     compute_services,
     instance_actions,

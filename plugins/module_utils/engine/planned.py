@@ -18,7 +18,6 @@ from ..model import findings
 from ..model.facts import to_plain
 from ..model.plan import Plan
 from ..records import journal as journals
-from ..rename.in_place.steps import Systems
 from ..reports.terminal import (
     Narrator,
     findings_text,
@@ -29,6 +28,7 @@ from . import lifecycle, runner
 from .approval import SHA256, Approver
 from .lifecycle import Book, Refused
 from .server_run import ServerRun
+from .systems import Systems
 
 Result = t.Dict[str, t.Any]
 

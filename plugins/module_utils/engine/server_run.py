@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 import uuid as uuids
 
-from ..rename.in_place.steps import Systems
 from ..systems.api import server_records
 from . import lifecycle
+from .systems import Systems
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,6 +19,7 @@ from ..capacity.measured import by_nova_name
 from ..capacity.placement import COLD, LIVE
 from ..capacity.planner import Assignment
 from ..engine.runner import Done, StepError
+from ..engine.systems import Memory, Params, Systems, as_step_error
 from ..hazards import power_state
 from ..hazards import zones as zone_checks
 from ..model.errors import ApiError
@@ -32,12 +33,6 @@ from ..model.findings import (
 )
 from ..model.requests import COLD_FALLBACK, MigrationRequest
 from ..model.wording import count
-from ..rename.in_place.steps import (
-    Memory,
-    Params,
-    Systems,
-    as_step_error,
-)
 from ..reports.terminal import findings_text
 from ..systems.api import (
     compute_services,

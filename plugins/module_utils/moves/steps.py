@@ -9,14 +9,9 @@ from __future__ import annotations
 import typing as t
 
 from ..engine.runner import Action, Done, StepError
+from ..engine.service_status import ServiceStatus
+from ..engine.systems import Memory, Params, Systems, as_step_error
 from ..model.lookups import OURS
-from ..rename.in_place.steps import (
-    Memory,
-    Params,
-    ServiceStatus,
-    Systems,
-    as_step_error,
-)
 from ..systems.api import compute_services
 from .mover import MoveContext, MoveServers
 

@@ -18,6 +18,7 @@ import typing as t
 from ..capacity.placement import DrainOptions
 from ..engine import lifecycle, planned, run_owner, run_token
 from ..engine import runner as steps
+from ..engine import systems as kernel
 from ..engine.lifecycle import Book, Refused
 from ..engine.server_run import ServerRun
 from ..hazards import identity
@@ -572,10 +573,10 @@ class Rename(planned.Planned):
             **given,
         )
 
-    def _systems(self) -> rename_actions.Systems:
+    def _systems(self) -> kernel.Systems:
         return dataclasses.replace(self.run.systems, host=self._held or self.run.systems.host)
 
-    def actions(self, systems: rename_actions.Systems) -> t.Dict[str, steps.Action]:
+    def actions(self, systems: kernel.Systems) -> t.Dict[str, steps.Action]:
         """Return what carries out the steps of the plan."""
         book = t.cast("Book", self._book)
 

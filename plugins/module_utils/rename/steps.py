@@ -16,11 +16,11 @@ from __future__ import annotations
 import typing as t
 
 from ..engine.runner import Action
+from ..engine.systems import Systems
 from .adopt import steps as adopt
 from .containers import steps as containers
 from .drain import steps as rename_by_drain
 from .in_place import steps as rename
-from .in_place.steps import Systems
 from .ovn import drain_steps as ovn_drain
 from .ovn import steps as ovn
 from .requests import queue_steps as queues

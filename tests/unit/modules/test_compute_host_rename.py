@@ -160,7 +160,7 @@ def decided(monkeypatch):
         return draining.evidence_of(fleet().cloud, fleet().old)
 
     monkeypatch.setattr(operation.move_evidence, "collect", collect)
-    monkeypatch.setattr(operation.rename_actions.Systems, "cloud", None)
+    monkeypatch.setattr(operation.kernel.Systems, "cloud", None)
 
 
 def test_by_drain_the_plan_of_a_check_run_shows_where_each_guest_goes_and_is_approved_by_its_value(begin, monkeypatch):

@@ -12,15 +12,20 @@ import typing as t
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_owner, server_run
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import (
+    lifecycle,
+    run_owner,
+    server_run,
+    service_status,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.systems import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.moves import mover as migration
 from ansible_collections.stackguard.nova.plugins.module_utils.moves import operation as move_servers
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename_actions
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import instance_actions
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, service
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
@@ -101,7 +106,7 @@ class Cloud(FakeNova):
 
     def traits(self, _cloud, _provider):
         disabled = self.service["status"] == "disabled"
-        traits = [rename_actions.DISABLED] if disabled else []
+        traits = [service_status.DISABLED] if disabled else []
         return types.SimpleNamespace(traits=traits, generation=self.generation)
 
     def rows(self):

@@ -15,6 +15,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_token, runner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import systems as kernel
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Plan, Step
@@ -40,7 +41,7 @@ def made_of(options, host, overrides=(), inventory_name="compute1"):
     """The operation at a host."""
     mine = run_token.new_run("ann", "t")
     given = journaled.life(host, options, "rename_", mine=mine, overrides=overrides)
-    systems = rename_actions.Systems(options, host, {}, lambda _seconds: None, lambda: 0.0, overrides=overrides)
+    systems = kernel.Systems(options, host, {}, lambda _seconds: None, lambda: 0.0, overrides=overrides)
     run = operation.RenameRun(**given, systems=systems, operation_id="op1", inventory_name=inventory_name)
     return operation.Rename(run)
 

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_token, runner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import systems as kernel
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
@@ -78,9 +79,7 @@ class Renaming:
         given = {**OPTIONS, "state_dir": self.directory, "action": action, "measured": measured, **options}
         mine = run_token.new_run("ann", "t")
         life = journaled.life(self.host, given, "rename_", mine=mine)
-        systems = rename_actions.Systems(
-            given, self.host, {}, self.nova.sleep, lambda: self.nova.now, _connection=object()
-        )
+        systems = kernel.Systems(given, self.host, {}, self.nova.sleep, lambda: self.nova.now, _connection=object())
         run = operation.RenameRun(**life, systems=systems, operation_id="op2", inventory_name="compute1")
         return operation.Rename(run).carry_out()
 

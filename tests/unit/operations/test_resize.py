@@ -11,9 +11,9 @@ import copy
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.systems import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.steps import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import pin_steps as zone_pin
 from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import operation as resize_run
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life

@@ -10,6 +10,8 @@ import types
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import service_status
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import systems as kernel
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import steps as adopt
@@ -20,7 +22,7 @@ ENABLED, DISABLED = {"status": "enabled", "reason": None}, {"status": "disabled"
 
 @pytest.fixture
 def systems():
-    made = rename.Systems({"nova_api_db_url": "x"}, None, {}, lambda _s: None, lambda: 0.0, _connection=object())
+    made = kernel.Systems({"nova_api_db_url": "x"}, None, {}, lambda _s: None, lambda: 0.0, _connection=object())
     made.url = lambda database: database
     return made
 
@@ -31,7 +33,7 @@ def test_a_rollback_waits_for_nova_compute_only_where_it_ran(monkeypatch, system
     monkeypatch.setattr(rename.compute_services, "set_service_status", lambda *a: puts.append(a[2]))
     waited = []
     monkeypatch.setattr(
-        rename.ServiceStatus,
+        service_status.ServiceStatus,
         "_wait",
         lambda self, params, what, enough: waited.append(what) or types.SimpleNamespace(traits=set(), generation=1),
     )

@@ -10,10 +10,10 @@ import dataclasses
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import systems as kernel
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.requests import steps as guest_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import instance_actions
 
@@ -52,7 +52,7 @@ class Cloud:
         monkeypatch.setattr(guest_requests.nova, "read_databases", self.read_databases)
 
     def systems(self, *overrides):
-        return rename.Systems({}, None, {}, self.sleep, lambda: self.now, overrides=overrides, _connection=object())
+        return kernel.Systems({}, None, {}, self.sleep, lambda: self.now, overrides=overrides, _connection=object())
 
     def sleep(self, seconds):
         self.now += seconds

@@ -14,6 +14,7 @@ import types
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import systems as kernel
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
@@ -75,7 +76,7 @@ def cloud(monkeypatch):
 
 def systems(cloud, *overrides):
     host = types.SimpleNamespace(facts=lambda _arguments: types.SimpleNamespace(domains=cloud.domains))
-    return rename.Systems({}, host, {}, None, None, cloud.said.append, overrides, _connection=object())
+    return kernel.Systems({}, host, {}, None, None, cloud.said.append, overrides, _connection=object())
 
 
 @pytest.mark.parametrize(("action", "params"), [(rename.CellRows, CELL), (rename.Neutron, NEUTRON)])

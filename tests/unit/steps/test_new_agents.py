@@ -17,6 +17,7 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner as steps
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import systems as kernel
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import HOST
@@ -234,7 +235,7 @@ REAL = ("ports_home", "ports", "new_agents", "delete_agents")
 
 
 def runner(world):
-    systems = rename.Systems({}, world, {}, world.sleep, lambda: world.now, _connection=object())
+    systems = kernel.Systems({}, world, {}, world.sleep, lambda: world.now, _connection=object())
     return steps.Runner(world, rename.actions(systems), Silent(), lambda: "2026-01-01T00:00:00Z")
 
 

@@ -13,8 +13,8 @@ import types
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import systems as kernel
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import OvnError
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.ovn import steps as ovn
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import northbound, southbound
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn.database import OvnAccess, OvnDatabase
@@ -134,7 +134,7 @@ def test_the_watch_writes_nothing_once_another_run_may_have_the_operation(watchi
 
 
 def session_of(monkeypatch, point, synchronise):
-    systems = rename.Systems({}, None, {}, time.sleep, time.monotonic)
+    systems = kernel.Systems({}, None, {}, time.sleep, time.monotonic)
     session = ovn.OvnSession(systems)
     monkeypatch.setattr(northbound, "point", point)
     monkeypatch.setattr(northbound, "synchronise", synchronise)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import systems as kernel
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import BrokerError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Queue, QueuedRequest, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.requests import queue_steps as queues
 
 OLD, NEW = "compute.old1", "compute.new1"
@@ -32,7 +32,7 @@ class RabbitMq:
 
     def systems(self, url="rabbit://nova:geheim@mq1/"):
         options = {"rabbit_urls": url, "rename_from": "old1", "rename_to": "new1"}
-        return rename.Systems(options, None, {}, self.sleep, lambda: self.now, remark=self.remarks.append)
+        return kernel.Systems(options, None, {}, self.sleep, lambda: self.now, remark=self.remarks.append)
 
     def sleep(self, seconds):
         self.now += seconds

@@ -11,6 +11,8 @@ import types
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import service_status
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import systems as kernel
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.runner import StepError, TimedOutError
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
@@ -53,7 +55,7 @@ class FakeCloud:
         monkeypatch.setattr(rename.network, "list_agents", self.list_agents)
 
     def systems(self):
-        return rename.Systems({}, None, {}, self.sleep, lambda: self.now, _connection=object())
+        return kernel.Systems({}, None, {}, self.sleep, lambda: self.now, _connection=object())
 
     def sleep(self, seconds):
         self.now += seconds
@@ -91,7 +93,7 @@ class FakeCloud:
 
 def test_enabling_shows_the_generation_that_moved(monkeypatch):
     cloud = FakeCloud(monkeypatch)
-    done = rename.ServiceStatus(cloud.systems()).apply(ENABLE, {})
+    done = service_status.ServiceStatus(cloud.systems()).apply(ENABLE, {})
     assert (
         done.remark
         == "the compute service is enabled, and the resource provider's generation in placement changed: 7 -> 8"
@@ -104,7 +106,7 @@ def test_a_service_that_a_colleague_disabled_meanwhile_is_not_enabled(monkeypatc
     cloud = FakeCloud(monkeypatch)
     cloud.reason = "bad disk, do not use"
     with pytest.raises(StepError, match="another user changed the compute service") as raised:
-        rename.ServiceStatus(cloud.systems()).apply(ENABLE, {})
+        service_status.ServiceStatus(cloud.systems()).apply(ENABLE, {})
     assert raised.value.changed_meanwhile
     assert (cloud.status, cloud.reason, cloud.puts) == ("disabled", "bad disk, do not use", [])
 
@@ -112,7 +114,7 @@ def test_a_service_that_a_colleague_disabled_meanwhile_is_not_enabled(monkeypatc
 @pytest.mark.parametrize("back", [False, True])
 def test_killed_between_enabled_and_its_proof_the_next_run_proves_it_anew(monkeypatch, back):
     cloud = FakeCloud(monkeypatch)
-    action = rename.ServiceStatus(cloud.systems())
+    action = service_status.ServiceStatus(cloud.systems())
 
     def run():
         return action.undo(DISABLE) if back else action.apply(ENABLE, {})
@@ -131,7 +133,7 @@ def test_killed_between_enabled_and_its_proof_the_next_run_proves_it_anew(monkey
 @pytest.mark.parametrize("back", [False, True])
 def test_a_resumed_run_refuses_where_nova_compute_does_not_keep_its_provider(monkeypatch, back):
     cloud = FakeCloud(monkeypatch)
-    action = rename.ServiceStatus(cloud.systems())
+    action = service_status.ServiceStatus(cloud.systems())
 
     def run():
         return action.undo(DISABLE) if back else action.apply(ENABLE, {})
@@ -154,7 +156,7 @@ def test_a_generation_moved_by_a_guests_allocation_proves_nothing(monkeypatch):
 
     cloud.every_second = guest_deleted
     with pytest.raises(TimedOutError, match="timed out after 30 s"):
-        rename.ServiceStatus(cloud.systems()).apply(ENABLE, {})
+        service_status.ServiceStatus(cloud.systems()).apply(ENABLE, {})
     assert cloud.status == "disabled"
 
 
@@ -162,24 +164,28 @@ def test_a_trait_that_nobody_put_there_is_waited_for_before_enabling(monkeypatch
     cloud = FakeCloud(monkeypatch)
     cloud.traits = set()
     with pytest.raises(StepError, match="nova-compute sets trait COMPUTE_STATUS_DISABLED"):
-        rename.ServiceStatus(cloud.systems()).apply(ENABLE, {})
+        service_status.ServiceStatus(cloud.systems()).apply(ENABLE, {})
     assert cloud.puts == [], "never enabled without a way to see it"
     cloud.every_second = cloud.sync  # nova-compute's first pass comes
-    assert rename.ServiceStatus(cloud.systems()).apply(ENABLE, {}).remark.startswith("the compute service is enabled")
+    assert (
+        service_status.ServiceStatus(cloud.systems())
+        .apply(ENABLE, {})
+        .remark.startswith("the compute service is enabled")
+    )
 
 
 def test_a_periodic_pass_proves_it_too(monkeypatch):
     """After a rollback's restart the API may think the service down, and tells it nothing."""
     cloud = FakeCloud(monkeypatch)
     cloud.listens, cloud.every_second = False, cloud.sync
-    rename.ServiceStatus(cloud.systems()).undo(DISABLE)
+    service_status.ServiceStatus(cloud.systems()).undo(DISABLE)
     assert (cloud.status, cloud.traits, cloud.generation) == ("enabled", set(), 8)
 
 
 def test_disabling_needs_no_proof(monkeypatch):
     cloud = FakeCloud(monkeypatch, "enabled")
     cloud.listens = False
-    action = rename.ServiceStatus(cloud.systems())
+    action = service_status.ServiceStatus(cloud.systems())
     assert action.apply(DISABLE, {}).remark == f"disabled ({REASON})"
     assert action.apply(DISABLE, {}).remark == f"disabled ({REASON})"
     assert cloud.puts == ["disabled"]
@@ -188,7 +194,7 @@ def test_disabling_needs_no_proof(monkeypatch):
 def test_a_service_that_was_disabled_before_stays_so(monkeypatch):
     cloud = FakeCloud(monkeypatch)
     mine = {"status": "disabled", "reason": "hardware"}
-    done = rename.ServiceStatus(cloud.systems()).apply({**ENABLE, "after": mine}, {})
+    done = service_status.ServiceStatus(cloud.systems()).apply({**ENABLE, "after": mine}, {})
     assert done.remark == "disabled (hardware)"
     assert (cloud.status, cloud.reason) == ("disabled", "hardware")
 
@@ -338,7 +344,7 @@ class Services:
         self.host = host
         self.held = 0
         monkeypatch.setattr(rename.compute_services, "get_service", self.get_service)
-        self.systems = rename.Systems(
+        self.systems = kernel.Systems(
             {}, host, {}, self.sleep, lambda: self.now, still_ours=self.hold, _connection=object()
         )
 
@@ -435,7 +441,7 @@ class GuestHost:
 
 def guests_step(host, *overrides):
     said = []
-    systems = rename.Systems({}, GuestHost(host), {}, None, None, said.append, overrides)
+    systems = kernel.Systems({}, GuestHost(host), {}, None, None, said.append, overrides)
     before = builders.healthy().bundle.hosts["compute1"]
     params = {"domains": as_before(before.domains), "boot_id": "boot-1", "strict": True}
     return rename.Guests(systems).apply(params, {}), said
@@ -474,7 +480,7 @@ def test_a_guest_that_is_off_is_noted_for_the_report():
 
 
 def settled_step(host, *overrides):
-    systems = rename.Systems({}, GuestHost(host), {}, None, None, lambda _text: None, overrides)
+    systems = kernel.Systems({}, GuestHost(host), {}, None, None, lambda _text: None, overrides)
     before = builders.healthy().bundle.hosts["compute1"]
     params = {"domains": as_before(before.domains), "boot_id": "boot-1", "strict": True, "before_stop": True}
     return rename.Guests(systems).apply(params, {})
@@ -513,7 +519,7 @@ def last_look(monkeypatch, cloud, *, named_at_start=(), overrides=()):
         "instances": [row.id for row in cloud.rows("instances") if row.host == service.host],
         "allocations": None,
     }
-    systems = rename.Systems(
+    systems = kernel.Systems(
         {}, None, {}, lambda _s: None, lambda: 0.0, overrides=overrides, named_at_start=named_at_start
     )
     audit = rename.Audit(systems)

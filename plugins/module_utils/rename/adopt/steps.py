@@ -12,6 +12,8 @@ from __future__ import annotations
 import typing as t
 
 from ...engine.runner import Action, Done, StepError
+from ...engine.service_status import ServiceStatus
+from ...engine.systems import Memory, Params, Systems, as_step_error, noted
 from ...model.errors import Conflict
 from ...model.facts import from_plain
 from ...model.plan import RowChange
@@ -19,16 +21,7 @@ from ...model.wording import count
 from ...systems.api import compute_services, resource_providers
 from ...systems.db import row_sets
 from ...systems.db import rows as row_changes
-from ..in_place.steps import (
-    Memory,
-    Neutron,
-    Params,
-    ServiceStatus,
-    Systems,
-    as_step_error,
-    noted,
-    ports_to_take_back,
-)
+from ..in_place.steps import Neutron, ports_to_take_back
 
 
 class FoundServiceStatus(ServiceStatus):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import typing as t
 
 from ...engine.runner import Action, Done, StepError, plan_of
+from ...engine.systems import Memory, Params, Systems
 from ...records import journal as journals
-from ..in_place.steps import Memory, Params, Systems
 
 
 class RecreateError(StepError):

@@ -19,6 +19,8 @@ from ...engine.runner import (
     TimedOutError,
     plan_of,
 )
+from ...engine.service_status import DISABLED
+from ...engine.systems import Memory, Params, Systems, as_step_error, noted
 from ...hazards import power_state
 from ...model.errors import ApiError
 from ...model.facts import SCHEMA, Bundle
@@ -39,15 +41,7 @@ from ...systems.api import (
     server_records,
 )
 from ...systems.db import neutron_agents, nova
-from ..in_place.steps import (
-    DISABLED,
-    ComputeUp,
-    Memory,
-    Params,
-    Systems,
-    as_step_error,
-    noted,
-)
+from ..in_place.steps import ComputeUp
 from ..ovn import drain_steps as ovn_drain
 from . import plan as plans
 from . import preflight as checks

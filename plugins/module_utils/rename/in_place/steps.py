@@ -16,27 +16,22 @@ import typing as t
 from ...engine.runner import (
     Action,
     Done,
-    Request,
-    Result,
     StepError,
-    TimedOutError,
 )
+from ...engine.service_status import ServiceStatus
+from ...engine.systems import Memory, Params, Systems, as_step_error, noted
 from ...hazards import identity, names
-from ...model.errors import ApiError, Conflict, DatabaseError
+from ...model.errors import Conflict, DatabaseError
 from ...model.facts import (
     SCHEMA,
     ApiAgent,
     ApiPort,
     Bundle,
-    HostFacts,
     from_plain,
-    to_plain,
 )
 from ...model.findings import (
     BLOCKER,
     Checked,
-    Override,
-    overridden,
     standing,
 )
 from ...model.lookups import gather
@@ -47,7 +42,6 @@ from ...reports.terminal import findings_text
 from ...systems.api import (
     cloud_facts,
     compute_services,
-    connection,
     host_aggregates,
     network,
     resource_providers,
@@ -60,94 +54,6 @@ from . import elsewhere_steps as guests_elsewhere
 from . import verify as rename
 from . import verify_elsewhere as elsewhere
 from . import verify_guests as guests
-
-DISABLED = resource_providers.DISABLED_TRAIT
-Params = t.Mapping[str, t.Any]
-Memory = t.Mapping[str, t.Any]
-
-
-class RenameHost(t.Protocol):
-    """The compute host, for what a controller step must ask it."""
-
-    def call(self, requests: t.Sequence[Request]) -> t.List[Result]:
-        """Carry out requests on the host."""
-
-    def facts(self, arguments: t.Dict[str, t.Any]) -> HostFacts:
-        """Read the host's facts anew."""
-
-
-@dataclasses.dataclass
-class Systems:
-    """The way to every system: options with URLs and credentials, and what is opened from them when first needed."""
-
-    options: t.Mapping[str, t.Any]
-    host: RenameHost
-    info_arguments: t.Dict[str, t.Any]
-    sleep: t.Callable[[float], None]
-    monotonic: t.Callable[[], float]
-    remark: t.Callable[[str], None] = lambda _text: None
-    #: The operator's word in this very run, a resume too.
-    overrides: t.Sequence[Override] = ()
-    #: What the operator overrode when the operation began. The audit at its end finds it again.
-    named_at_start: t.Sequence[Override] = ()
-    #: Raises StepError where another run may have taken over; called now and then during a long wait, so that no
-    #: balancer between here and the database takes the connection for idle.
-    still_ours: t.Callable[[], None] = lambda: None
-    #: The same without asking anyone, for the moment before a commit: see :meth:`held.Held.fresh`.
-    fresh: t.Callable[[], None] = lambda: None
-    #: What is to be closed when the operation lets go of its host.
-    at_end: t.List[t.Callable[[], None]] = dataclasses.field(default_factory=list)
-    _connection: t.Any = None
-
-    @property
-    def cloud(self) -> t.Any:
-        """The SDK connection, made once."""
-        if self._connection is None:
-            self._connection = connection.connect(self.options)
-        return self._connection
-
-    def url(self, database: str) -> str:
-        """Return the URL of ``api``, ``neutron`` or ``cell:NAME``."""
-        return nova.url_of(self.options, database)
-
-    def wait(self, what: t.Callable[[], str], timeout: float, seen: t.Callable[[], t.Optional[str]]) -> str:
-        """Poll until ``seen`` returns a text; raise TimedOutError after ``timeout`` seconds.
-
-        ``what``: a clause that follows "waiting until", in the present tense.
-        """
-        start = told = self.monotonic()
-        while True:
-            answer = seen()
-            if answer is not None:
-                return answer
-            now = self.monotonic()
-            if now - start > timeout:
-                raise TimedOutError(f"timed out after {int(timeout)} s while waiting until {what()}")
-            if now - told >= 10:
-                told = now
-                self.remark(f"after {int(now - start)} s, the run is still waiting until {what()}")
-                self.still_ours()
-            self.sleep(1)
-
-
-@contextlib.contextmanager
-def as_step_error() -> t.Iterator[None]:
-    """Turn errors of the databases and the APIs into StepErrors; a Conflict is a value that changed meanwhile."""
-    try:
-        yield
-    except Conflict as error:
-        raise StepError(str(error), changed_meanwhile=True) from error
-    except (ApiError, DatabaseError) as error:
-        raise StepError(str(error)) from error
-
-
-def noted(found: Checked, overrides: t.Sequence[Override]) -> t.Dict[str, t.Any]:
-    """Return what a step keeps of its findings for the report of this run, and of a run that resumes."""
-    return {
-        "findings": [to_plain(item) for item in found.findings],
-        "unchecked": [to_plain(item) for item in found.unchecked],
-        "passed": [[item.code, item.object.id] for item in found.findings if overridden(item, overrides)],
-    }
 
 
 class NoLock:
@@ -180,76 +86,6 @@ def lock(options: t.Mapping[str, t.Any], name: str) -> t.Iterator[t.Union[databa
         if isinstance(held, database.AdvisoryLock) and held.local:
             held = NoLock()
         yield held
-
-
-class ServiceStatus:
-    """The compute service's status and reason. Enabling it proves more than a heartbeat does.
-
-    The API tells nova-compute over RPC, by the host's name; nova-compute takes COMPUTE_STATUS_DISABLED off its
-    provider, and placement counts that in the provider's generation (compute/manager.py, set_host_enabled). A restart
-    alone moves no generation where the inventory is the same; a guest's allocation moves it without nova-compute. So
-    the trait must be seen there, then gone, at a higher generation.
-    """
-
-    def __init__(self, systems: Systems) -> None:
-        self.systems = systems
-
-    def apply(self, params: Params, memory: Memory) -> Done:
-        """Set the status after; a service that was disabled stays so, and then nothing proves its inventory."""
-        return Done(self._set(params, params["before"], params["after"]))
-
-    def undo(self, params: Params) -> None:
-        """Set the status before: after a rollback too, an enabled service must prove itself."""
-        self._set(params, params["after"], params["before"])
-
-    def _set(self, params: Params, leaving: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> str:
-        if wanted["status"] != "enabled":
-            self._put(params, wanted, leaving)
-            return f"{wanted['status']}" + (f" ({wanted['reason']})" if wanted["reason"] else "")
-        # It may be enabled already, by a run that was killed before it saw the proof: only a change from disabled to
-        # enabled makes the API tell nova-compute (compute/api.py, HostAPI.service_update), so that is made anew.
-        self._put(params, wanted=leaving, leaving=wanted)
-        before = self._wait(params, f"nova-compute sets trait {DISABLED}", lambda now: DISABLED in now.traits)
-        self._put(params, wanted, leaving)
-        try:
-            after = self._wait(
-                params,
-                f"nova-compute updates its inventory and removes trait {DISABLED}",
-                lambda now: DISABLED not in now.traits and now.generation > before.generation,
-            )
-        except StepError:
-            self._put(params, wanted=leaving, leaving=wanted)
-            raise
-        return (
-            "the compute service is enabled, and the resource provider's generation in placement changed: "
-            f"{before.generation} -> {after.generation}"
-        )
-
-    def _put(self, params: Params, wanted: t.Mapping[str, t.Any], leaving: t.Mapping[str, t.Any]) -> None:
-        """Set it from one to the other. Whoever disabled it meanwhile had a reason: that is never overwritten."""
-        self.systems.still_ours()
-        with as_step_error():
-            compute_services.set_service_status(
-                self.systems.cloud,
-                params["service_id"],
-                wanted["status"],
-                wanted["reason"],
-                (leaving["status"], leaving["reason"]),
-            )
-
-    def _wait(
-        self, params: Params, what: str, enough: t.Callable[[resource_providers.ProviderTraits], bool]
-    ) -> resource_providers.ProviderTraits:
-        seen: t.List[resource_providers.ProviderTraits] = []
-
-        def look() -> t.Optional[str]:
-            with as_step_error():
-                seen[:] = [resource_providers.get_provider_traits(self.systems.cloud, params["provider"])]
-            return "seen" if enough(seen[0]) else None
-
-        told = f"{what} (resource provider {params['provider']})"
-        self.systems.wait(lambda: told, params["timeout"], look)
-        return seen[0]
 
 
 class CellRows:

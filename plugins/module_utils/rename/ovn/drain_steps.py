@@ -9,17 +9,12 @@ from __future__ import annotations
 import typing as t
 
 from ...engine.runner import Action, Done, StepError
+from ...engine.systems import Memory, Params, Systems, noted
 from ...model.findings import Checked, standing
 from ...model.ovn import OvnFacts
 from ...model.wording import count
 from ...reports.terminal import findings_text
 from ...systems.ovn import northbound, reading, southbound
-from ..in_place.steps import (
-    Memory,
-    Params,
-    Systems,
-    noted,
-)
 from . import drain_verify as after
 from .steps import OvnSession
 

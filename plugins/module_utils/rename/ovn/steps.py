@@ -16,6 +16,7 @@ import time
 import typing as t
 
 from ...engine.runner import Action, Done, StepError
+from ...engine.systems import Memory, Params, Systems, as_step_error, noted
 from ...model.errors import Conflict, OvnError
 from ...model.findings import (
     WARNING,
@@ -30,13 +31,6 @@ from ...reports.terminal import findings_text
 from ...systems.db import neutron_bindings
 from ...systems.ovn import northbound, reading, southbound
 from ...systems.ovn.database import OvnAccess, OvnDatabase
-from ..in_place.steps import (
-    Memory,
-    Params,
-    Systems,
-    as_step_error,
-    noted,
-)
 from . import verify as after
 
 #: How often the ports are looked at until none names the wrong host: owners update theirs at any time.

@@ -14,6 +14,7 @@ import typing as t
 
 from ...engine import waiting_requests
 from ...engine.runner import Action, Done, StepError
+from ...engine.systems import Systems, noted
 from ...hazards import queues, waiting
 from ...model.errors import BrokerError, DatabaseError
 from ...model.findings import Checked, Finding, Unchecked
@@ -22,7 +23,6 @@ from ...model.wording import count
 from ...reports.terminal import findings_text
 from ...systems.broker.queues import Broker
 from ...systems.db import brokers
-from ..in_place.steps import Systems, noted
 
 Params = t.Mapping[str, t.Any]
 Memory = t.Mapping[str, t.Any]

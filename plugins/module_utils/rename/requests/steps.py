@@ -14,6 +14,7 @@ from __future__ import annotations
 import typing as t
 
 from ...engine.runner import Action, Done, StepError
+from ...engine.systems import Systems, as_step_error, noted
 from ...model import facts
 from ...model.findings import Checked, standing
 from ...model.wording import count
@@ -24,7 +25,6 @@ from ...systems.api import (
     server_records,
 )
 from ...systems.db import nova
-from ..in_place.steps import Systems, as_step_error, noted
 from . import verify as lost_requests
 
 Params = t.Mapping[str, t.Any]

@@ -16,12 +16,12 @@ from ...engine import lifecycle, runner, server_run
 from ...engine.lifecycle import Book, Refused
 from ...engine.planned import Planned, Prepared
 from ...engine.server_run import ServerRun
+from ...engine.systems import Systems
 from ...model import approval, releases
 from ...model.facts import ApiServer, ServerFlavor, to_plain
 from ...model.plan import Plan
 from ...model.requests import ResizeRequest
 from ...records import journal as journals
-from ...rename.in_place.steps import Systems
 from ...systems.api import (
     flavors,
     http,

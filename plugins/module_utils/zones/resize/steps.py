@@ -14,16 +14,11 @@ from __future__ import annotations
 import typing as t
 
 from ...engine.runner import Action, Done, StepError
+from ...engine.systems import Memory, Params, Systems, as_step_error
 from ...hazards import zones as checks
 from ...model.errors import ApiError, Conflict, DatabaseError
 from ...model.facts import ApiServer
 from ...model.findings import Finding
-from ...rename.in_place.steps import (
-    Memory,
-    Params,
-    Systems,
-    as_step_error,
-)
 from ...systems.api import (
     compute_services,
     instance_actions,
