@@ -23,7 +23,6 @@ from ..module_utils.evacuation import operation as evacuate
 from ..module_utils.evacuation import record as records
 from ..module_utils.evacuation.options import (
     ARGUMENTS,
-    expression_problem,
     removal_problem,
 )
 from ..module_utils.evacuation.scratch import SCRATCH, CallResult, Scratch
@@ -31,6 +30,7 @@ from ..module_utils.model import findings
 from ..module_utils.model.errors import StackguardError
 from ..module_utils.model.facts import FactsError, from_plain, to_plain
 from ..module_utils.model.fences.catalogue import FENCES
+from ..module_utils.model.server_selection import expression_problem
 from ..module_utils.records import evidence
 from ..module_utils.records import journal as journals
 from ..module_utils.reports import operation_run

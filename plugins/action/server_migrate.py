@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from ..module_utils.engine import run_owner, server_run
-from ..module_utils.evacuation import options as evacuation_options
+from ..module_utils.model import server_selection
 from ..module_utils.model.requests import COLD_NEVER, COLD_RULES, COLD_STOPPED
 from ..module_utils.moves import operation as move_servers
 from ..module_utils.moves import plan as plans
@@ -58,7 +58,7 @@ class ActionModule(JournaledRun):
         return f"{args['prefix']}_" if args["prefix"] else ""
 
     def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
-        args["servers"] = evacuation_options.listed(args["servers"])
+        args["servers"] = server_selection.listed(args["servers"])
         both, none = args["servers"] and args["drain_host"], not args["servers"] and not args["drain_host"]
         # What is open says itself what it is about.
         if both or (none and args["action"] == "apply"):
@@ -68,10 +68,10 @@ class ActionModule(JournaledRun):
         if not args["live"] and args["cold"] == COLD_NEVER:
             return "with live=false and cold=never, the module cannot move any server"
         try:
-            evacuation_options.check_numbers(args, _LEAST)
-        except evacuation_options.OptionError as error:
+            server_selection.check_numbers(args, _LEAST)
+        except server_selection.OptionError as error:
             return str(error)
-        return evacuation_options.expression_problem(args)
+        return server_selection.expression_problem(args)
 
     def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
         # A run that is killed leaves its directory: the next one removes it.

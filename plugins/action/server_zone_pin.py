@@ -15,8 +15,7 @@ import uuid
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.engine import lifecycle, run_owner
-from ..module_utils.evacuation import options as evacuation_options
-from ..module_utils.model import facts, findings
+from ..module_utils.model import facts, findings, server_selection
 from ..module_utils.model.errors import StackguardError
 from ..module_utils.moves import evidence as move_evidence
 from ..module_utils.records import journal as journals
@@ -87,7 +86,7 @@ class ActionModule(ActionBase):
             return {**_failed("unknown", f"{error}. {more}"), "operation_id": run.begun[0]}
 
     def _run_of(self, args: t.Dict[str, t.Any], task_vars: t.Dict[str, t.Any]) -> pin_zones.PinRun:
-        args = {**args, "servers": evacuation_options.listed(args["servers"])}
+        args = {**args, "servers": server_selection.listed(args["servers"])}
         problem = pin_zones.problem(args)
         if problem is not None:
             raise StackguardError(problem)
@@ -133,8 +132,8 @@ def _chosen(connection: t.Any, args: t.Mapping[str, t.Any]) -> server_records.Se
 def _meant(given: t.Any, listed: server_records.ServerList) -> t.List[facts.ApiServer]:
     """Return the servers that the option C(servers) means. Raises StackguardError for nobody, and for a stranger."""
     try:
-        chosen = evacuation_options.chosen_servers(given, listed.servers)
-    except evacuation_options.OptionError:
+        chosen = server_selection.chosen_servers(given, listed.servers)
+    except server_selection.OptionError:
         # The cell that does not answer may have it.
         listed.complete()
         raise

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import server_zone_pin
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Refused
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import options as evacuation_options
+from ansible_collections.stackguard.nova.plugins.module_utils.model import server_selection
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.moves import operation as move_servers
 from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import operation as pin_zones
@@ -60,7 +60,7 @@ def test_a_selection_that_all_have_left_is_resumed_to_its_end(life):
 def test_a_migration_of_nobody_is_refused(selection):
     run = types.SimpleNamespace(options={"servers": selection, "drain_host": None})
     run.systems = types.SimpleNamespace(cloud=TwoCells())
-    with pytest.raises((Refused, evacuation_options.OptionError)):
+    with pytest.raises((Refused, server_selection.OptionError)):
         move_servers._read(run)
 
 
@@ -97,9 +97,9 @@ def test_pins_that_are_right_already_are_a_success(monkeypatch, state):
 
 @pytest.mark.parametrize("given", [{"servers": []}, {"servers": ()}])
 def test_an_empty_list_is_noticed_before_anything_is_asked(given):
-    assert evacuation_options.expression_problem(given)
+    assert server_selection.expression_problem(given)
 
 
 @pytest.mark.parametrize("given", [{}, {"servers": None}, {"servers": ""}, {"servers": ["web1"]}])
 def test_what_was_not_given_selects_all(given):
-    assert evacuation_options.expression_problem(given) is None
+    assert server_selection.expression_problem(given) is None

@@ -43,6 +43,7 @@ from ..hazards import clients, storage
 from ..model import (
     fence_proof,
     findings,
+    server_selection,
     server_state,
     task_results,
 )
@@ -67,7 +68,6 @@ from ..records import evidence
 from ..records import journal as journals
 from ..reports import terminal
 from ..systems.api import instance_actions, server_records
-from . import options as evacuation_options
 from . import plan as plans
 from . import preflight as checks
 from . import readers as disk_readers
@@ -384,7 +384,7 @@ class Evacuation(GuardedEvacuation):
         words = list(given) if isinstance(given, (list, tuple)) else None
         if words is None:
             # An expression may match nobody any more: then all have left.
-            same = set(evacuation_options.matching_servers(given, here)) == staying
+            same = set(server_selection.matching_servers(given, here)) == staying
         else:
             # Those that have left are named, too, where the same command is given again.
             named = {uuid for uuid, name in known.items() if {uuid, name} & set(map(str, words))}

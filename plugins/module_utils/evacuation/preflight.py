@@ -22,12 +22,11 @@ from ..capacity.measured import (
     destinations,
 )
 from ..capacity.planner import Assignments, Tried, assign
-from ..hazards import clients, fencing, memory, storage
+from ..hazards import clients, fencing, in_flight, memory, storage
 from ..hazards.clients import EvidenceElsewhere, KnownAddresses
 from ..model.facts import (
     Bundle,
     EvacuationFacts,
-    MigrationRow,
     TargetHost,
 )
 from ..model.fences.catalogue import PROVABLE, of_addresses
@@ -48,9 +47,6 @@ from ..model.lookups import (
     Index,
     Items,
     gather,
-    in_progress,
-    migration_evidence,
-    migration_subject,
 )
 from ..model.requests import EvacuationRequest
 from . import preflight_servers as evacuation_servers
@@ -130,7 +126,7 @@ def preflight(
         *_held(about, request),
         *_not_down(about, request),
         *_blast(about, request),
-        *migrations(bundle, {guest.uuid for guest in leaving}),
+        *in_flight.moves_of(bundle, {guest.uuid for guest in leaving}),
         *evacuation_servers.check(bundle, about, request, leaving, assignments),
         *storage.writers(bundle, about, leaving, request, elsewhere, known),
         *storage.pools(bundle, leaving, {host.host for host in hosts if not host.problems}, request),
@@ -210,7 +206,7 @@ def _options(bundle: Bundle, request: EvacuationRequest, fence: t.Optional[str])
 def _known(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest]) -> Items:
     """SG119: no such host; SG710: a server was named that is not on it."""
     services = (bundle.cloud.services if bundle.cloud else None) or []
-    yield from unknown(request.host, [service.host for service in services])
+    yield from in_flight.unknown_host(request.host, [service.host for service in services])
     there = {guest.uuid for guest in leaving}
     for uuid in request.servers or ():
         if uuid not in there:
@@ -222,13 +218,6 @@ def _known(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest
             )
 
 
-def unknown(host: str, known: t.Sequence[str]) -> Items:
-    """SG119: no such host."""
-    if host not in known:
-        remedy = "Use the host name that openstack compute service list shows."
-        yield finding("SG119", Subject("host", host), {"services": sorted(known)[:20]}, remedy)
-
-
 def reason_of(operation_id: str) -> str:
     """Return the reason under which an operation disables the dead host's service: its lock."""
     return f"{OURS}evacuate:{operation_id}"
@@ -237,19 +226,7 @@ def reason_of(operation_id: str) -> str:
 def _held(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     # One that has ended, and left servers here, is no lock any more.
     mine = {reason_of(operation) for operation in (request.operation_id, *request.closed)}
-    yield from held(about, request.host, mine)
-
-
-def held(about: EvacuationFacts, host: str, mine: t.Container[str] = ()) -> Items:
-    """SG707: another operation holds the host. ``mine``: reasons that are no lock."""
-    for target in about.targets or []:
-        reason = target.disabled_reason or ""
-        if target.host == host and reason.startswith(OURS) and reason not in mine:
-            remedy = (
-                "Wait until the other operation on this host ends, or resume the other operation. The journal of a "
-                "rename is on this host. The journals of other operations are on stackguard_state_host."
-            )
-            yield finding("SG707", Subject("host", host), {"disabled_reason": reason}, remedy)
+    yield from in_flight.held_by_another(about, request.host, mine)
 
 
 def _not_down(about: EvacuationFacts, request: EvacuationRequest) -> Items:
@@ -313,26 +290,12 @@ def _blast(about: EvacuationFacts, request: EvacuationRequest) -> Items:
         yield finding("SG514", Subject("host", request.host), evidence, remedy, severity)
 
 
-def migrations(bundle: Bundle, there: t.Container[t.Optional[str]]) -> Items:
-    """SG702, SG703: something is under way with one of these servers already."""
-    for place, row in Index(bundle).migrations:
-        code = _open(row) if row.instance_uuid in there else None
-        if code:
-            yield finding(code, migration_subject(row), migration_evidence(row, place), _way_out(row))
-
-
-def _open(row: MigrationRow) -> t.Optional[str]:
-    if in_progress(row):
-        return "SG702"
-    return "SG703" if not row.deleted and row.status == "finished" else None
-
-
 def _moving(bundle: Bundle, leaving: t.Sequence[Guest], overrides: t.Sequence[Override]) -> t.Dict[str, Reason]:
     """Return by server what its open migration says against its evacuation, but where the operator passes it."""
     names = {guest.uuid: guest.name for guest in leaving}
     found: t.Dict[str, Reason] = {}
     for _place, row in Index(bundle).migrations:
-        uuid, code = row.instance_uuid, _open(row)
+        uuid, code = row.instance_uuid, in_flight.migration_code(row)
         if uuid is None or uuid not in names or code is None:
             continue
         words = (row.uuid, str(row.id), uuid, names[uuid])
@@ -344,39 +307,6 @@ def _moving(bundle: Bundle, leaving: t.Sequence[Guest], overrides: t.Sequence[Ov
 
 def _only_moving(problems: t.Sequence[Reason]) -> bool:
     return bool(problems) and all(reason.code in ("SG702", "SG703") for reason in problems)
-
-
-def _way_out(row: MigrationRow) -> str:
-    """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
-    leave = (
-        "Leave the server out (evacuate_partial=true). A server that you leave out stays on the dead host, and you can "
-        "recover this server later."
-    )
-    by_name = (
-        f"If no domain of the server runs on {row.dest_compute}, override this finding in stackguard_overrides "
-        f"(object: {row.uuid or row.id})."
-    )
-    if row.status == "finished":
-        return (
-            f"Verify that nova-compute on {row.source_compute} is up, then confirm the resize (openstack server resize "
-            f"confirm {row.instance_uuid}). Nova cannot revert the resize while {row.dest_compute} is dead. {leave}"
-        )
-    if row.migration_type != "evacuation":
-        return (
-            f"{leave} The migration may never end, because one of its hosts is dead. To evacuate the server anyway, "
-            f"verify that no domain of the server runs on {row.dest_compute} (virsh list --all). {by_name}"
-        )
-    return (
-        f"Wait until the migration ends. The migration never ends if nova-compute on {row.dest_compute} died or "
-        f"restarted after the migration began. If the migration never ends and {row.dest_compute} does not answer, "
-        f"fence {row.dest_compute}. If the migration never ends and {row.dest_compute} answers, look for the server's "
-        f"domain on {row.dest_compute} (virsh domstate {row.instance_uuid}). If the domain runs there, leave the "
-        "server out (evacuate_partial=true): it is the guest's only copy, see the page of SG132. Only if no domain of "
-        f"the server can run on {row.dest_compute}, remove the server's allocation on {row.dest_compute} (openstack "
-        f"resource provider allocation unset --provider PROVIDER_UUID {row.instance_uuid}), reset the server's state "
-        f"(openstack server set --state active {row.instance_uuid}), override this finding, and run the same command "
-        "again."
-    )
 
 
 # --- fence ----------------------------------------------------------------------------------------------------

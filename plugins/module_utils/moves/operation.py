@@ -18,7 +18,6 @@ from ..engine import lifecycle, runner
 from ..engine.approval import REQUEST, SHA256, Approver
 from ..engine.lifecycle import Book, Refused
 from ..engine.server_run import ServerRun
-from ..evacuation.options import OptionError, chosen_servers
 from ..model import approval, findings, releases
 from ..model.facts import (
     CELL_DOWN,
@@ -29,6 +28,7 @@ from ..model.facts import (
 )
 from ..model.plan import Plan
 from ..model.requests import MigrationRequest
+from ..model.server_selection import OptionError, chosen_servers
 from ..model.wording import count
 from ..records import evidence
 from ..records import journal as journals

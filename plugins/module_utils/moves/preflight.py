@@ -36,10 +36,10 @@ from ..capacity.planner import (
     Unassigned,
     assign,
 )
-from ..evacuation import preflight as evacuation
 from ..hazards import (
     guest_places,
     identity,
+    in_flight,
     memory,
     power_state,
     zones,
@@ -337,7 +337,7 @@ def _of_servers(
     yield from found
     told = {item.object.id for item in found if isinstance(item, Finding)}
     yield from _guests_off(evidence, [server for server in waiting if server.id not in told], request)
-    yield from evacuation.migrations(evidence.bundle, {server.id for server in waiting})
+    yield from in_flight.moves_of(evidence.bundle, {server.id for server in waiting})
 
 
 def _guests_off(evidence: Evidence, servers: t.Sequence[ApiServer], request: MigrationRequest) -> Items:
@@ -407,11 +407,11 @@ def _of_hosts(evidence: Evidence, request: MigrationRequest, servers: t.Sequence
     services = {entry.host: entry for entry in facts.services or [] if entry.binary == COMPUTE}
     if request.drain_host is not None:
         sources.add(request.drain_host)
-        yield from evacuation.unknown(request.drain_host, sorted(services))
+        yield from in_flight.unknown_host(request.drain_host, sorted(services))
         yield from _coming(evidence.bundle, request.drain_host)
         yield from _unlisted(evidence, request.drain_host, servers)
     for host in sorted(sources):
-        yield from evacuation.held(evidence.about, host, {request.within or reason_of(request.operation_id)})
+        yield from in_flight.held_by_another(evidence.about, host, {request.within or reason_of(request.operation_id)})
         service = services.get(host)
         # A host that only becomes another one needs no nova-compute to send nobody away.
         needed = not request.within or any(server.host == host for server in servers)

@@ -18,8 +18,8 @@ import sys
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import options
 from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules
+from ansible_collections.stackguard.nova.plugins.module_utils.model import server_selection as options
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import hostnames
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy

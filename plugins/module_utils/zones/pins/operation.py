@@ -18,8 +18,7 @@ import typing as t
 from ...engine import lifecycle
 from ...engine.approval import SHA256, Approver
 from ...engine.lifecycle import Refused
-from ...evacuation import options as evacuation_options
-from ...model import approval, facts, findings
+from ...model import approval, facts, findings, server_selection
 from ...model.errors import StackguardError
 from ...model.folding import Folded
 from ...model.wording import count
@@ -48,7 +47,7 @@ SHOWN = 20
 def problem(args: t.Mapping[str, t.Any]) -> t.Optional[str]:
     """Return what is wrong with the options that say which servers are meant; None: nothing."""
     named = args["servers"] or args["hosts"] or args["all_servers"]
-    wrong = evacuation_options.expression_problem({"servers": args["servers"]})
+    wrong = server_selection.expression_problem({"servers": args["servers"]})
     if wrong is None and args["action"] != STATUS and not named:
         # Nobody is ever meant by leaving everything out.
         wrong = "set at least one of these options: servers, hosts, all_servers=true"
@@ -324,7 +323,7 @@ class PinRun(lifecycle.Run):
         if hosts:
             shown = [server for server in shown if str(server.host).casefold() in hosts]
         if by_expression:
-            meant = evacuation_options.chosen_servers(given, shown, "the servers whose old pins are recorded")
+            meant = server_selection.chosen_servers(given, shown, "the servers whose old pins are recorded")
             shown = [server for server in shown if server.id in (meant or ())]
         there = {server.id for server in shown} | {uuid for uuid, server in found.items() if server is None}
         return {uuid: pin for uuid, pin in pins.items() if uuid in there}, shown
