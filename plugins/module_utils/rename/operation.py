@@ -37,13 +37,9 @@ from ..model.network_agents import has_ovn, ports_are_ovns
 from ..model.plan import Plan, PlanError
 from ..model.requests import (
     Commands,
-    MigrationRequest,
     RenameRequest,
 )
 from ..model.wording import count
-from ..moves import evidence as move_evidence
-from ..moves import mover
-from ..moves import preflight as moves
 from ..records import evidence
 from ..records import journal as journals
 from ..reports import terminal
@@ -53,6 +49,7 @@ from .adopt import adopted_names
 from .adopt import plan as adopt_plan
 from .adopt import preflight as adopt_checks
 from .containers import steps as container_actions
+from .drain import operation as drain_operation
 from .drain import plan as drain_plan
 from .drain import preflight as drain_checks
 from .drain import steps as drain_actions
@@ -98,14 +95,14 @@ class Rename(planned.Planned):
     _held: t.Optional[run_token.JournalHost] = None
     _about: t.Mapping[str, t.Any] = {}
     _book: t.Optional[Book] = None
-    #: Whether all hosts were measured for the first step that moves guests, and what source hosts have tried.
+    #: Whether all hosts were measured for the first step that moves guests.
     _measured = False
-    _probes: t.Sequence[t.Mapping[str, t.Any]] = ()
 
     def __init__(self, run: RenameRun) -> None:
         super().__init__(run)
         self._args = run.options
-        self._probes = self._args.get("probes") or ()
+        #: What source hosts have tried.
+        self._probes: t.List[t.Mapping[str, t.Any]] = list(run.options.get("probes") or ())
 
     def carry_out(self) -> Result:
         """Do what was asked for, and return the result. What stops it is in the result."""
@@ -123,7 +120,7 @@ class Rename(planned.Planned):
         # What somebody is to do before the operation is resumed: the role does it.
         needs = {name: getattr(error, name) for name in ("needs", "containers", "probe") if hasattr(error, name)}
         ended = {"failed": True, "changed": self._changed, "msg": str(error), **needs}
-        said = not isinstance(error, mover.AgainError)
+        said = not isinstance(error, drain_operation.AgainError)
         return {**ended, **self._failed_report(error), **self._where_it_stands(said)}
 
     # --- what it says of itself
@@ -370,41 +367,14 @@ class Rename(planned.Planned):
             args["drain_parallel"], bool(args["drain_return"]), args["drain_timeout"], args["discover_timeout"]
         )
         limits = drain_plan.limits_of(request, options)
-        decision = self._decide(drain_plan.move_request(limits, drain_host=request.rename_from))
+        decision = self._guests().decide(drain_plan.move_request(limits, drain_host=request.rename_from))
         others = drain_actions.other_nodes(self._systems(), bundle, request.rename_from)
         checked = drain_checks.preflight(bundle, decision, others, request, options)
         checked += rehearsal.check(bundle, request, in_place=False)
         return checked, lambda: drain_plan.plan(bundle, decision, request, options)
 
-    def _decide(self, request: MigrationRequest) -> moves.MoveDecision:
-        """Return where the guests go. Where they could go changes by the minute: the APIs are read now."""
-        found = self._collect([str(request.drain_host)], None)
-        while True:
-            context = dataclasses.replace(self._move_context(), request=request)
-            decision, reached = mover.decide(found, context, mover.RoundHistory())
-            if not reached.missing:
-                unread = findings.Checked((), tuple(moves.unreached(reached)))
-                return dataclasses.replace(decision, checked=decision.checked + unread)
-            self._probes = [*self._probes, *drain_actions.probe_from_host(self._systems(), reached.missing)]
-
-    def _collect(self, sources: t.Sequence[str], wanted: t.Optional[t.Collection[str]]) -> moves.Evidence:
-        directory, url = self._args["evidence_dir"], self._args["nova_api_db_url"] or None
-        if not directory:
-            raise StackguardError("evidence_dir is required to move guests: the module reads the measured memory in it")
-        found = move_evidence.collect(self._systems().cloud, directory, sources, wanted, url)
-        # What was read of the databases may be older than the last move.
-        return dataclasses.replace(found, bundle=dataclasses.replace(found.bundle, databases=None))
-
-    def _move_context(self) -> mover.MoveContext:
-        return mover.MoveContext(
-            MigrationRequest(),
-            self.run.overrides,
-            self._collect,
-            mover.MovedServers(),
-            probes=self._probes,
-            able=True,
-            approved=bool(self._args["expect_plan"]),
-        )
+    def _guests(self) -> drain_operation.GuestsOnTheMove:
+        return drain_operation.GuestsOnTheMove(self._systems(), self._args, self.run.overrides, self._probes)
 
     def _already(self, bundle: Bundle, request: RenameRequest) -> planned.Prepared:
         checked = identity.check(bundle) + name_checks.check(bundle)
@@ -580,11 +550,11 @@ class Rename(planned.Planned):
         """Return what carries out the steps of the plan."""
         book = t.cast("Book", self._book)
 
-        def keep(step: str, past: mover.RoundHistory) -> None:
+        def keep(step: str, past: drain_operation.RoundHistory) -> None:
             state = journals.UNDOING if step == drain_plan.HOME else journals.APPLYING
             book.keep(step, state, dataclasses.asdict(past))
 
-        context = dataclasses.replace(self._move_context(), since=str(book.journal["started_at"]))
+        context = dataclasses.replace(self._guests().context(), since=str(book.journal["started_at"]))
         return registry.of_rename(systems, drain_actions.GuestMoves(context, keep, self._measured))
 
     @contextlib.contextmanager
