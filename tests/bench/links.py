@@ -132,7 +132,7 @@ def child(task: str, world: World) -> None:
         "import sys, resource; sys.path[:0] = sys.argv[3].split(':');"
         "from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import links as link_reads;"
         "from ansible_collections.stackguard.nova.plugins.module_utils.model import facts;"
-        "from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import links;"
+        "from ansible_collections.stackguard.nova.plugins.module_utils.hazards import links;"
         "read = link_reads.read_links({'nova_cell_db_urls': {'cell1': sys.argv[1]}});"
         "links.check(facts.Bundle(1, '', {}, {}, None, None, read));"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"

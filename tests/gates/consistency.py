@@ -38,31 +38,30 @@ def union_types() -> Iterator[str]:
                 yield f"{path}:{node.lineno}: union types as `X | Y` need Python 3.10: use t.Optional or t.Union"
 
 
-#: The rooms of plugins/module_utils, from the ground up, each with its rule. A room may use those before it.
-ROOMS = {
-    "model": "the words of the trade: frozen dataclasses and pure functions over them",
-    "name_places": "where the name of a host is stored, a file for each place; pure",
-    "capacity": "who fits where, by measured memory or by placement's numbers; pure",
-    "records": "files of ours: journals, evidence, batches",
-    "checks": "facts to findings; pure",
-    "plans": "facts to a plan; pure",
-    "reports": "forms for people; pure",
-    "systems": "all other reading and writing, a folder for each system",
-    "steps": "what the steps of a plan do on the controller",
-    "operations": "one file for an operation, all on one lifecycle",
+#: The floors of plugins/module_utils from the ground up: what each is, and the floors that it may import.
+FLOORS = {
+    "model": (),
+    "records": ("model",),
+    "name_places": ("model",),
+    "capacity": ("model",),
+    "systems": ("model", "records", "name_places", "capacity"),
+    "hazards": ("model", "records", "name_places", "capacity"),
+    "reports": ("model", "records"),
+    "engine": ("model", "records", "systems", "hazards", "reports"),
 }
-#: Rooms in rooms, again from the ground up. Files beside the folders of checks judge all of them.
-FOLDERS = {
-    "checks": ("hazards", "after", "before", "coverage", "audit", "doctor_ovn", "doctor"),
-    "systems": ("api", "broker", "ceph", "db", "host", "ovn"),
-}
-#: What a system may use of others; everything else goes through steps and operations. A server's pin is in the API and
-#: in a database; where Ceph is, the files of a host say.
-USES = {"api": ("db",), "ceph": ("host",), "host": ("ceph",)}
-#: Rooms whose files do no I/O.
-PURE = ("model", "name_places", "capacity", "checks", "plans", "reports")
-#: What systems know of: facts, places of a name and amounts, and what is written down. They never judge or plan.
-BELOW_SYSTEMS = ("model", "name_places", "capacity", "records")
+#: The wings, one for each operation. They import all floors, and of the wings only themselves and what stands here.
+WINGS = ("rename", "evacuation", "return_host", "moves", "zones", "links", "audit", "doctor")
+USES = {"rename/drain": "moves", "evacuation": "moves"}
+#: Floors whose files do no I/O.
+PURE = ("model", "name_places", "capacity", "hazards", "reports")
+#: The files of a wing that may use systems and the engine: those named so, and these. All others judge or plan.
+ACTING = re.compile(
+    r"(^|/)\w*(operation|steps)\.py$"
+    r"|^moves/(mover|evidence)\.py$"
+    r"|^evacuation/(call|guards|record|round|fences/\w+)\.py$"
+)
+#: What a folder of systems may use of another one: everything else goes through steps and operations.
+NEIGHBOURS = {("api", "db"), ("host", "ceph"), ("ceph", "host")}
 IO = re.compile(
     r"^(ansible|openstack|keystoneauth1|sqlalchemy|libvirt|rbd|rados|subprocess|socket|requests|amqp|ovs|ovsdbapp)(\.|$)"
 )
@@ -70,31 +69,18 @@ IO = re.compile(
 PARSERS = {("model/host_domain.py", "socket")}
 UTILS = pathlib.Path("plugins/module_utils")
 PACKAGE = "ansible_collections.stackguard.nova.plugins.module_utils"
-#: Files of operations/ that are no operation: what several share. Every other file is one, or a part of the one whose
-#: name begins with the same word.
-SHARED = (
-    "lifecycle",
-    "needs",
-    "planned",
-    "approved_plan",
-    "run_owner",
-    "run_token",
-    "server_run",
-    "evacuation_options",
-    "fences",
-    "move_evidence",
-)
 
 
-def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Every imported name with its line: of ``from a import b`` it is a.b."""
+def imported(tree: ast.AST, here: str) -> Iterator[tuple[int, str]]:
+    """Every imported name with its line: of ``from a import b`` it is a.b. ``here``: the package of the file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name
-        elif isinstance(node, ast.ImportFrom) and not node.level:
+        elif isinstance(node, ast.ImportFrom):
+            base = here.split(".")[: len(here.split(".")) - node.level + 1] if node.level else []
             for alias in node.names:
-                yield node.lineno, f"{node.module}.{alias.name}"
+                yield node.lineno, ".".join([*base, *filter(None, [node.module]), alias.name])
 
 
 def own(name: str, root: pathlib.Path) -> pathlib.PurePosixPath | None:
@@ -108,61 +94,51 @@ def own(name: str, root: pathlib.Path) -> pathlib.PurePosixPath | None:
     return path
 
 
-def room_problem(path: pathlib.PurePosixPath, other: pathlib.PurePosixPath) -> str | None:
-    """Why a file must not import another one. Rooms are in order: what holds for each arrow holds for all."""
-    order = list(ROOMS)
+def import_problem(path: pathlib.PurePosixPath, other: pathlib.PurePosixPath) -> str | None:
+    """Why a file must not import another one."""
     here, there = path.parts[0], other.parts[0]
-    if there not in ROOMS:
-        return "belongs to no room"
-    if here == "systems" and there != "systems" and there not in BELOW_SYSTEMS:
-        return "is above systems: they read and write, and judge nothing"
-    if order.index(there) > order.index(here):
-        return f"is in {there}, which is above {here}"
-    if here != there or here not in FOLDERS:
-        return foreign_operation(path, other)
-    mine, its = (pathlib.PurePosixPath(entry.parts[1]).stem for entry in (path, other))
-    if here == "systems":
-        return None if mine == its or its in USES.get(mine, ()) else f"is another system ({its})"
-    folders = FOLDERS[here]
-    if mine in folders and its in folders and folders.index(its) > folders.index(mine):
-        return f"is in {here}/{its}, which is above {here}/{mine}"
+    if there not in FLOORS and there not in WINGS:
+        return "belongs to no floor and no wing"
+    if here in FLOORS:
+        if here != there and there not in FLOORS[here]:
+            return f"is in {there}, which {here} does not stand on"
+        if here == there == "systems" and path.parts[1] != other.parts[1]:
+            return None if (path.parts[1], other.parts[1]) in NEIGHBOURS else f"is another system ({other.parts[1]})"
+        return None
+    if there in WINGS and there != here and USES.get("/".join(path.parts[:2]), USES.get(here)) != there:
+        return "is another wing"
+    if there in ("systems", "engine") and not ACTING.search(str(path)):
+        return f"is in {there}: only {ACTING.pattern} may use it"
     return None
 
 
-def operation_of(path: pathlib.PurePosixPath) -> str | None:
-    """The operation that a file is, or is a part of; None: operations share it, or it is in another room."""
-    if path.parts[0] != "operations" or path.stem in SHARED:
-        return None
-    return path.stem.partition("_")[0].replace("evacuation", "evacuate")
-
-
-def foreign_operation(path: pathlib.PurePosixPath, other: pathlib.PurePosixPath) -> str | None:
-    mine, its = operation_of(path), operation_of(other)
-    if its is None or mine == its:
-        return None
-    return "is another operation" if mine else "is an operation, and this file is shared by all"
-
-
-def rooms(root: pathlib.Path = ROOT) -> Iterator[str]:
-    """No arrow points upwards, and every file is in a room."""
+def house(root: pathlib.Path = ROOT) -> Iterator[str]:
+    """Every file is on a floor or in a wing, and imports what that may import."""
     for file in sorted((root / UTILS).rglob("*.py")):
         path = pathlib.PurePosixPath(file.relative_to(root / UTILS).as_posix())
         if path.name == "__init__.py" and not file.read_text():
             continue  # pylint would take a file such as http.py for the standard library's
-        folders = FOLDERS.get(path.parts[0], ())
-        if path.parts[0] not in ROOMS or len(path.parts) == 1:
-            yield f"{UTILS / path}: belongs to no room: {', '.join(ROOMS)}"
+        if len(path.parts) == 1 or path.parts[0] not in (*FLOORS, *WINGS):
+            yield f"{UTILS / path}: belongs to no floor and no wing: {', '.join((*FLOORS, *WINGS))}"
             continue
-        if folders and pathlib.PurePosixPath(path.parts[1]).stem not in folders:
-            yield f"{UTILS / path}: belongs to none of {path.parts[0]}'s own: {', '.join(folders)}"
-            continue
-        for line, name in imported(ast.parse(file.read_text(), str(file))):
+        pure = path.parts[0] in PURE or (path.parts[0] in WINGS and not ACTING.search(str(path)))
+        here = ".".join([PACKAGE, *path.parts[:-1]])
+        for line, name in imported(ast.parse(file.read_text(), str(file)), here):
             other = own(name, root)
-            problem = room_problem(path, other) if other is not None else None
+            problem = import_problem(path, other) if other is not None else None
             if problem:
                 yield f"{UTILS / path}:{line}: must not import {name}: it {problem}"
-            if path.parts[0] in PURE and IO.search(name) and (str(path), name) not in PARSERS:
-                yield f"{UTILS / path}:{line}: {path.parts[0]} are pure and must not import {name}"
+            if pure and IO.search(name) and (str(path), name) not in PARSERS:
+                yield f"{UTILS / path}:{line}: is pure and must not import {name}"
+
+
+def relative_imports(root: pathlib.Path = ROOT) -> Iterator[str]:
+    """Inside the collection, imports are relative."""
+    for file in sorted((root / "plugins").rglob("*.py")):
+        path = file.relative_to(root)
+        for node in ast.walk(ast.parse(file.read_text(), str(file))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ansible_collections.stackguard."):
+                yield f"{path}:{node.lineno}: import {node.module} relatively"
 
 
 SCRIPTED = re.compile(r"from (ansible_collections\.stackguard\.nova[\w.]*) import ([\w, ]+)")
@@ -259,7 +235,8 @@ def test_directories() -> Iterator[str]:
 def main() -> int:
     checks = (
         union_types,
-        rooms,
+        house,
+        relative_imports,
         imports,
         proofs,
         action_groups,

@@ -42,7 +42,7 @@ def test_the_collection_keeps_to_it(gate):
     assert list(gate.proofs()) == []
 
 
-# --- rooms ----------------------------------------------------------------------------------------------------
+# --- the house ------------------------------------------------------------------------------------------------
 
 _OURS = "ansible_collections.stackguard.nova.plugins.module_utils"
 
@@ -50,43 +50,51 @@ _OURS = "ansible_collections.stackguard.nova.plugins.module_utils"
 @pytest.mark.parametrize(
     ("path", "line", "refused"),
     [
-        ("rename/in_place/preflight.py", f"from {_OURS}.systems.api import http", "which is above checks"),
-        ("rename/in_place/preflight.py", "import sqlalchemy as sa", "are pure"),
-        ("hazards/zones.py", f"from {_OURS}.checks.before.rename import preflight", "above checks/hazards"),
-        ("rename/in_place/preflight.py", f"from {_OURS}.checks.hazards import zones", None),
-        ("rename/in_place/plan.py", f"from {_OURS}.checks.before import rename", None),
-        ("systems/api/http.py", f"from {_OURS}.checks.before import rename", "judge nothing"),
-        ("systems/api/http.py", f"from {_OURS}.systems.db import engine", None),
-        ("systems/db/engine.py", f"from {_OURS}.systems.api import http", "another system (api)"),
-        ("systems/api/http.py", f"from {_OURS}.model.errors import StackguardError", None),
-        ("rename/in_place/steps.py", f"from {_OURS}.operations import lifecycle", "above steps"),
-        ("zones/resize/operation.py", f"from {_OURS}.operations import evacuate", "another operation"),
-        ("zones/resize/operation.py", f"from {_OURS}.operations import lifecycle", None),
-        # Nobody has to enter a new operation anywhere.
-        ("operations/disable_host.py", f"from {_OURS}.operations import evacuate", "another operation"),
-        ("evacuation/round.py", f"from {_OURS}.operations import evacuate", None),
-        ("engine/run_owner.py", f"from {_OURS}.operations import evacuate", "shared by all"),
-        ("zones/resize/operation.py", f"from {_OURS}.helpers import lines", "belongs to no room"),
-        ("helpers/lines.py", "", "belongs to no room"),
-        ("lines.py", "", "belongs to no room"),
-        ("systems/radio/reads.py", "", "belongs to none of systems's own"),
+        ("rename/in_place/preflight.py", "from ...systems.api import http", "may use it"),
+        ("rename/in_place/preflight.py", f"from {_OURS}.systems.api import http", "may use it"),
+        ("rename/in_place/preflight.py", "import sqlalchemy as sa", "pure"),
+        ("rename/in_place/preflight.py", "from ...hazards import zones", None),
+        ("rename/in_place/plan.py", "from . import preflight", None),
+        ("rename/in_place/plan.py", "from ...engine import lifecycle", "may use it"),
+        ("rename/in_place/steps.py", "from ...engine import lifecycle", None),
+        ("rename/in_place/steps.py", "from ...moves import mover", "another wing"),
+        ("rename/drain/steps.py", "from ...moves import mover", None),
+        ("evacuation/operation.py", "from ..moves import mover", None),
+        ("moves/operation.py", "from ..evacuation import plan", "another wing"),
+        ("hazards/zones.py", "from ..rename.in_place import preflight", "does not stand on"),
+        ("hazards/zones.py", "from ..systems.api import http", "does not stand on"),
+        ("systems/api/http.py", "from ...hazards import zones", "does not stand on"),
+        ("systems/api/http.py", "from ..db import engine", None),
+        ("systems/db/engine.py", "from ..api import http", "another system (api)"),
+        ("systems/api/http.py", "from ...model.errors import StackguardError", None),
+        ("model/facts.py", "from ..records import journal", "does not stand on"),
+        ("engine/lifecycle.py", "from ..zones.resize import operation", "does not stand on"),
+        ("zones/resize/operation.py", "from ...helpers import lines", "no floor and no wing"),
+        ("helpers/lines.py", "", "no floor and no wing"),
+        ("lines.py", "", "no floor and no wing"),
     ],
 )
-def test_every_file_is_in_a_room_and_no_arrow_points_upwards(gate, tmp_path, path, line, refused):
+def test_every_file_is_on_a_floor_or_in_a_wing_and_imports_what_that_may(gate, tmp_path, path, line, refused):
     utils = tmp_path / "plugins" / "module_utils"
-    there = ("systems/api/http", "systems/db/engine", "checks/before/rename", "checks/hazards/zones", "model/errors")
-    for name in (*there, "operations/lifecycle", "operations/evacuate", path.removesuffix(".py")):
+    there = ("systems/api/http", "systems/db/engine", "rename/in_place/preflight", "hazards/zones", "model/errors")
+    more = ("engine/lifecycle", "moves/mover", "evacuation/plan", "zones/resize/operation", "records/journal")
+    for name in (*there, *more, path.removesuffix(".py")):
         (utils / name).parent.mkdir(parents=True, exist_ok=True)
         (utils / f"{name}.py").write_text("")
     (utils / path).write_text(line)
-    found = list(gate.rooms(tmp_path))
+    found = list(gate.house(tmp_path))
     assert [refused in problem for problem in found] == [True] if refused else found == []
 
 
-def test_the_collection_keeps_to_its_rooms(gate):
-    assert list(gate.rooms()) == []
-    names = {path.stem for path in (ROOT / gate.UTILS / "operations").glob("*.py")}
-    assert set(gate.SHARED) <= names
+def test_the_collection_keeps_to_its_house(gate):
+    assert list(gate.house()) == []
+    assert list(gate.relative_imports()) == []
+
+
+def test_an_absolute_import_of_ours_is_refused(gate, tmp_path):
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "one.py").write_text(f"from {_OURS}.model import facts")
+    assert len(list(gate.relative_imports(tmp_path))) == 1
 
 
 def test_a_program_in_a_string_imports_what_is_there(gate, tmp_path, monkeypatch):

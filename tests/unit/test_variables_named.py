@@ -21,9 +21,8 @@ from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 #: What begins like a variable and is something else.
 NO_VARIABLES = {
-    # Kinds of plans, as journals keep them, and rights of a rename.
-    "rename_by_drain": "a plan",
-    "rename_containers": "a plan",
+    # A step, and rights of a rename.
+    "return_guests": "a step of a rename by drain",
     "rename_agents": "a statement on neutron's database",
     "rename_rights": "what a rename may do in a database",
     # Options of the module compute_host_rename, which the role fills from rename_drain_*.
@@ -33,7 +32,6 @@ NO_VARIABLES = {
     # How a server is pinned, and what pins it.
     "pin_api": "a value of resize_strategy",
     "pin_db": "a value of resize_strategy",
-    "pin_zones": "an operation, in the registry of steps",
     # Nova's own words.
     "resize_prep": "a task_state",
     "resize_migrating": "a task_state",
@@ -44,8 +42,6 @@ NO_VARIABLES = {
     "stackguard_bounds": "a key of a connection's info",
     "stackguard_cluster": "the same",
     # Metrics.
-    "findings_by_severity": "a metric",
-    "findings_overridden": "a metric",
     "stackguard_audit_": "what the names of metrics begin with",
     "stackguard_audit": "the same",
 }
@@ -75,7 +71,7 @@ def roles_and_modules():
 def steps():
     """Names of steps and of what carries them out: the first word of a role begins some of them, too."""
     found = set()
-    for path in sorted((ROOT / "plugins" / "module_utils" / "plans").glob("*.py")):
+    for path in sorted((ROOT / "plugins" / "module_utils").rglob("*plan.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Step":
                 found |= {text.value for text in (node.args[0], node.args[3]) if isinstance(text, ast.Constant)}

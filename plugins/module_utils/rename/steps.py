@@ -4,8 +4,7 @@
 
 """What carries out the steps of plans: one implementation for each action that a plan names.
 
-On the controller the steps of C(plans/NAME.py) are carried out by C(actions) of C(steps/NAME.py), found by that name:
-:data:`TOGETHER` names the plans that need more files than one. On hosts C(systems/host/steps.py) carries them out.
+On the controller C(actions) of all files of steps in this wing carry them out, on hosts C(systems/host/steps.py).
 Steps of an evacuation and of a return need what only Ansible can do (fences, other hosts): the operation asks for it.
 Where a plan changes many rows alike, one function changes them all. C(tests/unit/steps/test_registry.py) names these,
 and finds every plan and every C(actions) by itself.
@@ -27,10 +26,6 @@ from .requests import queue_steps as queues
 from .requests import steps as guest_requests
 
 _RENAME = (rename, adopt, guest_requests, queues, ovn, ovn_drain, rename_by_drain, containers)
-#: Plan, and the files of steps that carry it out together.
-TOGETHER = dict.fromkeys(
-    ("rename", "adopt", "rename_by_drain", "queues", "ovn", "ovn_drain", "rename_containers"), _RENAME
-)
 
 
 def joined(*several: t.Mapping[str, Action]) -> t.Dict[str, Action]:

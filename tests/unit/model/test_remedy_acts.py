@@ -17,7 +17,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model.remedy_acts import KINDS, REMEDY_ACTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[3] / "plugins" / "module_utils"
-ROOMS = ("checks", "reports", "name_places", "operations", "steps", "plans")
+#: Folders in which nobody is told what to do.
+SILENT = ("model", "records", "capacity", "systems")
+ROOMS = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in (*SILENT, "__pycache__"))
 #: How a text orders an act, by kind.
 ORDERS = {
     "reboot": r"server reboot\b|\bhard-reboot (?:the|each|its)\b",

@@ -16,6 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.rename import operation
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import operation as drain_operation
 from ansible_collections.stackguard.nova.tests.unit import builders, draining, handmade
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
@@ -159,7 +160,7 @@ def decided(monkeypatch):
         assert (sources, wanted) == ([fleet().old], None)
         return draining.evidence_of(fleet().cloud, fleet().old)
 
-    monkeypatch.setattr(operation.move_evidence, "collect", collect)
+    monkeypatch.setattr(drain_operation.evidence, "collect", collect)
     monkeypatch.setattr(operation.kernel.Systems, "cloud", None)
 
 

@@ -17,6 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.rename import operation
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import operation as drain_operation
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import plan as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
@@ -91,7 +92,7 @@ class Renaming:
 @pytest.fixture
 def renaming(tmp_path, monkeypatch):
     nova = Cloud(monkeypatch)
-    monkeypatch.setattr(operation.move_evidence, "collect", nova.collect)
+    monkeypatch.setattr(drain_operation.evidence, "collect", nova.collect)
     monkeypatch.setattr(
         operation.rename_actions, "lock", lambda *_given: contextlib.nullcontext(rename_actions.NoLock())
     )
