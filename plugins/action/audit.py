@@ -14,9 +14,10 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.audit import changes, coverage, tables
 from ..module_utils.audit import report as audit
-from ..module_utils.model import addresses, findings
+from ..module_utils.model import addresses, findings, garbage
 from ..module_utils.model.facts import Bundle, CloudName, FactsError
-from ..module_utils.records import evidence, operation_records, stored
+from ..module_utils.records import evidence, operation_records
+from ..module_utils.records.installed import collection_version
 from ..plugin_utils import pages, screen
 
 Result = t.Dict[str, t.Any]
@@ -63,7 +64,7 @@ class ActionModule(ActionBase):
         if not args["evidence_dir"] and not args["evidence"]:
             return {"failed": True, "changed": False, "msg": "set evidence_dir or evidence"}
         try:
-            with stored.without_collecting():
+            with garbage.without_collecting():
                 return self._audited(args)
         except (FactsError, findings.OverrideError) as error:
             return {"failed": True, "changed": False, "msg": str(error)}
@@ -83,7 +84,7 @@ class ActionModule(ActionBase):
         place = self._on_controller(args["previous_report"] or os.path.join(args["report_dir"], PREVIOUS))
         previous = _previous(place)
         against = changes.changes(found.report, previous)
-        version = pages.collection_version()
+        version = collection_version()
         plain = changes.changes_plain(against, found.report["generated_at"])
         for name, text in (
             ("report.json", audit.report_json(found)),
@@ -100,7 +101,7 @@ class ActionModule(ActionBase):
         if args["definitions_dir"] and not args["evidence"] and not self._task.check_mode:
             # After all is told: what is recorded now is what the next audit compares with.
             source = self._on_controller(args["evidence_dir"])
-            evidence.record(self._on_controller(args["definitions_dir"]), bundle, source)
+            evidence.record_definitions(self._on_controller(args["definitions_dir"]), bundle, source)
         if changes.is_later(found.report, previous) and not self._task.check_mode:
             evidence.save_part(os.path.dirname(place), os.path.basename(place), found.report)
         table = audit.table(found, against)
@@ -149,7 +150,7 @@ class ActionModule(ActionBase):
             evidence.save_part(directory, evidence.OPERATIONS, records)
         bundle = evidence.with_unread(_load_or_nothing(directory), args["inventory_hosts"])
         if args["definitions_dir"]:
-            bundle = evidence.with_records(bundle, self._on_controller(args["definitions_dir"]))
+            bundle = evidence.with_recorded_definitions(bundle, self._on_controller(args["definitions_dir"]))
         return bundle
 
     def _on_controller(self, path: str) -> str:

@@ -15,7 +15,7 @@ description:
     run (O(evidence_dir)), or saved evidence of earlier runs (O(evidence)). Apart from the evidence, the module reads
     only O(previous_report) and O(definitions_dir).
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
-    C(changes.json) and C(evidence.json). If you check the same evidence twice with the same options, the second audit
+    C(changes.json) and C(evidence.jsonl). If you check the same evidence twice with the same options, the second audit
     writes the same content, except for the comparison with O(previous_report).
   - Shows a short table on the terminal. Runs on the Ansible controller.
 author:
@@ -36,7 +36,7 @@ options:
     default: []
     description:
       - Saved evidence that the module checks instead of the evidence in O(evidence_dir). Each entry of O(evidence) is
-        the path of a file C(evidence.json) or of a directory. The module combines the evidence of all entries of
+        the path of a file C(evidence.jsonl) or of a directory. The module combines the evidence of all entries of
         O(evidence). An entry can be, for example, the evidence of one slice of an AWX job. If two entries contain the
         same object, the module uses the more recent facts. With O(evidence), the module ignores O(sources),
         O(failures), O(journals), O(cloud_name), O(region) and O(definitions_dir).
@@ -127,15 +127,15 @@ EXAMPLES = r"""
 
 - name: Repeat an audit from saved evidence
   stackguard.nova.audit:
-    evidence: [stackguard-reports/evidence.json]
+    evidence: [stackguard-reports/evidence.jsonl]
     report_dir: ./again
     fail_on: never
 
 - name: Combine the evidence of the slices of an AWX job
   stackguard.nova.audit:
     evidence:
-      - /var/lib/stackguard/slices/1/evidence.json
-      - /var/lib/stackguard/slices/2/evidence.json
+      - /var/lib/stackguard/slices/1/evidence.jsonl
+      - /var/lib/stackguard/slices/2/evidence.jsonl
     inventory_hosts: "{{ groups['compute'] }}"
     report_dir: ./stackguard-reports
 

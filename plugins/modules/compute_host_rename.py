@@ -81,8 +81,8 @@ options:
       - Directory on the Ansible controller with the evidence of M(stackguard.nova.compute_host_info),
         M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). For the host that you rename, set
         O(stackguard.nova.compute_host_info#module:name_users=true) when you collect the evidence. You must set
-        O(evidence_dir) to begin a rename. The module writes the file C(evidence.json) into O(evidence_dir).
-        C(evidence.json) contains all evidence that the module checks.
+        O(evidence_dir) to begin a rename. The module writes the file C(evidence.jsonl) into O(evidence_dir).
+        C(evidence.jsonl) contains all evidence that the module checks.
   report_dir:
     type: path
     description:

@@ -15,9 +15,9 @@ import typing as t
 
 import jinja2
 import markupsafe
-import yaml
 
 from ..module_utils.model.wording import visible
+from ..module_utils.records.installed import collection_version
 from ..module_utils.reports import page
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
@@ -52,17 +52,6 @@ def _render() -> page.Render:
 def _shown(value: t.Any) -> t.Any:
     """Show what would steer the text around it: names are given by anybody. What is markup is escaped already."""
     return visible(value) if isinstance(value, str) and not isinstance(value, markupsafe.Markup) else value
-
-
-@functools.cache
-def collection_version() -> t.Optional[str]:
-    """Return the version of this collection, as it was installed or as the checkout has it."""
-    for name, part in (("MANIFEST.json", "collection_info"), ("galaxy.yml", None)):
-        with contextlib.suppress(OSError, yaml.YAMLError, KeyError, TypeError):
-            # JSON is YAML.
-            whole = yaml.safe_load(_read(os.path.join(ROOT, name)))
-            return str((whole[part] if part else whole)["version"])
-    return None
 
 
 def docs(codes: t.Iterable[str]) -> t.Dict[str, str]:

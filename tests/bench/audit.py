@@ -74,10 +74,10 @@ def big():
 def judged():
     _seconds, bundle = timed(f"made: {HOSTS} hosts, {HOSTS * GUESTS} servers (not part of an audit)", big)
     with tempfile.TemporaryDirectory() as directory:
-        timed("evidence.json written", lambda: evidence.save_whole(directory, bundle))
+        timed("evidence.jsonl written", lambda: evidence.save_whole(directory, bundle))
         path = f"{directory}/{evidence.WHOLE}"
         print(f"{'':60} {os.path.getsize(path) // 2**20:8} MiB")
-        _seconds, again = timed("evidence.json read", lambda: evidence.load(path))
+        _seconds, again = timed("evidence.jsonl read", lambda: evidence.load(path))
         _seconds, found = timed("judged", lambda: audit.audited(again))
         for name, form in (
             ("report.json", audit.report_json),

@@ -6,17 +6,17 @@
 
 10,000 hosts (STACKGUARD_BENCH_CLOUD) with 100 instances each: each with its row, its server in the API, its port, its
 allocation and its domain; one host in fifty has lost a domain. The file is some 2 GB, made record by record, in
-STACKGUARD_BENCH_DIR (a new directory, removed at the end). Told are ratios to parsing the same records one by one, each
-a line of another file: into plain data (json.loads), and into facts. Processor time, each in a process of its own.
+STACKGUARD_BENCH_DIR (a new directory, removed at the end). Told are ratios to parsing its records one by one: into
+plain data (json.loads), and into facts. Processor time, each in a process of its own.
 """
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import json
 import os
 import pathlib
-import re
 import resource
 import subprocess
 import sys
@@ -27,8 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
 
 from ansible_collections.stackguard.nova.plugins.module_utils.audit import report as audit  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, stored  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, garbage  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, evidence_file  # noqa: E402
 from ansible_collections.stackguard.nova.tests.unit import builders  # noqa: E402
 
 HOSTS, GUESTS, RELEASE = int(os.environ.get("STACKGUARD_BENCH_CLOUD") or 10000), 100, 34
@@ -45,59 +45,75 @@ def host(number, name):
     return dataclasses.replace(made, domains=domains[number % 50 == 0 :])
 
 
-def records(kind, names):
-    """Yield each record of a kind, of all hosts."""
-    for number, name in names.items():
-        guests = range(1, GUESTS + 1)
-        if kind == "hosts":
-            yield host(number, name)
-        elif kind == "providers":
-            yield builders._provider(number, name, GUESTS)
-        for index in guests:
-            if kind == "servers":
-                yield unique(builders._server(number, index, name), number, index, name="guest")
-            elif kind == "ports":
-                yield builders.port(number, index, name.host, "ovs")
-            elif kind == "instances":
-                row = builders.instance_row(number, index, name.host, name.libvirt, RELEASE)
-                yield unique(row, number, index, display_name="guest")
+def server(number, index, name):
+    return unique(builders._server(number, index, name), number, index, name="guest")
+
+
+def instance(number, index, name):
+    row = builders.instance_row(number, index, name.host, name.libvirt, RELEASE)
+    return unique(row, number, index, display_name="guest")
+
+
+class Made(collections.abc.Sequence):
+    """Records of all hosts, each made when it is looked at."""
+
+    def __init__(self, names, make, each):
+        self.names, self.make, self.each = names, make, each
+
+    def __len__(self):
+        return len(self.names) * self.each
+
+    def __getitem__(self, index):
+        raise TypeError("these are looked at one after the other")
+
+    def __iter__(self):
+        for number, name in self.names.items():
+            for index in range(1, self.each + 1):
+                yield self.make(number, index, name)
+
+
+class Hosts(collections.abc.Mapping):
+    """Hosts by inventory name, each made when it is looked at."""
+
+    def __init__(self, names):
+        self.names = {name.inventory: (number, name) for number, name in names.items()}
+
+    def __len__(self):
+        return len(self.names)
+
+    def __iter__(self):
+        return iter(self.names)
+
+    def __getitem__(self, inventory):
+        return host(*self.names[inventory])
 
 
 def make(directory):
-    """Write evidence.json, and its records as lines."""
+    """Write evidence.jsonl."""
     names = {number: builders.STYLES["short"](number) for number in range(1, HOSTS + 1)}
     names = dict(sorted(names.items(), key=lambda item: item[1].inventory))
-    cloud = builders._cloud(names, 0, RELEASE, True)
-    plain = facts.to_plain(
-        facts.Bundle(facts.SCHEMA, builders.AT, {}, {}, cloud, builders._databases(names, 0, 1, RELEASE, True))
+    cloud = dataclasses.replace(
+        builders._cloud(names, 0, RELEASE, True),
+        servers=Made(names, server, GUESTS),
+        ports=Made(names, lambda number, index, name: builders.port(number, index, name.host, "ovs"), GUESTS),
+        providers=Made(names, lambda number, _index, name: builders._provider(number, name, GUESTS), 1),
     )
-    plain["hosts"] = "@hosts@"
-    plain["cloud"].update(servers="@servers@", ports="@ports@", providers="@providers@")
-    plain["databases"]["cells"][0]["instances"] = "@instances@"
-    with (
-        open(f"{directory}/{evidence.WHOLE}", "w") as whole,
-        open(f"{directory}/records", "w") as lines,
-    ):
-        for number, part in enumerate(re.split(r'"@(\w+)@"', json.dumps(plain, sort_keys=True))):
-            if number % 2 == 0:
-                whole.write(part)
-                continue
-            whole.write("{" if part == "hosts" else "[")
-            for count, record in enumerate(records(part, names)):
-                text = json.dumps(facts.to_plain(record), sort_keys=True)
-                key = f"{json.dumps(record.inventory_name)}: " if part == "hosts" else ""
-                whole.write(f"{', ' if count else ''}{key}{text}")
-                lines.write(f"{type(record).__name__} {text}\n")
-            whole.write("}" if part == "hosts" else "]")
-        whole.write("\n")
+    databases = builders._databases(names, 0, 1, RELEASE, True)
+    (cell,) = databases.cells
+    cells = [dataclasses.replace(cell, instances=Made(names, instance, GUESTS))]
+    databases = dataclasses.replace(databases, cells=cells)
+    evidence.save_whole(directory, facts.Bundle(facts.SCHEMA, builders.AT, Hosts(names), {}, cloud, databases))
 
 
 def parse(directory, build):
     """Parse each record, and throw it away."""
-    with open(f"{directory}/records") as lines:
+    classes = {part.kind: part.cls for parts in evidence_file.PARTS.values() for part in parts}
+    with open(f"{directory}/{evidence.WHOLE}") as lines:
         for line in lines:
-            name, _space, text = line.partition(" ")
-            build(getattr(facts, name), json.loads(text))
+            plain = json.loads(line)
+            cls = classes.get(plain.pop("kind"))
+            if cls is not None and cls not in evidence_file.PARTS:
+                build(cls, plain)
 
 
 def judge(directory):
@@ -119,7 +135,7 @@ def judge(directory):
     if os.environ.get("STACKGUARD_BENCH_WRITTEN"):
         evidence.save_whole(f"{directory}/again", bundle)
         taken = time.process_time() - marks[-1][1]
-        print(f"  {'evidence.json written again beside the report':56} {taken:8.1f} s")
+        print(f"  {'evidence.jsonl written again beside the report':56} {taken:8.1f} s")
         same = pathlib.Path(f"{directory}/again/{evidence.WHOLE}").stat().st_size
         assert same == os.path.getsize(f"{directory}/{evidence.WHOLE}"), same
         print(f"  {'memory':56} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024:8} MiB at most")
@@ -130,7 +146,7 @@ PARTS = {
     "make": make,
     "json": lambda directory: parse(directory, lambda _cls, plain: plain),
     "facts": lambda directory: parse(directory, facts.from_plain),
-    "judge": stored.without_collecting()(judge),
+    "judge": garbage.without_collecting()(judge),
 }
 
 
@@ -154,7 +170,7 @@ def main():
         print(f"{os.path.getsize(f'{place}/{evidence.WHOLE}') // 2**20} MiB")
         plain = child("json", place, "each record parsed: json.loads")
         built = child("facts", place, "each record parsed into facts")
-        taken = child("judge", place, "evidence.json judged")
+        taken = child("judge", place, "evidence.jsonll judged")
     print(f"ratio to parsing into facts {taken / built:.2f}, to json.loads alone {taken / plain:.2f}")
 
 

@@ -185,9 +185,10 @@ def assert_refused(result, codes):
         assert code in result.output, f"{code} is not in the output\n{result.told()}"
     assert result.report is not None, result.told()
     assert result.report["verdict"] == "block"
-    kept = result.directory / "reports" / "evidence.json"
+    kept = result.directory / "reports" / "evidence.jsonl"
     assert kept.stat().st_mode & 0o777 == 0o600
-    assert json.loads(kept.read_text())["collected_at"] == result.report["generated_at"]
+    header, *_records = kept.read_text().splitlines()
+    assert json.loads(header)["generated_at"] == result.report["generated_at"]
     assert codes <= result.codes, f"report.json names {result.codes}, not {codes}\n{result.told()}"
     for finding in result.report["findings"]:
         assert finding["remedy"], finding

@@ -144,7 +144,7 @@ def test_an_audit_of_a_host_whose_bindings_are_in_its_container(clean, books):
     with hidden(clean, HOST, BINDINGS, COMMANDS, SWITCH), hidden(clean, OTHER, BINDINGS, COMMANDS, SWITCH):
         # The commands list a pool without its watchers.
         done = audited(clean, books, 1, {"SG507"})
-    hosts = evidence.load(str(done.directory / "reports" / "evidence.json")).hosts
+    hosts = evidence.load(str(done.directory / "reports" / "evidence.jsonl")).hosts
     for host in (HOST, OTHER):
         assert hosts[host].ovs_external_ids["hostname"] == host, hosts[host].unread
         assert hosts[host].ovs_version == hosts[PACKAGED].ovs_version

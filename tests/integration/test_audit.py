@@ -21,7 +21,7 @@ from labkit.fixtures import as_new, prepared
 
 pytestmark = pytest.mark.matrix
 
-FILES = ("report.json", "report.html", "report.prom", "forecast.json", "evidence.json")
+FILES = ("report.json", "report.html", "report.prom", "forecast.json", "evidence.jsonl")
 LOG = "/var/log/nova/nova-compute.log"
 IDENTITY = "/var/lib/nova/compute_id"
 HOST = "compute1"
@@ -82,7 +82,7 @@ def test_a_cloud_that_nobody_touched_has_no_blocker_and_is_left_as_it_is(cloud, 
 
 def test_saved_evidence_gives_the_same_bytes(audit):
     first = audit().ok()
-    saved = str(first.directory / "reports" / "evidence.json")
+    saved = str(first.directory / "reports" / "evidence.jsonl")
     assert kept(audit(audit_evidence=saved)) == kept(first)
 
 

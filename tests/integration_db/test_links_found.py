@@ -15,6 +15,7 @@ from world import World, uid
 from ansible_collections.stackguard.nova.plugins.module_utils.hazards import links
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import links as link_reads
+from ansible_collections.stackguard.nova.tests.unit.saved_evidence import as_saved
 
 _cells: dict[str, link_clouds.Cells] = {}
 #: Seeds by server: the second server proves the dialect, not the rules.
@@ -74,7 +75,7 @@ def test_everything_wrong_is_found_and_nothing_else(cells: link_clouds.Cells, cl
 def test_evidence_survives_being_saved(cells: link_clouds.Cells) -> None:
     cells.fill(link_clouds.Cloud(7))
     read = link_reads.read_links(cells.options())
-    again = facts.load_bundle(facts.to_plain(bundle_of(read)))
+    again = as_saved(bundle_of(read))
     assert again.links == read
     assert links.check(again) == links.check(bundle_of(read))
 

@@ -15,10 +15,11 @@ import sys
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CloudName, FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CloudName, FactsError, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
+from ansible_collections.stackguard.nova.tests.unit.saved_evidence import save_as
 from ansible_collections.stackguard.nova.tests.unit.test_playbook_reads import BROKEN, GONE, HERE
 
 #: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.ansible
 
 FILES = (
     *("report.json", "report.html", "report.prom", "report.csv", "report.junit.xml"),
-    *("forecast.json", "changes.json", "evidence.json"),
+    *("forecast.json", "changes.json", "evidence.jsonl"),
 )
 
 
@@ -51,8 +52,8 @@ def kept(directory):
     return {name: (directory / name).read_bytes() for name in FILES}
 
 
-def saved(tmp_path, some, name="saved.json"):
-    return evidence.save_part(str(tmp_path), name, some.bundle)
+def saved(tmp_path, some, name="saved.jsonl"):
+    return save_as(tmp_path / name, some.bundle)
 
 
 def test_hosts_that_do_not_answer_and_sources_that_fail_are_told_and_end_nothing(run, tmp_path, short_tmp):
@@ -73,9 +74,9 @@ def test_hosts_that_do_not_answer_and_sources_that_fail_are_told_and_end_nothing
     assert "Cloud nothing was not found" in reasons["SG709"]["reason"], told
     assert "SG201" in {item["code"] for item in report["unchecked"]}
     assert list(short_tmp.glob("stackguard-*")) == [], told
-    assert stat.S_IMODE((tmp_path / "reports" / "evidence.json").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "reports" / "evidence.jsonl").stat().st_mode) == 0o600
     assert "verdict block" in done.stdout
-    again = run(audit_evidence=str(tmp_path / "reports" / "evidence.json"), reports="again", audit_fail_on="never")
+    again = run(audit_evidence=str(tmp_path / "reports" / "evidence.jsonl"), reports="again", audit_fail_on="never")
     assert again.returncode == 0, again.stdout + again.stderr
     assert kept(tmp_path / "again") == files
 
@@ -89,7 +90,7 @@ def test_a_database_that_is_down_or_mistyped_is_no_success_now_or_from_the_saved
     report = json.loads((tmp_path / "reports" / "report.json").read_text())
     assert [(item["code"], item["object"]["id"]) for item in report["findings"]] == [("SG311", "databases")], told
     assert report["verdict"] == "block"
-    again = run(audit_evidence=str(tmp_path / "reports" / "evidence.json"), reports="again")
+    again = run(audit_evidence=str(tmp_path / "reports" / "evidence.jsonl"), reports="again")
     assert again.returncode not in (0, 250), again.stdout + again.stderr
     assert kept(tmp_path / "again") == kept(tmp_path / "reports")
 
@@ -178,7 +179,7 @@ def test_slices_merge(run, tmp_path):
     whole = healthy()
     one = whole.unreachable("compute1")
     two = whole.unreachable("compute2").unreachable("compute3")
-    paths = [saved(tmp_path, one, "one.json"), saved(tmp_path, two, "two.json")]
+    paths = [saved(tmp_path, one, "one.jsonl"), saved(tmp_path, two, "two.jsonl")]
     assert run(audit_evidence=paths).returncode == 0
     assert run(audit_evidence=saved(tmp_path, whole), reports="whole").returncode == 0
     assert run(audit_evidence=paths[::-1], reports="reverse").returncode == 0
@@ -191,9 +192,9 @@ def test_a_directory_of_slices_is_all_of_them_and_never_beside_a_whole(tmp_path)
         ("a", whole.unreachable("compute1")),
         ("b", whole.unreachable("compute2").unreachable("compute3")),
     ):
-        saved(tmp_path / "slices", part, f"{name}/evidence.json")
+        saved(tmp_path / "slices", part, f"{name}/evidence.jsonl")
     assert evidence.load(str(tmp_path / "slices")) == evidence.merge([whole.bundle, whole.bundle])
-    saved(tmp_path / "slices", whole.unreachable("compute1"), "evidence.json")
+    saved(tmp_path / "slices", whole.unreachable("compute1"), "evidence.jsonl")
     assert "compute1" in evidence.load(str(tmp_path / "slices")).unreachable
     (tmp_path / "empty").mkdir()
     with pytest.raises(FactsError, match="No such file"):
@@ -215,7 +216,8 @@ def test_a_pattern_that_no_host_answers_to_is_refused(run):
 
 
 def test_evidence_that_cannot_be_understood_is_refused_by_name(run, tmp_path):
-    (tmp_path / "old.json").write_text('{"schema": 0}')
+    (tmp_path / "old.json").write_text(json.dumps({**to_plain(healthy().bundle), "schema": 1}))
     done = run(audit_evidence=str(tmp_path / "old.json"))
     assert done.returncode not in (0, 250)
-    assert "the schema is 0" in done.stdout
+    assert "old.json: the file is an evidence.json of version 0.2.0 or" in done.stdout
+    assert not (tmp_path / "reports" / "evidence.jsonl").exists()

@@ -17,9 +17,9 @@ import tarfile
 import pytest
 import yaml
 
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
+from ansible_collections.stackguard.nova.tests.unit.saved_evidence import save_as
 
 GATES = ROOT / "tests" / "gates"
 #: Nothing of these may ship: the laboratory, tests, and what only a checkout needs.
@@ -98,8 +98,8 @@ def test_it_works_in_an_empty_environment(artifact, tmp_path):
         artifact,
         env=env,
     )
-    evidence.save_part(str(tmp_path), "saved.json", healthy().bundle)
-    argv = [ansible / "ansible-playbook", "stackguard.nova.audit", "-e", "audit_evidence=saved.json"]
+    save_as(tmp_path / "saved.jsonl", healthy().bundle)
+    argv = [ansible / "ansible-playbook", "stackguard.nova.audit", "-e", "audit_evidence=saved.jsonl"]
     told = quietly(*argv, cwd=tmp_path, env=env)
     assert "failed=0" in told
     report = json.loads((tmp_path / "stackguard-reports" / "report.json").read_text())

@@ -38,7 +38,7 @@ GONE = {"ansible_host": "127.0.0.1", "ansible_port": 1, "ansible_connection": "s
 def run(tmp_path, short_tmp):
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "report.json").write_text('{"verdict": "pass"}')
-    (tmp_path / "reports" / "evidence.json").write_text("{}")
+    (tmp_path / "reports" / "evidence.jsonl").write_text("{}")
 
     def playbook(*options, hosts=None, **given):
         inventory = {"compute": {"hosts": hosts or {"compute1": HERE, "compute2": BROKEN}}}
@@ -127,7 +127,7 @@ def ended(done, tmp_path, short_tmp):
     assert done.returncode not in (0, 250), told
     assert "secret" not in told, "a password is shown"
     assert list(short_tmp.glob("stackguard-*")) == [], told
-    assert not (tmp_path / "reports" / "evidence.json").exists(), "evidence of an earlier run was left"
+    assert not (tmp_path / "reports" / "evidence.jsonl").exists(), "evidence of an earlier run was left"
     report = json.loads((tmp_path / "reports" / "report.json").read_text())
     assert (report["verdict"], report["counts"]["unchecked"]) == ("block", len(report["unchecked"])), told
     return report

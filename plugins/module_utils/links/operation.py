@@ -25,7 +25,7 @@ from ..engine.kept_rows import KeptRows
 from ..engine.lifecycle import Book, Refused
 from ..hazards import links as checks
 from ..hazards.link_rules import REPAIRABLE, Links, Wrong
-from ..model import approval, findings
+from ..model import approval, findings, garbage
 from ..model.errors import (
     Conflict,
     DatabaseError,
@@ -34,7 +34,7 @@ from ..model.errors import (
 from ..model.facts import Bundle
 from ..model.plan import Plan
 from ..model.wording import count
-from ..records import batches, stored
+from ..records import batches
 from ..records import journal as journals
 from ..reports.terminal import findings_text
 from ..systems.db import engine, nova, schema
@@ -185,7 +185,7 @@ def status(run: RepairRun) -> Result:
     }
 
 
-@stored.without_collecting()
+@garbage.without_collecting()
 def apply(run: RepairRun, request: plans.LinkRequest) -> Result:
     """Repair what is certain. Returns a module's result; raises :class:`Refused` and :class:`StackguardError`."""
     refuse_nonsense(request)

@@ -61,7 +61,6 @@ from .host_facts import (
     Resolution,
     Unit,
     Unread,
-    from_hint,
     from_plain,
     prepare,
     to_plain,
@@ -153,15 +152,13 @@ __all__ = [
     "Unit",
     "Unread",
     "ZoneFacts",
-    "from_hint",
     "from_plain",
-    "load_bundle",
     "prepare",
     "to_plain",
 ]
 
-#: Version of the evidence bundle's JSON. A reader refuses a bundle it does not know.
-SCHEMA = 1
+#: Version of the form of evidence.jsonl. A reader refuses one that it does not know.
+SCHEMA = 2
 
 
 _T = t.TypeVar("_T")
@@ -898,12 +895,3 @@ class Bundle:
     requested: t.List[str] = dataclasses.field(default_factory=list)
     #: None: evidence of an operation, of several clouds, or of a version that did not note it.
     named: t.Optional[CloudName] = None
-
-
-def load_bundle(data: t.Any) -> Bundle:
-    """Build a :class:`Bundle`, refusing a schema that this version does not know."""
-    if not isinstance(data, dict):
-        raise FactsError("evidence: expected a JSON object")
-    if data.get("schema") != SCHEMA:
-        raise FactsError(f"evidence: the schema is {data.get('schema')!r}, but this version reads only schema {SCHEMA}")
-    return from_plain(Bundle, data, "evidence")

@@ -574,7 +574,7 @@ def to_plain(value: t.Any) -> t.Any:
     names = _names(cls)
     if names is not None:
         return {name: to_plain(getattr(value, name)) for name in names}
-    # What is read again whenever it is looked at (records/stored.py).
+    # What is read again whenever it is looked at (records/evidence_file.py).
     if isinstance(value, collections.abc.Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, collections.abc.Sequence) and not isinstance(value, (str, bytes)):
@@ -606,13 +606,6 @@ def from_plain(cls: t.Type[_T], data: t.Any, where: str = "") -> _T:
 def prepare(cls: t.Type[t.Any]) -> None:
     """Make now what :func:`from_plain` builds a class by: processes that are forked later have it."""
     _quick(cls)
-
-
-def from_hint(hint: t.Any, data: t.Any, where: str) -> t.Any:
-    """Build what a field of facts is declared to hold, as :func:`from_plain` does. Raises :class:`FactsError`."""
-    if dataclasses.is_dataclass(hint):
-        return from_plain(t.cast(type, hint), data, where)
-    return _convert(hint, data, where)
 
 
 def _from_plain(cls: t.Type[_T], data: t.Any, where: str) -> _T:

@@ -14,7 +14,7 @@
     failures.json                       {source: reason} of sources of which nothing could be read
     requested.json                      [source] that an audit was to read
     named.json                          to_plain(CloudName): how the operator calls the cloud
-    evidence.json                       to_plain(Bundle): all of it, to be kept; nothing is decided by it
+    evidence.jsonl                      all of it, to be kept; nothing is decided by it (evidence_file.py)
 
 Facts of many hosts never pass through Ansible variables. A part is written to a temporary file and takes its name in
 one rename, so that parallel readers and a killed run leave whole files only. Directories are 0700, files 0600.
@@ -25,12 +25,10 @@ taken for those of a host that does not answer now.
 
 from __future__ import annotations
 
-import collections.abc
 import contextlib
 import dataclasses
 import glob
 import hashlib
-import itertools
 import json
 import os
 import shutil
@@ -53,10 +51,9 @@ from ..model.facts import (
     LinkFacts,
     OperationRecord,
     from_plain,
-    load_bundle,
     to_plain,
 )
-from . import stored
+from . import evidence_file
 
 HOSTS = "hosts"
 UNREACHABLE = "unreachable"
@@ -69,7 +66,9 @@ REQUESTED = "requested.json"
 NAMED = "named.json"
 DEFINITIONS = "definitions"
 GUESTS = "guests"
-WHOLE = "evidence.json"
+WHOLE = "evidence.jsonl"
+#: Its name and form up to version 0.2.0: only such a version can read it.
+OLD_WHOLE = "evidence.json"
 #: What an evacuation asked the APIs last.
 ABOUT = "run/about.json"
 #: What the names of the roles' temporary directories begin with.
@@ -95,10 +94,10 @@ def save_text(directory: str, relative: str, text: str) -> str:
 
 
 def _write(path: str, text: str, directory: str) -> None:
-    _write_pieces(path, [text], directory)
+    _write_lines(path, [text], directory)
 
 
-def _write_pieces(path: str, pieces: t.Iterable[str], directory: str) -> None:
+def _write_lines(path: str, lines: t.Iterable[str], directory: str) -> None:
     folder = os.path.dirname(path)
     os.makedirs(directory, mode=0o700, exist_ok=True)
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -106,7 +105,7 @@ def _write_pieces(path: str, pieces: t.Iterable[str], directory: str) -> None:
     descriptor, temporary = tempfile.mkstemp(prefix=".part-", suffix=".tmp", dir=folder)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.writelines(pieces)
+            stream.writelines(lines)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)
@@ -118,14 +117,14 @@ def _write_pieces(path: str, pieces: t.Iterable[str], directory: str) -> None:
 def save_host(directory: str, inventory_name: str, plain: t.Any) -> str:
     """Write a host's facts and return the file's path."""
     path = save_part(directory, relative(HOSTS, inventory_name), plain)
-    _forget(directory, relative(UNREACHABLE, inventory_name))
+    _remove_part(directory, relative(UNREACHABLE, inventory_name))
     return path
 
 
 def save_unreachable(directory: str, inventory_name: str, reason: str) -> str:
     """Note that a host did not answer, or that its facts could not be read at all, and return the file's path."""
     path = save_part(directory, relative(UNREACHABLE, inventory_name), {"reason": reason})
-    _forget(directory, relative(HOSTS, inventory_name))
+    _remove_part(directory, relative(HOSTS, inventory_name))
     return path
 
 
@@ -139,7 +138,7 @@ def save_texts(directory: str, texts: t.Mapping[str, str]) -> None:
             _write(path, text, directory)
 
 
-def _records(directory: str, guests: t.Iterable[GuestDefinition]) -> t.Dict[str, GuestDefinition]:
+def _load_definitions(directory: str, guests: t.Iterable[GuestDefinition]) -> t.Dict[str, GuestDefinition]:
     """Return the last record of each of these guests that has one. Raises FactsError."""
     found = {}
     for guest in guests:
@@ -149,7 +148,7 @@ def _records(directory: str, guests: t.Iterable[GuestDefinition]) -> t.Dict[str,
     return found
 
 
-def record(directory: str, bundle: Bundle, source: str) -> None:
+def record_definitions(directory: str, bundle: Bundle, source: str) -> None:
     """Record all guests' definitions in a lasting directory. ``source``: where their XML is.
 
     Each guest has one record, C(guests/UUID.json), of its last reading; the XML of earlier ones stays.
@@ -163,9 +162,9 @@ def record(directory: str, bundle: Bundle, source: str) -> None:
             save_texts(directory, {digest: text})
 
 
-def with_records(bundle: Bundle, directory: str) -> Bundle:
+def with_recorded_definitions(bundle: Bundle, directory: str) -> Bundle:
     """Return the evidence with the last record of every guest whose definition was read now. Raises FactsError."""
-    return dataclasses.replace(bundle, recorded=_records(directory, _guests(bundle)))
+    return dataclasses.replace(bundle, recorded=_load_definitions(directory, _guests(bundle)))
 
 
 def _guests(bundle: Bundle) -> t.List[GuestDefinition]:
@@ -183,30 +182,8 @@ def _text(path: str) -> t.Optional[str]:
 def save_whole(directory: str, bundle: Bundle) -> str:
     """Write all of the evidence as one file, beside its parts, and return its path. Raises OSError."""
     path = os.path.join(directory, WHOLE)
-    # In one line: json indents in Python, which takes minutes for a large cloud.
-    _write_pieces(path, itertools.chain(_pieces(bundle), ["\n"]), directory)
+    _write_lines(path, evidence_file.lines(bundle), directory)
     return path
-
-
-def _pieces(value: t.Any) -> t.Iterator[str]:
-    """Yield what json.dumps makes of facts with sorted keys, record by record: no large cloud is text at once."""
-    if isinstance(value, stored.DEEP):
-        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if isinstance(value, collections.abc.Mapping):
-        members = {str(key): item for key, item in value.items()}
-        for number, key in enumerate(sorted(members)):
-            yield f"{', ' if number else '{'}{json.dumps(key)}: "
-            yield from _pieces(members[key])
-        yield "}" if members else "{}"
-    elif isinstance(value, collections.abc.Sequence) and not isinstance(value, str):
-        empty = True
-        for item in value:
-            yield "[" if empty else ", "
-            yield from _pieces(item)
-            empty = False
-        yield "[]" if empty else "]"
-    else:
-        yield json.dumps(to_plain(value), sort_keys=True)
 
 
 def relative(folder: str, inventory_name: str) -> str:
@@ -281,30 +258,27 @@ def nothing() -> Bundle:
 
 
 def load(path: str) -> Bundle:
-    """Read a saved C(evidence.json), or a directory: its parts, the C(evidence.json) in it, or those a level below.
+    """Read a saved C(evidence.jsonl), or a directory: its parts, the C(evidence.jsonl) in it, or those a level below.
 
     Raises FactsError.
     """
     if not os.path.isdir(path):
-        return _load_whole(path)
+        return evidence_file.load(path)
     parts = (HOSTS, UNREACHABLE, CLOUD, DATABASES, LINKS, OPERATIONS, FAILURES)
     if any(os.path.exists(os.path.join(path, part)) for part in parts):
         return load_dir(path)
-    whole = os.path.join(path, WHOLE)
+    own = _whole_of(path)
     # Slices of one job know nothing of one another: each has a directory of its own.
-    slices = [] if os.path.exists(whole) else sorted(glob.glob(os.path.join(glob.escape(path), "*", WHOLE)))
-    return merge([_load_whole(one) for one in slices]) if slices else _load_whole(whole)
+    slices = [] if own else [_whole_of(folder) for folder in sorted(glob.glob(os.path.join(glob.escape(path), "*")))]
+    files = [file for file in [own, *slices] if file] or [os.path.join(path, WHOLE)]
+    bundles = [evidence_file.load(file) for file in files]
+    return merge(bundles) if slices else bundles[0]
 
 
-def _load_whole(path: str) -> Bundle:
-    try:
-        return stored.load(path)
-    except FactsError:
-        if not os.path.isfile(path) or os.path.getsize(path) > stored.IN_MEMORY:
-            raise
-        # What exactly is wrong, and where, is told of the file as a whole; what was refused stays so.
-        load_bundle(_load_json(path))
-        raise
+def _whole_of(folder: str) -> t.Optional[str]:
+    """Return the saved evidence in a directory. Where there is only that of an earlier version, it is to be refused."""
+    paths = [os.path.join(folder, name) for name in (WHOLE, OLD_WHOLE)]
+    return next((path for path in paths if os.path.exists(path)), None)
 
 
 def merge(bundles: t.Sequence[Bundle]) -> Bundle:
@@ -419,7 +393,7 @@ def read_times(directory: str) -> t.Dict[str, float]:
     return {name: os.stat(path).st_mtime for name, path in _files(directory, HOSTS)}
 
 
-def _forget(directory: str, name: str) -> None:
+def _remove_part(directory: str, name: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(directory, name))
 

@@ -10,7 +10,6 @@ The parts are the fields of the facts themselves. A field that is new is in the 
 from __future__ import annotations
 
 import dataclasses
-import json
 import typing as t
 
 import pytest
@@ -23,6 +22,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit import linked
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, domain, healthy
+from ansible_collections.stackguard.nova.tests.unit.saved_evidence import as_saved
 
 REASON = "connection refused"
 NAME_USERS = ("residents", "options", "cloud_init", "certificates")
@@ -85,13 +85,8 @@ def at(value, path):
     return value
 
 
-def saved(bundle):
-    """As it comes back from evidence.json."""
-    return facts.load_bundle(json.loads(json.dumps(facts.to_plain(bundle))))
-
-
 def fails(bundle, overrides=()):
-    verdict = audits.audited(saved(bundle), overrides).verdict
+    verdict = audits.audited(as_saved(bundle), overrides).verdict
     return audits.fails(verdict, "blocker")
 
 

@@ -20,11 +20,11 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules
 from ansible_collections.stackguard.nova.plugins.module_utils.model import server_selection as options
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import hostnames
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
+from ansible_collections.stackguard.nova.tests.unit.saved_evidence import save_as
 from ansible_collections.stackguard.nova.tests.unit.zoned_http import serving
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
 
@@ -216,9 +216,9 @@ def test_what_a_server_may_be_called_reaches_nova_as_a_name_only(tmp_path, short
 
 @pytest.mark.ansible
 def test_a_report_directory_may_be_called_anything(tmp_path, short_tmp):
-    evidence.save_part(str(tmp_path), "saved.json", healthy().bundle)
+    save_as(tmp_path / "saved.jsonl", healthy().bundle)
     name = "-re p'o\"rt <b>ü $(id)/x"
-    (tmp_path / "vars.json").write_text(json.dumps({"audit_evidence": "saved.json", "stackguard_report_dir": name}))
+    (tmp_path / "vars.json").write_text(json.dumps({"audit_evidence": "saved.jsonl", "stackguard_report_dir": name}))
     told = ansible(tmp_path, short_tmp, "stackguard.nova.audit", "-e", "@vars.json")
     assert "failed=0" in told, told
     assert (tmp_path / name / "report.html").exists()

@@ -135,8 +135,8 @@ def test_libvirt_is_asked_for_the_planned_name_with_the_planned_lines(begin, tmp
     assert asked["name"] == "renamed1"
     assert [(edit["path"], edit["after"]) for edit in asked["line_edits"]] == [("/etc/hosts", "192.0.2.2 renamed1")]
     # What decided is in the evidence, and decides the same again.
-    kept = json.loads((tmp_path / "evidence.json").read_text())
-    assert kept["hosts"]["compute1"]["rehearsal"]["hostname"] == "renamed1"
+    kept = evidence.load(str(tmp_path / "evidence.jsonl"))
+    assert kept.hosts["compute1"].rehearsal.hostname == "renamed1"
 
 
 def test_a_name_that_libvirt_would_not_take_is_refused_before_the_first_store_whatever_is_overridden(begin):

@@ -19,7 +19,7 @@ ENTRY = Entry(
     nobody="compute1",
     no_cloud="one of the following is required: nova_api_db_url",
     more=BOTH,
-    stale=frozenset({"evidence.json", "report.html"}),
+    stale=frozenset({"evidence.jsonl", "report.html"}),
     hosts={"rename_from": ("find", {"rename_to": "renamed1"}), "rename_to": ("find", {"rename_from": "compute1"})},
     ends={
         NAME: ("failed", NO_CLOUD),

@@ -38,8 +38,7 @@ def test_the_whole_in_one_file_is_the_same_evidence_and_no_part_of_it(bundle, tm
     save(bundle, directory)
     path = evidence.save_whole(directory, bundle)
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    with open(path, encoding="utf-8") as stream:
-        assert facts.load_bundle(json.load(stream)) == bundle
+    assert evidence.load(path) == bundle
     evidence.save_whole(directory, dataclasses.replace(bundle, hosts={}, cloud=None))
     assert evidence.load_dir(directory, bundle.collected_at) == bundle, "decisions are made by the parts"
 

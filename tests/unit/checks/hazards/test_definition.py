@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import pytest
 
@@ -17,6 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import domai
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, healthy
 from ansible_collections.stackguard.nova.tests.unit.model.test_domain_xml import LIVE, RESTARTED
+from ansible_collections.stackguard.nova.tests.unit.saved_evidence import as_saved
 
 UUID = "8961cf04-0ee7-44b1-9ed3-a4b18e535683"
 DISK = "vms/8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk"
@@ -194,14 +194,14 @@ def test_what_was_not_read_is_undecided():
 def test_records_last_and_are_part_of_the_evidence(tmp_path):
     source, lasting = str(tmp_path / "evidence"), str(tmp_path / "records")
     evidence.save_texts(source, {domain_xml.definition(LIVE).sha256: domain_xml.recorded(LIVE)})
-    first = evidence.with_records(healthy().host(definitions=[recorded()]).bundle, lasting)
+    first = evidence.with_recorded_definitions(healthy().host(definitions=[recorded()]).bundle, lasting)
     assert [item.code for item in definition.check(first).findings] == ["SG607"]
-    evidence.record(lasting, first, source)
+    evidence.record_definitions(lasting, first, source)
     moved = recorded(MOVED, None, LATER)
-    second = evidence.with_records(healthy().host(definitions=[moved]).bundle, lasting)
+    second = evidence.with_recorded_definitions(healthy().host(definitions=[moved]).bundle, lasting)
     assert [item.code for item in audit.check(second).findings] == ["SG601"]
     # Offline, from the one file.
-    again = facts.load_bundle(json.loads(json.dumps(facts.to_plain(second))))
+    again = as_saved(second)
     assert audit.check(again) == audit.check(second)
     kept = tmp_path / "records" / "definitions" / f"{domain_xml.definition(LIVE).sha256}.xml"
     assert domain_xml.definition(kept.read_text()) == domain_xml.definition(LIVE)
@@ -212,18 +212,18 @@ def test_a_change_is_told_once(tmp_path):
     for live, codes in ((LIVE, ["SG607"]), (MOVED, ["SG601"]), (MOVED, [])):
         source, lasting = str(tmp_path / "evidence"), str(tmp_path / "records")
         evidence.save_texts(source, {domain_xml.definition(live).sha256: domain_xml.recorded(live)})
-        now = evidence.with_records(healthy().host(definitions=[recorded(live, None)]).bundle, lasting)
+        now = evidence.with_recorded_definitions(healthy().host(definitions=[recorded(live, None)]).bundle, lasting)
         assert [item.code for item in definition.check(now).findings] == codes
-        evidence.record(lasting, now, source)
+        evidence.record_definitions(lasting, now, source)
     assert len(list((tmp_path / "records" / "definitions").iterdir())) == 2
 
 
 def test_a_record_that_cannot_be_understood_is_refused(tmp_path):
     now = healthy().host(definitions=[recorded()]).bundle
-    evidence.record(str(tmp_path), now, str(tmp_path / "evidence"))
+    evidence.record_definitions(str(tmp_path), now, str(tmp_path / "evidence"))
     (tmp_path / "guests" / f"{UUID}.json").write_text("torn")
     with pytest.raises(facts.FactsError, match="not JSON"):
-        evidence.with_records(now, str(tmp_path))
+        evidence.with_recorded_definitions(now, str(tmp_path))
 
 
 def test_a_text_under_another_name_is_refused(tmp_path):
