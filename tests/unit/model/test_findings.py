@@ -254,7 +254,9 @@ def test_a_report_has_the_agreed_shape():
         "findings",
         "unchecked",
         "counts",
+        "overrides",
     }
+    assert [item["reason"] for item in report["overrides"]] == ["known"]
     assert (report["schema"], report["verdict"], report["hosts"], report["servers"]) == (1, "warn", 3, 4)
     assert report["counts"] == {"blocker": 1, "warning": 1, "info": 0, "unchecked": 1, "overridden": 1}
     assert report["findings"][0] == {

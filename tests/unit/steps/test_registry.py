@@ -12,7 +12,6 @@ import types
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import needs
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import operation as evacuate
 from ansible_collections.stackguard.nova.plugins.module_utils.rename import steps as registry
 from ansible_collections.stackguard.nova.plugins.module_utils.return_host import operation as return_host
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
@@ -145,11 +144,17 @@ def test_each_step_on_a_host_that_has_an_implementation_is_in_a_plan():
     assert host_actions() - planned == set(NO_STEP)
 
 
+def named(file):
+    """The module that a file of a wing is."""
+    parts = file.relative_to(UTILS).with_suffix("").parts
+    return ".".join([registry.__package__.rpartition(".")[0], *parts])
+
+
 def test_an_evacuation_begins_and_ends_each_step_of_its_plan():
     operation = UTILS / BY_OPERATION["evacuation/plan.py"]
-    files = [operation, *sorted(path for path in operation.parent.glob("*.py") if path != operation)]
+    files = [operation, *sorted(path for path in operation.parent.rglob("*.py") if path != operation)]
     marked = {
-        (getattr(importlib.import_module(f"{evacuate.__package__}.{file.stem}"), node.args[0].id), node.args[1].attr)
+        (getattr(importlib.import_module(named(file)), node.args[0].id), node.args[1].attr)
         for file in files
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mark"
