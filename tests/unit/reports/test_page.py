@@ -18,12 +18,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import appro
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.page import Context, Next, gaps
 from ansible_collections.stackguard.nova.plugins.plugin_utils import pages
-from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
+from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 from ansible_collections.stackguard.nova.tests.unit.pictured import HOSTILE_NAME, report
 from ansible_collections.stackguard.nova.tests.unit.reports.test_operation_run import Words
 from ansible_collections.stackguard.nova.tests.unit.troubled import HOSTILE, troubled
 
 PACKAGE = "ansible_collections.stackguard.nova.plugins."
+UTILS = ROOT / "plugins" / "module_utils"
 
 
 def planned(name="compute1"):
@@ -33,17 +34,19 @@ def planned(name="compute1"):
     return json.loads(json.dumps(approval.document(approval.of_plan(plan, {}), plan)))
 
 
+#: A page judges nothing. An operation judges, and forecasts nothing, but by what the return of a host needs.
+FOR_A_PAGE, FOR_AN_OPERATION = (".hazards.", ".capacity.", "utils.audit."), ("utils.audit.", ".hazards.forecast.")
+
+
 @pytest.mark.parametrize(
     ("loaded", "none"),
     [
-        ("module_utils.reports.page", ("checks.", "capacity.", "reports.audit")),
-        ("module_utils.reports.operation_run", ("checks.", "capacity.", "reports.audit")),
-        ("plugin_utils.pages", ("checks.", "capacity.", "reports.audit")),
+        ("module_utils.reports.page", FOR_A_PAGE),
+        ("module_utils.reports.operation_run", FOR_A_PAGE),
+        ("plugin_utils.pages", FOR_A_PAGE),
+        ("action.compute_host_return", FOR_AN_OPERATION[:1]),
         *(
-            (
-                f"action.{name}",
-                ("checks.audit", "checks.coverage", "hazards.forecast", "reports.audit", "reports.scope"),
-            )
+            (f"action.{name}", FOR_AN_OPERATION)
             for name in ("compute_host_rename", "server_migrate", "server_evacuate", "server_resize")
         ),
     ],
@@ -58,8 +61,15 @@ def test_an_operation_loads_nothing_of_the_audit(loaded, none):
         check=True,
     )
     ours = [name for name in done.stdout.split() if name.startswith(PACKAGE)]
-    assert ours
-    assert [name for name in ours if any(part in f"{name}." for part in (f".{one}" for one in none))] == []
+    assert f"{PACKAGE}{loaded}" in ours
+    assert [name for name in ours if any(part in f"{name}." for part in none)] == []
+
+
+def test_the_audit_loads_what_an_operation_must_not():
+    """The names that are looked for are names of today."""
+    found = [f"utils.{'.'.join(path.relative_to(UTILS).with_suffix('').parts)}." for path in UTILS.rglob("*.py")]
+    for part in {*FOR_A_PAGE, *FOR_AN_OPERATION}:
+        assert any(part in name for name in found), part
 
 
 def test_a_saved_report_and_a_saved_plan_are_enough():
