@@ -382,7 +382,7 @@ class _Reader:
         alone: t.Dict[str, t.Any] = {part.field: None if part.single else {} if part.key else [] for part in numbers}
         made = from_plain(cls, {**plain, **alone}, where)
         for part, number in numbers.items():
-            if type(number) is not int or number < 0 or (part.single and number != 1):
+            if not isinstance(number, int) or isinstance(number, bool) or number < 0 or (part.single and number != 1):
                 found = number if isinstance(number, int) else type(number).__name__
                 raise FactsError(f"{where}.{part.field}: expected the number of its records, found {found}")
         return dataclasses.replace(made, **{part.field: self._values(part, number) for part, number in numbers.items()})
@@ -393,9 +393,9 @@ class _Reader:
         if part.cls is ApiPort:
             return self._later(part, number)
         if part.key is None:
-            return [self._record(part) for _ in range(number)]
+            return [self._record(part) for _number in range(number)]
         found: t.Dict[str, t.Any] = {}
-        for _ in range(number):
+        for _number in range(number):
             record = self._record(part)
             key = getattr(record, part.key)
             if key in found:
@@ -451,7 +451,7 @@ class _Reader:
         places: t.List[t.Callable[[], t.List[t.Any]]] = []
         for first in range(0, number, TOGETHER):
             start = self._start + self._length
-            for _ in range(first, min(first + TOGETHER, number)):
+            for _number in range(first, min(first + TOGETHER, number)):
                 self._record(part)
             length = self._start + self._length - start
             places.append(functools.partial(self._file.records, part.cls, self._path, start, length))

@@ -251,7 +251,8 @@ def _volumes(ceph: Ceph, more: ReadOptions, parts: Parts) -> t.Optional[t.List[R
             return there.names()
         except CephError as error:
             if _REFUSED.search(str(error)):
-                raise CephError(f"no access to the pool: {error}") from error
+                # pylint follows no relative import to what the class is.
+                raise CephError(f"no access to the pool: {error}") from error  # pylint: disable=bad-exception-cause
             raise
 
     def read(pool: str) -> t.List[RbdVolume]:
@@ -753,7 +754,7 @@ class _Commands(_Monitors):
             if error.code == _EEXIST:
                 return False
             if error.code == _ENOENT and image not in self.names():
-                raise GoneError(f"image {image} does not exist") from error
+                raise GoneError(f"image {image} does not exist") from error  # pylint: disable=bad-exception-cause
             raise
         return True
 
