@@ -88,7 +88,7 @@ class FakeNova:
     def is_running(self, _cloud, uuid):
         """What nova-compute says at this moment, wherever the guest is."""
         if self.diagnostics is not None:
-            raise ApiError(self.diagnostics, status=403)
+            raise ApiError(self.diagnostics, status=int(self.diagnostics.split()[0]))
         return uuid in self.servers and self._state(self.servers[uuid]) == "running"
 
     def servers_on(self, _cloud, host):

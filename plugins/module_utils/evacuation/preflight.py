@@ -5,7 +5,7 @@
 """Before an evacuation: may it begin, who goes where, and every reason why not. Pure.
 
 Three looks. :func:`preflight` before anything is touched, all findings at once. :func:`death` after the fence, before
-the first guest is sent. :func:`checks.storage.landed` after each.
+the first guest is sent. :func:`hazards.storage.landed` after each.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ..hazards.clients import EvidenceElsewhere, KnownAddresses
 from ..model.facts import (
     Bundle,
     EvacuationFacts,
+    MigrationRow,
     TargetHost,
 )
 from ..model.fences.catalogue import PROVABLE, of_addresses
@@ -126,7 +127,7 @@ def preflight(
         *_held(about, request),
         *_not_down(about, request),
         *_blast(about, request),
-        *in_flight.moves_of(bundle, {guest.uuid for guest in leaving}),
+        *in_flight.moves_of(bundle, {guest.uuid for guest in leaving}, _way_out),
         *evacuation_servers.check(bundle, about, request, leaving, assignments),
         *storage.writers(bundle, about, leaving, request, elsewhere, known),
         *storage.pools(bundle, leaving, {host.host for host in hosts if not host.problems}, request),
@@ -288,6 +289,39 @@ def _blast(about: EvacuationFacts, request: EvacuationRequest) -> Items:
         )
         severity = BLOCKER if request.fence is None else WARNING
         yield finding("SG514", Subject("host", request.host), evidence, remedy, severity)
+
+
+def _way_out(row: MigrationRow) -> str:
+    """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
+    leave = (
+        "Leave the server out (evacuate_partial=true). A server that you leave out stays on the dead host, and you can "
+        "recover this server later."
+    )
+    by_name = (
+        f"If no domain of the server runs on {row.dest_compute}, override this finding in stackguard_overrides "
+        f"(object: {row.uuid or row.id})."
+    )
+    if row.status == "finished":
+        return (
+            f"Verify that nova-compute on {row.source_compute} is up, then confirm the resize (openstack server resize "
+            f"confirm {row.instance_uuid}). Nova cannot revert the resize while {row.dest_compute} is dead. {leave}"
+        )
+    if row.migration_type != "evacuation":
+        return (
+            f"{leave} The migration may never end, because one of its hosts is dead. To evacuate the server anyway, "
+            f"verify that no domain of the server runs on {row.dest_compute} (virsh list --all). {by_name}"
+        )
+    return (
+        f"Wait until the migration ends. The migration never ends if nova-compute on {row.dest_compute} died or "
+        f"restarted after the migration began. If the migration never ends and {row.dest_compute} does not answer, "
+        f"fence {row.dest_compute}. If the migration never ends and {row.dest_compute} answers, look for the server's "
+        f"domain on {row.dest_compute} (virsh domstate {row.instance_uuid}). If the domain runs there, leave the "
+        "server out (evacuate_partial=true): it is the guest's only copy, see the page of SG132. Only if no domain of "
+        f"the server can run on {row.dest_compute}, remove the server's allocation on {row.dest_compute} (openstack "
+        f"resource provider allocation unset --provider PROVIDER_UUID {row.instance_uuid}), reset the server's state "
+        f"(openstack server set --state active {row.instance_uuid}), override this finding, and run the same command "
+        "again."
+    )
 
 
 def _moving(bundle: Bundle, leaving: t.Sequence[Guest], overrides: t.Sequence[Override]) -> t.Dict[str, Reason]:

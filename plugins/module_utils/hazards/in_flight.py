@@ -357,48 +357,19 @@ def held_by_another(about: EvacuationFacts, host: str, mine: t.Container[str] = 
             yield finding("SG707", Subject("host", host), {"disabled_reason": reason}, remedy)
 
 
-def moves_of(bundle: Bundle, there: t.Container[t.Optional[str]]) -> Items:
-    """SG702, SG703: something is under way with one of these servers already."""
+def moves_of(bundle: Bundle, there: t.Container[t.Optional[str]], remedy: t.Callable[[MigrationRow], str]) -> Items:
+    """SG702, SG703: something is under way with one of these servers already.
+
+    ``remedy``: what to do about a migration before the operation that asks.
+    """
     for place, row in Index(bundle).migrations:
         code = migration_code(row) if row.instance_uuid in there else None
         if code:
-            yield finding(code, migration_subject(row), migration_evidence(row, place), _way_out(row))
+            yield finding(code, migration_subject(row), migration_evidence(row, place), remedy(row))
 
 
 def migration_code(row: MigrationRow) -> t.Optional[str]:
+    """Return the code of a migration that is not over; None: it is."""
     if in_progress(row):
         return "SG702"
     return "SG703" if not row.deleted and row.status == "finished" else None
-
-
-def _way_out(row: MigrationRow) -> str:
-    """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
-    leave = (
-        "Leave the server out (evacuate_partial=true). A server that you leave out stays on the dead host, and you can "
-        "recover this server later."
-    )
-    by_name = (
-        f"If no domain of the server runs on {row.dest_compute}, override this finding in stackguard_overrides "
-        f"(object: {row.uuid or row.id})."
-    )
-    if row.status == "finished":
-        return (
-            f"Verify that nova-compute on {row.source_compute} is up, then confirm the resize (openstack server resize "
-            f"confirm {row.instance_uuid}). Nova cannot revert the resize while {row.dest_compute} is dead. {leave}"
-        )
-    if row.migration_type != "evacuation":
-        return (
-            f"{leave} The migration may never end, because one of its hosts is dead. To evacuate the server anyway, "
-            f"verify that no domain of the server runs on {row.dest_compute} (virsh list --all). {by_name}"
-        )
-    return (
-        f"Wait until the migration ends. The migration never ends if nova-compute on {row.dest_compute} died or "
-        f"restarted after the migration began. If the migration never ends and {row.dest_compute} does not answer, "
-        f"fence {row.dest_compute}. If the migration never ends and {row.dest_compute} answers, look for the server's "
-        f"domain on {row.dest_compute} (virsh domstate {row.instance_uuid}). If the domain runs there, leave the "
-        "server out (evacuate_partial=true): it is the guest's only copy, see the page of SG132. Only if no domain of "
-        f"the server can run on {row.dest_compute}, remove the server's allocation on {row.dest_compute} (openstack "
-        f"resource provider allocation unset --provider PROVIDER_UUID {row.instance_uuid}), reset the server's state "
-        f"(openstack server set --state active {row.instance_uuid}), override this finding, and run the same command "
-        "again."
-    )

@@ -4,7 +4,7 @@
 
 """What was read, as frozen dataclasses in Nova's own words, and the evidence bundle they travel in.
 
-Nothing here does I/O, and nothing here decides anything. C(systems/) fill these in, C(checks/) and C(plans/)
+Nothing here does I/O, and nothing here decides anything. C(systems/) fill these in, C(hazards/) and the wings
 read them. Every class serialises to plain JSON with :func:`to_plain` and back with :func:`from_plain`, so an
 audit can be repeated offline from a saved bundle.
 

@@ -169,7 +169,7 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
         ),
     ),
     *_acts(
-        "hazards/in_flight.py",
+        "evacuation/preflight.py",
         (
             "SG702",
             "reset the server's state",
@@ -178,9 +178,6 @@ REMEDY_ACTS: t.Tuple[RemedyAct, ...] = (
             (MIGRATIONS, PEOPLE),
             "the allocation on the destination",
         ),
-    ),
-    *_acts(
-        "evacuation/preflight.py",
         (
             "SG506",
             "or stop its guests",

@@ -50,6 +50,7 @@ from ..model.facts import (
     ApiServer,
     Bundle,
     EvacuationFacts,
+    MigrationRow,
     ZoneFacts,
 )
 from ..model.findings import (
@@ -337,7 +338,23 @@ def _of_servers(
     yield from found
     told = {item.object.id for item in found if isinstance(item, Finding)}
     yield from _guests_off(evidence, [server for server in waiting if server.id not in told], request)
-    yield from in_flight.moves_of(evidence.bundle, {server.id for server in waiting})
+    yield from in_flight.moves_of(
+        evidence.bundle, {server.id for server in waiting}, lambda row: _way_out(row, request)
+    )
+
+
+def _way_out(row: MigrationRow, request: MigrationRequest) -> str:
+    """What to do about a migration of a server that is to be moved: its hosts are alive, or that comes first."""
+    leave = "" if request.within else f" Or leave the server where it is ({request.option('partial')}=true)."
+    if row.status == "finished":
+        return (
+            f"Ask the server's owner to confirm the resize (openstack server resize confirm {row.instance_uuid}) or to "
+            f"revert it (openstack server resize revert {row.instance_uuid}), then run the same command again.{leave}"
+        )
+    return (
+        "Wait until the migration ends, then run the same command again. A migration ends only while nova-compute runs "
+        f"on both of its hosts ({row.source_compute}, {row.dest_compute}).{leave}"
+    )
 
 
 def _guests_off(evidence: Evidence, servers: t.Sequence[ApiServer], request: MigrationRequest) -> Items:

@@ -253,6 +253,20 @@ def test_a_guest_that_goes_off_after_libvirt_was_read_is_not_sent_live(nova, sta
     assert ("cold", ONE) in nova.moves
 
 
+def test_a_guest_whose_nova_compute_does_not_say_that_it_runs_is_not_sent_live(nova, state):
+    nova.diagnostics = "500 Internal Server Error"
+    result = nova.apply(state)
+    assert result["failed"]
+    assert "SG710 server-not-movable" in str(result["left"][ONE])
+    assert nova.moves == []
+
+
+def test_where_a_policy_forbids_to_ask_nova_compute_the_measurement_counts(nova, state):
+    nova.diagnostics = "403 Forbidden"
+    assert nova.apply(state)["state"] == "finished"
+    assert sorted(nova.moves) == sorted([("live", ONE), ("live", TWO)])
+
+
 def test_partial_moves_the_others_and_is_no_success(monkeypatch, state):
     nova = Cloud(monkeypatch, **{TWO: "ERROR"})
     result = nova.apply(state, partial=True)

@@ -516,6 +516,14 @@ def test_a_paused_guest_comes_home(away):
     assert set(away.hosts.values()) == {"compute1"}
 
 
+@pytest.mark.parametrize("answer", ["403 Forbidden", "500 Internal Server Error"])
+def test_a_guest_of_which_nobody_says_at_this_moment_that_it_runs_stays_on_its_other_host(away, answer):
+    away.diagnostics = answer
+    with pytest.raises(StepError, match=r"SG710 server-not-movable: .* is: not read .*rename_drain_return=false"):
+        away.back()
+    assert away.moves == []
+
+
 @pytest.mark.parametrize("sleeps", range(1, 30, 3))
 def test_the_way_home_killed_at_any_look_and_run_again(away, sleeps):
     away.servers[TWO]["status"] = "SHUTOFF"

@@ -6,7 +6,7 @@
 
 OVN keeps it for ever: its tunnels stay, and a machine that replaces the host cannot register with the same tunnel
 address. It is removed only where the operator asks for that (C(remove_chassis)), and only by a fence that has just
-proved that the machine is off: OVN's databases do not say whose cloud they are (:mod:`checks.before.chassis_removal`).
+proved that the machine is off: OVN's databases do not say whose cloud they are (:mod:`preflight`).
 Neutron's list of agents is always read, since only it says which chassis is alive.
 """
 

@@ -4,7 +4,7 @@
 
 """The plan for a host that was already renamed: the steps of a rename, from the state that was found. Pure.
 
-The rename is planned as if every place still said the first name (:mod:`checks.before.adopted_names`). Then each value
+The rename is planned as if every place still said the first name (:mod:`adopted_names`). Then each value
 that a step changes gets back what was found there. A step puts its place right whatever it says, and its undo restores
 what was found, not what a rename would have found.
 

@@ -102,7 +102,7 @@ def probe_from_host(systems: Systems, probes: t.Sequence[Probe]) -> t.List[Json]
 class DomainStates:
     """Returns what libvirt of the host says of a guest, of some seconds ago at most.
 
-    The host may have rebooted since it was measured, or since the last guest: see :mod:`checks.hazards.power_state`.
+    The host may have rebooted since it was measured, or since the last guest: see :mod:`hazards.power_state`.
     """
 
     def __init__(self, systems: Systems) -> None:

@@ -212,6 +212,28 @@ def test_a_server_that_is_not_there_is_named():
     assert codes(decision) == ["SG710"]
 
 
+@pytest.mark.parametrize(
+    ("status", "kind"), [("running", "evacuation"), ("running", "live-migration"), ("finished", "resize")]
+)
+def test_a_migration_of_its_own_is_never_answered_with_the_way_out_of_an_evacuation(status, kind):
+    """Before an evacuation a host is dead, and a record may never end: here it would be reset under a living guest."""
+    row = facts.ApiMigration(
+        id=7,
+        uuid=None,
+        instance_uuid=ONE,
+        source_compute="compute1",
+        dest_compute="compute3",
+        source_node=None,
+        dest_node=None,
+        status=status,
+        migration_type=kind,
+    )
+    found = [item for item in judge(Scene().migrations(row)).checked.findings if item.code in ("SG702", "SG703")]
+    assert found
+    for item in found:
+        assert not [word for word in ("evacuate_", "--state", "unset", "overrides") if word in item.remedy], item.remedy
+
+
 def test_what_is_coming_to_the_host_is_waited_for():
     row = facts.ApiMigration(
         id=7,
