@@ -48,7 +48,6 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "drain_timeout": {"type": "int", "default": 3600},
     "measured": {"type": "bool", "default": False},
     "probes": {"type": "list", "elements": "dict", "default": []},
-    "discover_timeout": {"type": "int", "default": 120},
     "stop_command": {"type": "str"},
     "start_command": {"type": "str"},
     "mask_command": {"type": "str"},
@@ -57,10 +56,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "compute_units": {"type": "list", "elements": "str"},
     "agent_units": {"type": "list", "elements": "str"},
     "nova_conf_files": {"type": "list", "elements": "str"},
-    "stop_timeout": {"type": "int", "default": 400},
     "start_timeout": {"type": "int", "default": 300},
-    "agent_timeout": {"type": "int", "default": 180},
-    "settle_timeout": {"type": "int", "default": 300},
     "lock_guests": {"type": "bool", "default": True},
 }
 
@@ -99,6 +95,17 @@ class ActionModule(JournaledRun):
     """Hand a rename what only Ansible has: the way to the host, the mode of the run, the terminal."""
 
     ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = ovn_spec(**ARGUMENTS)
+    #: Seconds.
+    FIXED: t.ClassVar[t.Dict[str, t.Any]] = {
+        # An idle nova-compute of Nova 34 took 169 to stop.
+        "stop_timeout": 400,
+        # Neutron counts an agent as dead after 75 (agent_down_time), and an agent reports every 30.
+        "agent_timeout": 180,
+        # Tasks of guests that are under way, and requests in RabbitMQ: what lasts longer undoes the rename.
+        "settle_timeout": 300,
+        # The scheduler maps new hosts in a periodic task (discover_hosts_in_cells_interval, often 60; -1 is never).
+        "discover_timeout": 120,
+    }
     ACTIONS: t.ClassVar[t.Tuple[str, ...]] = ("apply", "resume", "rollback", "status", ADOPT)
 
     def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:

@@ -41,8 +41,6 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
         sources=words(doctor.SOURCES, doctor.SOURCES),
         operations=words(playbooks.operations(), ()),
         accept_unchecked=words(doctor.ALL_PARTS, ()),
-        clock_tolerance={"type": "float", "default": doctor.CLOCK_TOLERANCE},
-        free_mb={"type": "int", "default": doctor.FREE_MB},
         hosts={"type": "list", "elements": "str", "default": []},
         journal_host={"type": "str"},
         evidence_dir={"type": "path"},
@@ -112,8 +110,6 @@ def _asked(args: Result) -> doctor.Asked:
         sources=args["sources"],
         operations=args["operations"],
         accepted=args["accept_unchecked"],
-        tolerance=args["clock_tolerance"],
-        free_mb=args["free_mb"],
         cloud=args["cloud"] if isinstance(args["cloud"], str) else "",
     )
 

@@ -23,6 +23,7 @@ from ..module_utils.evacuation import operation as evacuate
 from ..module_utils.evacuation import record as records
 from ..module_utils.evacuation.options import (
     ARGUMENTS,
+    FIXED,
     removal_problem,
 )
 from ..module_utils.evacuation.scratch import SCRATCH, CallResult, Scratch
@@ -64,6 +65,7 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
         _validation, args = self.validate_argument_spec(openstack_spec(**OVN_SPEC, **DATABASE_SPEC, **ARGUMENTS))
+        args.update(FIXED)
         without_effect.warn(self._task)
         args["evidence_dir"] = self._loader.path_dwim(str(args["evidence_dir"]))
         result = self._called(args)
@@ -242,7 +244,7 @@ def _problem(args: Result) -> t.Optional[str]:
     lacking = [name for name in FENCES[fence].requires if name in ARGUMENTS and not args[name]]
     if lacking:
         return f"fence={fence} needs {', '.join(lacking)}"
-    least = {"measured_for": 1, "server_timeout": 1, "max_rounds": 1, "proof_max_age": 5, "death_timeout": 1}
+    least = {"proof_max_age": 5}
     small = [f"{name} must be {number} or more" for name, number in least.items() if args[name] < number]
     return "; ".join(small) or expression_problem(args) or removal_problem(args)
 

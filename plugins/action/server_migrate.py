@@ -18,11 +18,7 @@ from ..plugin_utils.journaled_run import JournaledRun
 #: Numbers, and their least.
 _LEAST = {
     "max_parallel": 1,
-    "max_parallel_per_source": 1,
-    "max_parallel_per_destination": 1,
     "memory_headroom_mb": 0,
-    "guest_overhead_mb": 0,
-    "measured_for": 0,
 }
 
 
@@ -39,17 +35,23 @@ class ActionModule(JournaledRun):
         "partial": {"type": "bool", "default": False},
         "enable_after": {"type": "bool", "default": False},
         "max_parallel": {"type": "int", "default": 8},
-        "max_parallel_per_source": {"type": "int", "default": 2},
-        "max_parallel_per_destination": {"type": "int", "default": 2},
         "memory_headroom_mb": {"type": "int", "default": 512},
-        "guest_overhead_mb": {"type": "int", "default": 128},
         "overcommit": {"type": "float", "default": 1.0},
-        "measured_for": {"type": "int", "default": 300},
         "again": {"type": "bool", "default": False},
         "restore_state": {"type": "bool", "default": True},
         "probe": {"type": "bool", "default": False},
         "probes": {"type": "list", "elements": "dict", "default": []},
         "prefix": {"type": "str", "default": "", "choices": ["", "drain", "migrate"]},
+    }
+
+    FIXED: t.ClassVar[t.Dict[str, t.Any]] = {
+        # Nova runs one live migration of a host at a time (max_concurrent_live_migrations): the second one waits there.
+        "max_parallel_per_source": 2,
+        "max_parallel_per_destination": 2,
+        # MiB that a QEMU process needs beside its guest's memory: measured, 60 to 110 with RBD disks.
+        "guest_overhead_mb": 128,
+        # Seconds for which measured memory counts; the planner takes off what it has sent since.
+        "measured_for": 300,
     }
 
     BACK = "end it"

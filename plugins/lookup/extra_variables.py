@@ -54,7 +54,7 @@ from ansible.utils.vars import load_extra_vars
 
 ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "roles")
 #: What roles set for themselves and that does not begin with a word of one role.
-OF_ALL = r"stackguard_(clouds_files|refused|report_path|state_connection)$"
+OF_ALL = r"stackguard_(clouds_files|refuse_names|refused|report_path|state_connection)$"
 
 
 def internal() -> t.List[str]:

@@ -61,7 +61,7 @@ class LookupModule(LookupBase):
         """Return the sentences."""
         specs = sorted(glob.glob(os.path.join(ROLES, "*", "meta", "argument_specs.yml")))
         roles = {path.split(os.sep)[-3] for path in specs}
-        prefixes = {SHARED, *(role.partition("_")[0] for role in roles)}
+        prefixes = {SHARED, INTERNAL.rstrip("_"), *(role.partition("_")[0] for role in roles)}
         known = {name for path in specs for name in self._specified(path) if not name.startswith(INTERNAL)}
         extra = [str(name) for name in load_extra_vars(self._loader)]
         return input_rules.unknown_variables(extra, _of_inventory(variables), known, prefixes)

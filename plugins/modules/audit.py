@@ -106,12 +106,6 @@ options:
     type: str
     default: ""
     description: Region of the cloud. The module writes the region's name into the evidence.
-  links_listed:
-    type: int
-    default: 1000
-    description: Maximum number of wrong links that the report lists for each code. If a code has more wrong links than
-      O(links_listed), the report does not list the additional links, but shows their number in one entry of
-      C(unchecked).
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info

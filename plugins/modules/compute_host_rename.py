@@ -135,10 +135,6 @@ options:
     default: []
     description: With O(strategy=drain), the results of the connection tests that RV(probe) of earlier tasks requested,
       in the format of O(stackguard.nova.server_migrate#module:probes).
-  discover_timeout:
-    type: int
-    default: 120
-    description: Maximum number of seconds that the module waits until the new host is mapped to its cell.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -185,26 +181,12 @@ options:
     elements: str
     description: Configuration files of nova-compute. Set O(nova_conf_files) if the command line of nova-compute does
       not contain the paths of its configuration files.
-  stop_timeout:
-    type: int
-    default: 400
-    description: Maximum number of seconds to wait until nova-compute has stopped.
   start_timeout:
     type: int
     default: 300
     description:
       - Maximum number of seconds to wait until the log and a heartbeat show that nova-compute started correctly. The
         log must show that nova-compute found its compute node and that no startup check failed.
-  agent_timeout:
-    type: int
-    default: 180
-    description: Maximum number of seconds to wait until neutron shows the L2 agent as alive.
-  settle_timeout:
-    type: int
-    default: 300
-    description:
-      - Maximum number of seconds to wait until Nova has no task in progress for any guest of the host. The module waits
-        before it stops nova-compute, and again after it has started nova-compute.
   lock_guests:
     type: bool
     default: true

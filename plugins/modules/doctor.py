@@ -56,14 +56,6 @@ options:
     default: []
     description: Checks for which the task accepts the result V(not checked). A check with the result V(failed) always
       makes the task fail.
-  clock_tolerance:
-    type: float
-    default: 10
-    description: Maximum difference between the clock of a host and the clock of the Ansible controller, in seconds.
-  free_mb:
-    type: int
-    default: 100
-    description: Minimum free space in each journal directory, in MiB.
   hosts:
     type: list
     elements: str

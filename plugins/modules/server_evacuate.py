@@ -180,9 +180,11 @@ options:
         O(never_blocklist) is empty, the run never blocklists an address of Ceph's daemons, of another compute host or
         of the Ansible controller.
   ceph_host:
-    type: str
-    description: Inventory host on which the run executes C(rbd) and C(ceph) commands. If O(ceph_host) does not use the
-      Ceph cluster and pool of the servers' disks, the run chooses a different host.
+    type: list
+    elements: str
+    default: []
+    description: Inventory hosts on which the run executes C(rbd) and C(ceph) commands. For a Ceph cluster and pool that
+      none of them uses, the run chooses a different host.
   servers:
     type: raw
     description:
@@ -206,10 +208,6 @@ options:
       - Free memory that must remain on each destination, in MiB. The module measures the free memory. If
         C(reserved_host_memory_mb) in the nova.conf of a destination is larger than O(memory_headroom_mb), the module
         uses C(reserved_host_memory_mb) instead of O(memory_headroom_mb).
-  guest_overhead_mb:
-    type: int
-    default: 128
-    description: Memory that each QEMU process needs in addition to the memory of the guest, in MiB.
   overcommit:
     type: float
     default: 1.0
@@ -235,11 +233,6 @@ options:
       - The run counts every host that is down, with two exceptions. The first exception is a host that an operation of
         this collection has disabled. The second exception is a disabled host without servers, unless nova-compute
         itself has disabled the host (the disabled reason begins with C(AUTO:)).
-  max_share:
-    type: float
-    default: 0.1
-    description: Maximum share of hosts that may be down in the dead host's availability zone, for example V(0.1) for 10
-      percent. If O(max_hosts) and O(max_share) allow different numbers of hosts, the larger number applies.
   reset_states:
     type: list
     elements: str
@@ -250,25 +243,6 @@ options:
         paused, suspended or rescued server. V(task) means that a server has a task that the dead host did not finish.
         Without V(task) in O(reset_states), the run refuses to evacuate a server with an unfinished task. The report
         shows what each server loses when the run resets the server's state (SG519).
-  max_rounds:
-    type: int
-    default: 200
-    description: Maximum number of rounds in which the run reads the hosts and evacuates servers. After O(max_rounds)
-      rounds the run ends. The operation stays open, and you can resume it.
-  server_timeout:
-    type: int
-    default: 1800
-    description: Maximum number of seconds to wait until the evacuation of a server succeeds or fails.
-  measured_for:
-    type: int
-    default: 120
-    description: Number of seconds for which a memory measurement of a host is valid. The run evacuates servers only to
-      hosts with a valid measurement.
-  death_timeout:
-    type: int
-    default: 120
-    description: Maximum waiting time after the fencing, in seconds. After the fencing, the module waits until the host
-      shows no more signs of life.
 seealso:
   - module: stackguard.nova.rbd_guard
   - module: stackguard.nova.rbd_blocklist

@@ -105,37 +105,15 @@ options:
     type: int
     default: 8
     description: Maximum number of servers that move at the same time.
-  max_parallel_per_source:
-    type: int
-    default: 2
-    description:
-      - Maximum number of servers that move away from one host at the same time. Nova itself runs at most
-        C(max_concurrent_live_migrations) live migrations from a host at a time, and queues the other live migrations.
-        The default of C(max_concurrent_live_migrations) is 1.
-  max_parallel_per_destination:
-    type: int
-    default: 2
-    description: Maximum number of servers that move to one host at the same time.
   memory_headroom_mb:
     type: int
     default: 512
     description: Memory in MiB that must stay free on each destination. The module measures the free memory.
-  guest_overhead_mb:
-    type: int
-    default: 128
-    description: Memory that each QEMU process needs in addition to the memory of the guest, in MiB.
   overcommit:
     type: float
     default: 1.0
     description: Factor for memory overcommit. The module divides the memory of each guest by O(overcommit), and
       compares the result with the measured free memory of the destination.
-  measured_for:
-    type: int
-    default: 300
-    description:
-      - Number of seconds for which the memory measurements of the hosts are valid. When the measurements are no longer
-        valid, the module starts no further moves. The module then waits until the servers in transit have arrived, and
-        sets RV(again) to V(true).
   again:
     type: bool
     default: false

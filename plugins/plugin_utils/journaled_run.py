@@ -49,6 +49,8 @@ class JournaledRun(ActionBase):
         "expect_plan": {"type": "str"},
         "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
     }
+    #: What no operator turns, as arguments with one value, each with its reason.
+    FIXED: t.ClassVar[t.Dict[str, t.Any]] = {}
     #: What a rollback does.
     BACK = lifecycle.UNDO
     ACTIONS: t.ClassVar[t.Tuple[str, ...]] = ("apply", "resume", "status", "rollback")
@@ -70,6 +72,7 @@ class JournaledRun(ActionBase):
     def _result(self, task_vars: t.Any) -> t.Dict[str, t.Any]:
         self._task_vars = task_vars or {}
         _validation, args = self.validate_argument_spec(openstack_spec(**self.arguments()))
+        args.update(self.FIXED)
         without_effect.warn(self._task)
         problem = self._check(args)
         if problem is not None:

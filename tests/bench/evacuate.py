@@ -90,10 +90,10 @@ def guarded(playbooks, state):
         variables = {"evacuate_host": source, "evacuate_fence": "blocklist", "stackguard_state_dir": state}
         # No watcher is left that would show it.
         variables["evacuate_blocklist_addresses"] = [lab.info["hosts"][source]["address"]]
-        # What a guest without an operating system takes: the default of 128 MiB is too much for 100 on a small machine.
-        variables["evacuate_guest_overhead_mb"] = 64
         variables["evacuate_max_parallel"] = PARALLEL
-        playbooks.run("evacuate_host", variables=variables, timeout=1800).ok()
+        # What a guest without an operating system takes: 128 MiB is too much for 100 on a small machine.
+        process = playbooks.start("evacuate_host", variables=variables, constants={"guest_overhead_mb": 64})
+        playbooks.finish(process, timeout=1800).ok()
         assert there(lab, uuids, target)
 
     return run

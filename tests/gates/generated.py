@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, stackguard.nova contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is made from the code: tables of places, fences and finding codes; GRANT statements; the choices of a fence.
+"""What is made from the code: tables of variables, places, fences, finding codes, old names; GRANTs; a fence's choices.
 
     tests/gates/generated.py            says which are not what the code says, and returns 1
     tests/gates/generated.py --write    writes them
@@ -13,6 +13,7 @@ kinds of fence as choices, since Ansible reads them there; AWX's survey takes th
 from __future__ import annotations
 
 import itertools
+import json
 import pathlib
 import re
 import sys
@@ -22,8 +23,9 @@ sys.path.insert(0, str(ROOT / ".build" / "dev"))
 sys.path.insert(0, str(ROOT / "tests" / "unit" / "systems"))
 
 import grant_statements  # noqa: E402
+import yaml  # noqa: E402
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, old_variables  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places import catalogue  # noqa: E402
 
@@ -31,7 +33,10 @@ SPECIFICATION = "roles/evacuate_host/meta/argument_specs.yml"
 #: The choices of evacuate_fence in it: the first ones after its name.
 CHOICES = re.compile(r"(\n      evacuate_fence:\n(?:        .*\n)*?        choices: \[)[^\]]*(\])")
 GRANTS = "docs/database-grants.md"
-PAGES = ("docs/name-places.md", "docs/guides/evacuate.md", "docs/codes/README.md")
+PAGES = (
+    *("docs/name-places.md", "docs/guides/evacuate.md", "docs/codes/README.md", "docs/upgrading.md"),
+    *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("roles/*/README.md"))),
+)
 MARKED = re.compile(r"(<!-- table: ([\w ]+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
 
@@ -68,9 +73,46 @@ def codes(hundred: str, page: str) -> str:
     return table(("code", "name", "severity", ""), *rows)
 
 
+def variables(role: str) -> str:
+    """The variables of a role, as its argument specification describes them."""
+    specs = yaml.safe_load((ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text())["argument_specs"]
+    options = specs["main" if "main" in specs else "guard"]["options"]
+    rows = [(f"`{name}`", _default(option), _markdown(option["description"])) for name, option in options.items()]
+    return table(("variable", "default", ""), *rows)
+
+
+def _default(option: dict[str, object]) -> str:
+    if option.get("required"):
+        return "required"
+    default = option.get("default")
+    if default is None or default == "":
+        return ""
+    shown = json.dumps(default) if isinstance(default, (bool, list, dict)) else str(default)
+    return f"`{shown}`"
+
+
+def _markdown(description: str | list[str]) -> str:
+    """Ansible's markup as Markdown on one line, with a link to the page of each finding code."""
+    text = " ".join([description] if isinstance(description, str) else description)
+    text = re.sub(r"\b[CVM]\(((?:[^()]|\([^()]*\))*)\)", r"`\1`", text)
+    text = re.sub(r"\bO\((?:\w+:)?([^)]*)\)", r"`\1`", text)
+    text = re.sub(r"\b(SG\d{3})\b", r"[\1](../../docs/codes/\1.md)", text)
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def upgrades() -> str:
+    """Old variables: what took their place, or the value that they have now."""
+    new = {name: f"set `{successor}`" for name, successor in old_variables.SUCCESSORS.items()}
+    fixed = {name: f"remove it; the value is now {value}" for name, value in old_variables.CONSTANTS.items()}
+    rows = [(f"`{name}`", what) for name, what in sorted({**new, **fixed}.items())]
+    return table(("until version 0.2", "now"), *rows)
+
+
 def made(name: str, page: str) -> str:
     kind, _blank, rest = name.partition(" ")
-    return {"places": places, "fences": kinds, "codes": lambda: codes(rest, page)}[kind]()
+    tables = {"places": places, "fences": kinds, "upgrades": upgrades}
+    tables.update(codes=lambda: codes(rest, page), variables=lambda: variables(rest))
+    return tables[kind]()
 
 
 def granted(page: str) -> str:

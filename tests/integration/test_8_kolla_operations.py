@@ -239,7 +239,7 @@ def test_a_dead_host_is_evacuated_and_returns(clean, books, how):
     """Fenced and guarded by a host with containers, by its bindings or by the commands in its container."""
     lab = clean
     guests = marked(lab)
-    chosen = {"evacuate_host": HOST, "evacuate_ceph_host": OTHER}
+    chosen = {"evacuate_host": HOST, "stackguard_ceph_host": OTHER}
     missing = (BINDINGS, COMMANDS) if how == "commands" else ()
     # The container does not know the keyring of the user that may let in again: it is one of the host.
     reader = PACKAGED if missing else OTHER

@@ -111,9 +111,9 @@ def test_all_guests_of_a_dead_host_run_elsewhere_with_their_disks(clean, playboo
     assert "evacuate 5 servers" in checked.output
     assert not evacuation.snapshots(lab, f"{guests['run1']}_disk")
     # It breaks off while four are in transit: what a failed spawn could delete stays guarded.
-    rereading = {"evacuate_max_parallel": 4, "evacuate_measured_for": 1}
+    four = {"evacuate_max_parallel": 4}
     with evacuation.no_progress(lab, OTHER) as stopped:
-        process = start(playbooks, variables={**rereading, "evacuate_max_rounds": 1})
+        process = start(playbooks, variables=four, constants={"measured_for": 1, "max_rounds": 1})
         killing.when_said(process, f": evacuation to {OTHER}")
         stopped()
         broken = playbooks.finish(process, timeout=900).failed()
@@ -137,7 +137,7 @@ def test_all_guests_of_a_dead_host_run_elsewhere_with_their_disks(clean, playboo
         2,
     )
     # Carried on with; hosts are read again and again while somebody is on the way.
-    done = evacuate(playbooks, variables=rereading).ok()
+    done = evacuate(playbooks, variables=four, constants={"measured_for": 1}).ok()
     assert (done.report["verdict"], done.stats["verdict"], done.stats["state"]) == ("pass", "pass", "evacuated")
     assert {entry["state"] for entry in done.stats["landed"]} == {"verified"}
     for name, uuid in guests.items():
@@ -278,18 +278,18 @@ def test_killed_at_each_step_and_run_again_nobody_is_evacuated_twice(clean, play
         evacuation.mark(lab, OTHER, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
     evacuation.kill(lab, SOURCE)
     # Hosts are read again while one is on its way.
-    slow = {"evacuate_max_parallel": 1, "evacuate_measured_for": 1}
+    slow = {"variables": {"evacuate_max_parallel": 1}, "constants": {"measured_for": 1}}
     for task, place in TASKS:
         times, after = (1, place) if isinstance(place, str) else (place, None)
-        kill_at(playbooks, task, times, 3.0 if times == 7 else 0.0, after, variables=slow)
-    evacuate(playbooks, variables=slow).ok()
+        kill_at(playbooks, task, times, 3.0 if times == 7 else 0.0, after, **slow)
+    evacuate(playbooks, **slow).ok()
     for uuid in guests.values():
         assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER
         assert evacuations(lab, uuid) == ["done"], "one record: asked for once"
         assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == f"{MARK}-{uuid[:8]}"
         assert len(evacuation.watchers(lab, f"{uuid}_disk")) == 1
         assert evacuation.snapshots(lab, f"{uuid}_disk") == []
-    assert evacuate(playbooks, variables=slow).ok().changed == 0
+    assert evacuate(playbooks, **slow).ok().changed == 0
 
 
 @pytest.mark.matrix("evacuation-disturbed")
@@ -356,8 +356,8 @@ def test_the_destination_dies_in_the_middle(clean, playbooks):
         for uuid in guests.values():
             evacuation.mark(lab, OTHER, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
         evacuation.kill(lab, SOURCE)
-        slow = {"evacuate_max_parallel": 1, "evacuate_server_timeout": 90}
-        process = start(playbooks, variables=slow)
+        slow = {"evacuate_max_parallel": 1}
+        process = start(playbooks, variables=slow, constants={"server_timeout": 90})
         on_its_way = lambda: [  # noqa: E731
             uuid
             for uuid in guests.values()

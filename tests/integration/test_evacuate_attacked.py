@@ -150,9 +150,8 @@ def test_a_fence_that_lies_is_found_out_and_the_report_says_what_lives(clean, pl
     lying = {
         "evacuate_fence_command": f"{LAB.format(lab.instance)} host {SOURCE} join",
         "evacuate_fence_confirm_command": "true",
-        "evacuate_death_timeout": 20,
     }
-    ended = evacuate(playbooks, fence="command", variables=lying).failed()
+    ended = evacuate(playbooks, fence="command", variables=lying, constants={"death_timeout": 20}).failed()
     (found,) = [item for item in of_code(ended, "SG506") if item["severity"] == "blocker"][:1]
     assert SOURCE in json.dumps(found)
     assert ended.report["counts"]["blocker"] >= 1
@@ -236,7 +235,7 @@ def test_the_link_of_the_fenced_host_heals_while_its_servers_are_sent(clean, pla
     for uuid in guests.values():
         evacuation.mark(lab, OTHER, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
     cut(lab)
-    process = start(playbooks, variables={"evacuate_max_parallel": 1, "evacuate_measured_for": 1})
+    process = start(playbooks, variables={"evacuate_max_parallel": 1}, constants={"measured_for": 1})
     killing.when_said(process, f": evacuation to {OTHER}", times=2)
     lab.command("host", SOURCE, "join")
     playbooks.finish(process, timeout=900).ok()
@@ -411,7 +410,7 @@ def test_an_open_evacuation_is_asked_and_left_before_anything_was_sent(clean, pl
     assert strangers.listed(lab) == [address(lab)]
     assert journal(lab)["operation_id"] == opened["operation_id"], denied.told()
     evacuation.may_unblock(lab, OTHER)
-    able = {"evacuate_action": "abort", "evacuate_ceph_user": "stackguard", "evacuate_ceph_host": OTHER}
+    able = {"evacuate_action": "abort", "stackguard_ceph_user": "stackguard", "stackguard_ceph_host": OTHER}
     left = evacuate(playbooks, variables=able).ok()
     assert left.stats["state"] == "aborted"
     assert (strangers.listed(lab), journal(lab)) == ([], None)
@@ -429,9 +428,9 @@ def test_an_evacuation_that_is_left_after_something_was_sent_keeps_the_host_fenc
     lab = clean
     guests = boot(lab, "half", 3)
     evacuation.kill(lab, SOURCE)
-    slow = {"evacuate_max_parallel": 1, "evacuate_max_rounds": 1, "evacuate_measured_for": 1}
+    slow = {"variables": {"evacuate_max_parallel": 1}, "constants": {"max_rounds": 1, "measured_for": 1}}
     with evacuation.no_progress(lab, OTHER) as stopped:
-        process = start(playbooks, variables=slow)
+        process = start(playbooks, **slow)
         killing.when_said(process, f": evacuation to {OTHER}")
         stopped()
         playbooks.finish(process, timeout=900).failed()
@@ -540,8 +539,8 @@ def test_an_evacuation_that_the_first_version_began_is_found_shown_and_ended(cle
     # Whether the run on the other controller has ended only its operator knows.
     assert "SG707" in evacuate(playbooks, variables={"evacuate_action": action}).failed().output
     evacuation.may_unblock(lab, OTHER)
-    able = {"evacuate_action": action, "evacuate_take_over": True}
-    able.update(evacuate_ceph_user="stackguard", evacuate_ceph_host=OTHER)
+    able = {"evacuate_action": action, "stackguard_take_over": True}
+    able.update(stackguard_ceph_user="stackguard", stackguard_ceph_host=OTHER)
     done = evacuate(playbooks, variables=able).ok()
     assert not (state_dir(lab) / "evacuate.json").exists()
     assert journal(lab) is None, "a second operation was opened beside it"
@@ -642,7 +641,7 @@ def test_a_ceph_user_that_may_not_break_a_dead_hosts_lock_is_told_before_the_fen
         # A user of the run's own makes the guard: for that it breaks the lock, and the guest can write.
         for host in ("compute2", "compute3"):
             evacuation.may_unblock(lab, host)
-        own = {**power, "evacuate_ceph_user": "stackguard", "evacuate_servers": [one]}
+        own = {**power, "stackguard_ceph_user": "stackguard", "evacuate_servers": [one]}
         ended = evacuate(playbooks, fence="power", variables=own).ok()
         assert [item["severity"] for item in of_code(ended, "SG518")] == ["warning"]
         assert_left(lab, [one])

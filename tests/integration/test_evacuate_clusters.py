@@ -242,9 +242,9 @@ def test_killed_at_random_times_under_a_cloud_that_fails_all_servers_arrive(clea
     killed = 0
     while killed < KILLS:
         evacuation.kill(lab, source)
-        slow = {"evacuate_host": source, "evacuate_max_parallel": 1, "evacuate_server_timeout": 120}
+        slow = {"evacuate_host": source, "evacuate_max_parallel": 1}
         while killed < KILLS:
-            process = start(playbooks, variables=slow)
+            process = start(playbooks, variables=slow, constants={"server_timeout": 120})
             # By tasks: how far it comes must not depend on the machine. The first wave begins at some 70.
             after, what = dice.randint(5, 78), disturbances[killed] if dice.random() < 0.4 else None
             output = process.directory / "stdout"

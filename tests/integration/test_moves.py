@@ -191,7 +191,7 @@ def test_no_host_is_promised_more_than_was_measured(clean, playbooks):
 def test_a_host_that_is_not_read_is_no_destination(clean, playbooks):
     lab = clean
     guests = zoning.boot(lab)
-    refused = drain(playbooks, migrate_peers=f"{SOURCE}:{FAR}").failed()
+    refused = drain(playbooks, stackguard_compute_hosts=f"{SOURCE}:{FAR}").failed()
     assert refused.codes == {"SG709"}
     assert hosts(lab, guests) == {"web1": (SOURCE, "ACTIVE")}
 
@@ -389,7 +389,7 @@ def test_a_second_operator_is_refused_and_the_first_is_not_disturbed(clean, play
 def test_deleted_meanwhile_is_told_and_the_others_arrive(clean, playbooks):
     lab = clean
     guests = zoning.boot(lab, "run", 3)
-    process = start(playbooks, "drain_host", drain_host=SOURCE, migrate_max_parallel_per_source=1)
+    process = start(playbooks, "drain_host", drain_host=SOURCE, drain_max_parallel=1)
     begun(process)
     # Whichever has not begun: the first that is named in the output has.
     first = re.search(r"(run\d): live migration", (process.directory / "stdout").read_text()).group(1)

@@ -81,7 +81,7 @@ def start(playbooks, words=(), fence="blocklist", variables=None, flags=(), **gi
 
 def come_back(playbooks, flags=(), ceph=(None, None), host=SOURCE):
     chosen = {"return_host": host, "stackguard_state_dir": str(state_dir(playbooks.lab))}
-    chosen.update(return_ceph_host=ceph[0], return_ceph_user=ceph[1])
+    chosen.update(stackguard_ceph_host=ceph[0], stackguard_ceph_user=ceph[1])
     chosen = {key: value for key, value in chosen.items() if value}
     return playbooks.run("return_host", variables=chosen, flags=flags)
 

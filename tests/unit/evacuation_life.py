@@ -17,7 +17,7 @@ import types
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.options import ARGUMENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.options import ARGUMENTS, FIXED
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
@@ -284,7 +284,7 @@ class _Run(server_evacuate.ActionModule):
         self._task = types.SimpleNamespace(check_mode=check, diff=False)
         self._play_context = types.SimpleNamespace(diff=False)
         self._task_vars = {}
-        defaults = {name: spec.get("default") for name, spec in ARGUMENTS.items()}
+        defaults = {**{name: spec.get("default") for name, spec in ARGUMENTS.items()}, **FIXED}
         own = {
             "evacuate_host": "compute1",
             "inventory_name": "compute1",

@@ -23,7 +23,7 @@ ROLES = {
 }
 PUBLISHED_BY_THE_MODULE = {"evacuate_host"}
 #: Roles that change nothing.
-OTHERS = {"audit", "doctor", "explain", "refuse"}
+OTHERS = {"audit", "common", "doctor", "explain"}
 
 
 def tasks(node):
@@ -98,4 +98,4 @@ def test_every_run_ends_by_the_same_task():
     for path in sorted((ROOT / "roles").iterdir()):
         assert not [task for task in of_role(path.name) if "ansible.builtin.set_stats" in task], path.name
     ends = {path.name for path in (ROOT / "roles").iterdir() if published(path.name)}
-    assert ends >= {*ROLES, "audit", "doctor", "explain", "refuse"}
+    assert ends >= {*ROLES, "audit", "common", "doctor", "explain"}

@@ -48,9 +48,7 @@ def run(tmp_path, short_tmp, nova):
             variables = {
                 "cloud": "mine",
                 "stackguard_report_dir": str(tmp_path / "reports"),
-                "doctor_nova_conf_files": [str(conf)],
-                "doctor_clock_tolerance": 3600,
-                "doctor_free_mb": 1,
+                "stackguard_nova_conf_files": [str(conf)],
                 **own,
                 **given,
             }
@@ -148,7 +146,7 @@ def test_journals_of_the_controller_are_looked_at_in_the_directory_that_is_named
 
 @pytest.mark.matrix("playbooks")
 def test_a_group_without_a_host_is_a_failure(run, report):
-    done = run(doctor_sources=["hosts"], doctor_hosts="nobody")
+    done = run(doctor_sources=["hosts"], stackguard_compute_hosts="nobody")
     assert done.returncode == 2, done.stdout + done.stderr
     assert states(report()) == {("compute", "reached"): "failed"}
 

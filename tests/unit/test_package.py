@@ -45,7 +45,7 @@ SHIPPED = (
     "playbooks/awx/configure.yml",
     "playbooks/awx/vars/job_templates.yml",
     "roles/rename_host/meta/argument_specs.yml",
-    "roles/refuse/tasks/main.yml",
+    "roles/common/tasks/guard.yml",
     "plugins/modules/cloud_info.py",
     "plugins/filter/name_problems.py",
     "docs/guides/rename.md",

@@ -178,6 +178,6 @@ def test_a_journal_that_cannot_be_read(run, tmp_path, short_tmp):
 
 
 def test_a_variable_that_the_role_does_not_take(run, tmp_path, short_tmp):
-    done = run(rename_stop_timeout="soon")
+    done = run(rename_start_timeout="soon")
     ended(done, tmp_path, short_tmp)
-    assert "rename_stop_timeout" in done.stdout
+    assert "rename_start_timeout" in done.stdout

@@ -74,7 +74,7 @@ def test_a_return_is_asked_and_aborted_without_its_host_in_the_inventory(run, tm
     assert '"state": "open"' in told, told
     assert json.loads((tmp_path / "report" / "report.json").read_text())["verdict"] == "warn", "nothing was judged"
     assert journals.read(str(state), "return-compute1") == journal(), "a status changes nothing"
-    ended = run(return_action="abort", return_take_over=True)
+    ended = run(return_action="abort", stackguard_take_over=True)
     told = ended.stdout + ended.stderr
     assert ended.returncode == 0, told
     assert "done: End 1 domain" in told, told

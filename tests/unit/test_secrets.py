@@ -102,7 +102,7 @@ def test_a_url_that_is_none(run, canaries, what):
     url = urls(canaries)[what]
     code, told = run(
         "stackguard.nova.repair_links",
-        {"nova_api_db_url": url, "nova_cell_db_urls": {"cell1": url}, "repair_peers": "compute1"},
+        {"nova_api_db_url": url, "nova_cell_db_urls": {"cell1": url}, "stackguard_compute_hosts": "compute1"},
     )
     assert code == 2, told[-3000:]
 

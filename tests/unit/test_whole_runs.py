@@ -130,7 +130,7 @@ def test_each_playbook_begins_with_the_refusal(path):
     assert "stackguard.nova.whole_run" in first["hosts"], "tags that leave the task out are refused by the play"
     if path in {f"{name}.yml" for name in ASKED}:
         role = task["ansible.builtin.include_role"]
-        assert (role["name"], role["tasks_from"]) == ("stackguard.nova.refuse", "guard")
+        assert (role["name"], role["tasks_from"]) == ("stackguard.nova.common", "guard")
         assert role["apply"] == {"tags": ["always"]}, "else the refusal itself is left out"
         (second,) = plays(path)[1]["tasks"]
         assert second["tags"] == second["ansible.builtin.include_role"]["apply"]["tags"] == ["always"]
@@ -226,7 +226,7 @@ def test_tags_of_the_configuration_are_refused_like_those_of_the_command(run, mo
 
 
 def test_no_play_chooses_its_hosts_by_a_template():
-    """There it sees extra variables only: `evacuate_peers` of group_vars was validated, and then ignored."""
+    """There it sees extra variables only: `stackguard_compute_hosts` of group_vars was validated, and then ignored."""
     for path in PLAYBOOKS:
         for play in plays(path)[1:]:
             assert "{{" not in play["hosts"], path
@@ -242,11 +242,11 @@ def grouped(**variables):
 @pytest.mark.parametrize(
     ("name", "variable", "task"),
     [
-        ("drain_host", "drain_peers", "Collect facts from this compute host"),
-        ("drain_host", "migrate_peers", "Collect facts from this compute host"),
-        ("migrate_server", "migrate_peers", "Collect facts from this compute host"),
-        ("repair_links", "repair_peers", "Collect facts from this compute host"),
+        ("drain_host", "stackguard_compute_hosts", "Collect facts from this compute host"),
+        ("migrate_server", "stackguard_compute_hosts", "Collect facts from this compute host"),
+        ("repair_links", "stackguard_compute_hosts", "Collect facts from this compute host"),
         ("audit", "audit_hosts", "Collect facts from the host"),
+        ("audit", "stackguard_compute_hosts", "Collect facts from the host"),
     ],
 )
 def test_hosts_that_group_vars_name_are_read(run, name, variable, task):
@@ -258,7 +258,7 @@ def test_hosts_that_group_vars_name_are_read(run, name, variable, task):
 @pytest.mark.matrix("playbooks")
 def test_the_peers_of_a_rename_that_group_vars_name_are_read(run, tmp_path):
     given = {"rename_from": "hv1", "rename_to": "cn1", "stackguard_host_state_dir": str(tmp_path / "host-state")}
-    done = run("rename_host", "--check", inventory=grouped(rename_peers="hypervisors"), **given)
+    done = run("rename_host", "--check", inventory=grouped(stackguard_compute_hosts="hypervisors"), **given)
     read = done.stdout.partition("Collect facts from this compute host]")[2].partition("\nTASK")[0]
     assert "[hv2]" in read, done.stdout + done.stderr
     assert "[hv1]" not in read
@@ -297,14 +297,16 @@ def collection(tmp_path):
 def test_an_evacuation_looks_at_the_hosts_that_group_vars_name(run, collection):
     """No group `compute`, the dead host not in the inventory: "skipping: no hosts matched", exit 0."""
     given = {"evacuate_host": "dead1", "evacuate_fence": "attested"}
-    done = run("evacuate_host", inventory=grouped(evacuate_peers="hypervisors"), collections=collection, **given)
+    done = run(
+        "evacuate_host", inventory=grouped(stackguard_compute_hosts="hypervisors"), collections=collection, **given
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert [f"[{host}]" in done.stdout.partition("need_look")[2] for host in ("hv1", "hv2")] == [True, True]
     assert done.stdout.count('"msg": "looked"') == 2, done.stdout
 
 
 def test_the_dead_host_is_looked_at_although_the_pattern_leaves_it_out(run, collection):
-    given = {"evacuate_host": "hv2", "evacuate_fence": "attested", "evacuate_peers": "hypervisors:!hv2"}
+    given = {"evacuate_host": "hv2", "evacuate_fence": "attested", "stackguard_compute_hosts": "hypervisors:!hv2"}
     done = run("evacuate_host", inventory=grouped(), collections=collection, **given)
     assert (done.returncode, done.stdout.count('"msg": "looked"')) == (0, 2), done.stdout + done.stderr
 
@@ -333,7 +335,7 @@ def test_an_extra_variable_is_no_proof_of_anything(run, passed, name, given):
     (variable,) = given
     refused(done, f"Only the playbook {name} itself may set these variables: {variable}.")
     assert json.loads(passed.read_text())["verdict"] == "block"
-    assert done.stdout.count("TASK [") == done.stdout.count("TASK [stackguard.nova.refuse") + 1
+    assert done.stdout.count("TASK [") == done.stdout.count("TASK [stackguard.nova.common") + 1
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -408,7 +410,7 @@ def test_an_extra_variable_that_does_not_exist_is_refused_with_the_nearest_name(
     done = run(name, **asked(name), **given)
     refused(done, told)
     assert json.loads(passed.read_text())["verdict"] == "block"
-    assert done.stdout.count("TASK [") == done.stdout.count("TASK [stackguard.nova.refuse") + 1
+    assert done.stdout.count("TASK [") == done.stdout.count("TASK [stackguard.nova.common") + 1
 
 
 @pytest.mark.matrix("playbooks")
@@ -425,7 +427,7 @@ def test_in_an_inventory_a_misspelt_name_is_refused_and_another_one_is_taken(run
         (tmp_path / "group_vars" / "compute.json").write_text(json.dumps(variables if where == "compute" else {}))
         return inventory(**variables)
 
-    refused(run("audit", inventory=group_vars(audit_ceph_comand=["x"])), "did you mean audit_ceph_command?")
+    refused(run("audit", inventory=group_vars(audit_ceph_comand=["x"])), "did you mean stackguard_ceph_command?")
     done = run("audit", audit_sources=["hosts"], inventory=group_vars(audit_log_retention=7, rename_me="no"))
     assert "There is no variable" not in done.stdout
     assert "no such variable" not in done.stdout

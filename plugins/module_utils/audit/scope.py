@@ -22,10 +22,7 @@ _ALL = (coverage.HOSTS, coverage.API, coverage.DATABASES)
 
 
 ROWS = "rows of the databases"
-_LIST_MORE = (
-    "Raise audit_links_listed to list more links. As an alternative, repair the links that the report lists. The next "
-    "audit then lists further links."
-)
+_LIST_MORE = "Repair the links that the report lists. The next audit then lists further links."
 #: By source: what helps where it was not read.
 _FIXES: t.Mapping[str, str] = {
     "compute hosts": (

@@ -318,7 +318,7 @@ def _neutron(cloud: t.Optional[CloudState]) -> Result:
 
 
 def _no_host() -> Result:
-    fix = "put the compute hosts into the inventory group 'compute', or list them in doctor_hosts"
+    fix = "put the compute hosts into the inventory group 'compute', or list them in stackguard_compute_hosts"
     return Result("hosts", "compute", "reached", FAILED, "there is no host to check", fix)
 
 
@@ -375,7 +375,7 @@ def _nova_conf(result: t.Callable[..., Result], state: HostState) -> Result:
         return result("nova_conf", OK, ", ".join(state.nova_conf_files))
     fix = (
         "list the configuration files of nova-compute in the order in which nova-compute reads them: "
-        '-e \'{"doctor_nova_conf_files": ["/etc/nova/nova.conf"]}\''
+        '-e \'{"stackguard_nova_conf_files": ["/etc/nova/nova.conf"]}\''
     )
     return result("nova_conf", FAILED, state.why("nova_conf"), fix)
 
@@ -416,7 +416,7 @@ def _rbd(result: t.Callable[..., Result], state: HostState) -> Result:
     user = f" --id {_shell(state.ceph_user)}" if state.ceph_user else ""
     fix = (
         f"ceph{user} fsid    (if the Ceph configuration file on the host is at neither the path in nova.conf nor "
-        "/etc/ceph/ceph.conf, set doctor_ceph_conf)"
+        "/etc/ceph/ceph.conf, set stackguard_ceph_conf)"
     )
     return result("rbd", FAILED, f"Ceph does not answer: {state.why('ceph')}", fix)
 

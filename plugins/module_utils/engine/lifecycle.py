@@ -30,6 +30,8 @@ APPLY, RESUME, STATUS, ROLLBACK, ABORT = "apply", "resume", "status", "rollback"
 UNDO = "undo it"
 #: Which cloud an operation is on, in its journal. Absent: an earlier version, or a run that could not tell.
 CLOUD_ID = "cloud_id"
+#: Options whose variable is one for all playbooks.
+SHARED = {"take_over": "stackguard_take_over"}
 #: What an action is called in a sentence, where it is not the action's own name.
 VERBS = {ROLLBACK: "roll back"}
 
@@ -75,8 +77,8 @@ class Run:
     cloud_id: t.Callable[[], t.Optional[str]]
 
     def variable(self, name: str) -> str:
-        """Return an option as the operator types it."""
-        return f"{self.prefix}{name}"
+        """Return an option as the operator types it: a module's own name where no playbook has given its prefix."""
+        return SHARED.get(name, f"{self.prefix}{name}") if self.prefix else name
 
     def refuse_other_cloud(self, journal: t.Mapping[str, t.Any]) -> None:
         """Raise Refused (SG706) for the journal of an operation on another cloud: hosts of two clouds share names.

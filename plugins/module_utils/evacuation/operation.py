@@ -639,8 +639,7 @@ class Evacuation(GuardedEvacuation):
             self.scratch.ended_well = True
         else:
             self.scratch.message = (
-                f"the run has reached the maximum number of rounds ({self.run.variable('max_rounds')}). To resume the "
-                "evacuation, run the same command again"
+                "the run has reached its maximum number of rounds. To resume the evacuation, run the same command again"
             )
         return self._to_leave()
 

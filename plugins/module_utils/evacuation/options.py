@@ -47,22 +47,32 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "blocklist_addresses": {"type": "list", "elements": "str", "default": []},
     "ceph_infrastructure": {"type": "list", "elements": "str", "default": []},
     "never_blocklist": {"type": "list", "elements": "str", "default": []},
-    "ceph_host": {"type": "str"},
+    "ceph_host": {"type": "list", "elements": "str", "default": []},
     "servers": {"type": "raw"},
     "order": {"type": "str"},
     "max_parallel": {"type": "int", "default": 8},
     "memory_headroom_mb": {"type": "int", "default": 512},
-    "guest_overhead_mb": {"type": "int", "default": 128},
     "overcommit": {"type": "float", "default": 1.0},
     "target_state": {"type": "str", "default": "keep", "choices": list(TARGET_STATES)},
     "partial": {"type": "bool", "default": False},
     "max_hosts": {"type": "int", "default": 1},
-    "max_share": {"type": "float", "default": 0.1},
-    "max_rounds": {"type": "int", "default": 200},
-    "server_timeout": {"type": "int", "default": 1800},
-    "measured_for": {"type": "int", "default": 120},
-    "death_timeout": {"type": "int", "default": 120},
     "reset_states": {"type": "list", "elements": "str", "default": [], "choices": list(RESETS)},
+}
+
+#: What no operator turns, as options with one value.
+FIXED: t.Dict[str, t.Any] = {
+    # MiB that a QEMU process needs beside its guest's memory: measured, 60 to 110 with RBD disks.
+    "guest_overhead_mb": 128,
+    # One host in ten of a zone may be down before SG514 asks whether the network is; ``max_hosts`` allows more.
+    "max_share": 0.1,
+    # A bound for a run whose servers never settle: the next run goes on.
+    "max_rounds": 200,
+    # Seconds for one server. Nova itself gives up waiting for a VIF after 300, and a spawn over RBD copies nothing.
+    "server_timeout": 1800,
+    # Seconds for which measured memory counts; the planner takes off what it has sent since.
+    "measured_for": 120,
+    # Seconds until the watchers of a fenced host are gone: Ceph drops a client's after 30, a blocklisted one's at once.
+    "death_timeout": 120,
 }
 
 
@@ -73,7 +83,7 @@ def request_of(
     fence: t.Optional[Fence] = None,
 ) -> EvacuationRequest:
     """Return the request that the options make. ``servers``: those on the host. Raises :class:`OptionError`."""
-    check_numbers(args, {"max_parallel": 1, "memory_headroom_mb": 0, "guest_overhead_mb": 0, "max_hosts": 1})
+    check_numbers(args, {"max_parallel": 1, "memory_headroom_mb": 0, "max_hosts": 1})
     chosen = chosen_servers(args["servers"], servers)
     return EvacuationRequest(
         host=args["evacuate_host"],

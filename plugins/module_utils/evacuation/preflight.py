@@ -281,7 +281,7 @@ def _blast(about: EvacuationFacts, request: EvacuationRequest) -> Items:
             "hosts": len(same),
             "allowed": allowed,
             "evacuate_max_hosts": request.max_hosts,
-            "evacuate_max_share": request.max_share,
+            "share of hosts that may be down": request.max_share,
         }
         remedy = (
             "Check the network and the control plane first. If all hosts in the list 'down' of the evidence are dead, "

@@ -22,17 +22,17 @@ Home = t.Tuple[str, str]
 Asked = t.Mapping[str, t.List[str]]
 
 
-def by_home(bundle: Bundle, host: str, source: t.Optional[str], first: t.Optional[str]) -> t.Dict[Home, t.List[str]]:
+def by_home(bundle: Bundle, host: str, source: t.Optional[str], first: t.Sequence[str]) -> t.Dict[Home, t.List[str]]:
     """Return, by cluster and pool, the inventory hosts that reach it, in the order in which they are asked.
 
-    Never the dead host, by its name in Nova (``host``) or in the inventory (``source``). ``first``: whom the operator
-    prefers.
+    Never the dead host, by its name in Nova (``host``) or in the inventory (``source``). ``first``: those whom the
+    operator allows; where none of them reaches a cluster and pool, any host does.
     """
     found: t.Dict[Home, t.List[str]] = {}
     for home, names in storage.readers(bundle, host).items():
         others = [name for name in names if name != source]
         if others:
-            found[home] = sorted(others, key=lambda name: (name != first, name))
+            found[home] = sorted(others, key=lambda name: (name not in first, name))
     return found
 
 

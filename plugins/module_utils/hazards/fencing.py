@@ -227,9 +227,9 @@ def _unread(
         if known.services.get(fsid) is None or (unread and strange and not request.infrastructure):
             evidence = {"not read": unread or ["infrastructure"], "cluster": fsid, "addresses": strange}
             remedy = (
-                "Set evacuate_ceph_infrastructure=[...] to the addresses of the managers and MDS, or let the Ceph user "
-                "read these addresses. The following command replaces all caps of the user, so it must contain the "
-                "user's existing caps for mon and osd (ceph auth get client.NAME shows the caps): ceph auth caps "
+                "Set stackguard_ceph_infrastructure=[...] to the addresses of the managers and MDS, or let the Ceph "
+                "user read these addresses. The following command replaces all caps of the user, so it must contain "
+                "the user's existing caps for mon and osd (ceph auth get client.NAME shows the caps): ceph auth caps "
                 'client.NAME mon \'EXISTING MON CAPS, allow command "mgr dump", allow command "fs dump"\' osd '
                 "'EXISTING OSD CAPS'"
             )

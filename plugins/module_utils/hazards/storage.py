@@ -311,12 +311,12 @@ def unread_volumes(bundle: Bundle, guests: t.Sequence[Guest], known: KnownAddres
             yield volumes_unread(Subject("instance", guest.uuid, guest.name), unread)
 
 
-def volumes_unread(subject: Subject, unread: t.Mapping[str, str], options: str = "evacuate") -> Finding:
-    """SG709 for a server. ``unread``: volumes, each with the reason. ``options``: how the playbook's options begin."""
-    pools = " or set evacuate_volume_pools to the pools that Cinder uses" if options == "evacuate" else ""
+def volumes_unread(subject: Subject, unread: t.Mapping[str, str]) -> Finding:
+    """SG709 for a server. ``unread``: volumes, each with the reason."""
     remedy = (
-        f"Give the Ceph user of the run ({options}_ceph_user, by default rbd_user of nova.conf) read access to the "
-        f"pool of the volumes (osd 'profile rbd-read-only pool=POOL'){pools}. Then run the same command again. "
+        "Give the Ceph user of the run (stackguard_ceph_user, by default rbd_user of nova.conf) read access to the "
+        "pool of the volumes (osd 'profile rbd-read-only pool=POOL'), or set stackguard_volume_pools to the pools that "
+        "Cinder uses. Then run the same command again. "
         "If a volume is not in Ceph (openstack volume show VOLUME -c os-vol-host-attr:host shows its back end), verify "
         "on the back end that no other host uses the volume, then override this finding for the server."
     )

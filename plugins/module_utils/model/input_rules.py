@@ -17,6 +17,8 @@ import json
 import string
 import typing as t
 
+from .old_variables import CONSTANTS, ONE_RUN, SUCCESSORS
+
 NAME_MAX = 255
 _FIRST = frozenset(string.ascii_letters + string.digits)
 _HOST = _FIRST | frozenset("._-")
@@ -38,10 +40,6 @@ _TYPOS = ((12, 2), (8, 1))
 _SUGGESTED = 3
 
 
-#: Variables of earlier versions, and what took their place. Whoever sets one is told so, wherever it is set.
-SUCCESSORS = {"rename_rabbit_url": "stackguard_rabbit_urls"}
-
-
 def unknown_variables(
     extra: t.Iterable[str], inventory: t.Iterable[str], known: t.Collection[str], prefixes: t.Collection[str]
 ) -> t.List[str]:
@@ -50,10 +48,12 @@ def unknown_variables(
     Extra variables are meant for this run: none with one of our prefixes may be unknown. An inventory serves other
     playbooks as well: there only misspelt names are refused.
     """
-    given, old = set(extra), set(SUCCESSORS) - set(known)
-    found = [
-        f"There is no variable {name} any more: set {SUCCESSORS[name]} instead."
-        for name in sorted(old.intersection([*given, *inventory]))
+    given, everywhere = set(extra), {*extra, *inventory}
+    old = {*SUCCESSORS, *CONSTANTS} - set(known)
+    found = [_successor(name) for name in sorted(old & everywhere)]
+    found += [
+        f"{name} is for one run: remove it from the inventory, and give it with -e."
+        for name in sorted(everywhere.intersection(ONE_RUN) - given)
     ]
     given -= old
     for name in sorted(given - set(known)):
@@ -68,6 +68,12 @@ def unknown_variables(
         if typo:
             found.append(f"The inventory sets {name}, but there is no such variable: did you mean {typo}?")
     return found
+
+
+def _successor(name: str) -> str:
+    if name in SUCCESSORS:
+        return f"There is no variable {name} any more: set {SUCCESSORS[name]} instead."
+    return f"There is no variable {name} any more: remove it. Its value is now {CONSTANTS[name]}."
 
 
 def _misspelt(name: str, known: t.Collection[str]) -> t.Optional[str]:

@@ -321,7 +321,7 @@ def _refuse_while_it_may_live(signs: int, run: t.Mapping[str, t.Any]) -> None:
     if age < LEASE:
         raise JournalError(
             f"SG707 lock-held: {run_text(run)} was alive {age} s ago. Wait {LEASE - age} s, then run the same command "
-            "again. If you know that the run with the lock has ended, set rename_take_over=true"
+            "again. If you know that the run with the lock has ended, set stackguard_take_over=true"
         )
 
 

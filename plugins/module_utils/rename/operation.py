@@ -206,8 +206,8 @@ class Rename(planned.Planned):
             raise Refused(
                 f"{nothing}: there is nothing to {verb}. The run does not know whether the name of the host is "
                 f"{self._args['rename_from']} or {self._args['rename_to']}, because it could not read nova.conf "
-                f"({why}). Set rename_nova_conf_files to the paths of nova.conf and its drop-in files, then run the "
-                "same command again"
+                f"({why}). Set stackguard_nova_conf_files to the paths of nova.conf and its drop-in files, then run "
+                "the same command again"
             )
         if current == self._args["rename_from" if action == lifecycle.ROLLBACK else "rename_to"]:
             return {

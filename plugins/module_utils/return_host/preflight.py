@@ -356,12 +356,13 @@ def _unreached(bundle: Bundle, request: ReturnRequest) -> Items:
         for fsid in sorted(fsid for fsid, listed in record.blocklisted.items() if listed and fsid not in read):
             evidence = {"operation": record.operation_id, "addresses": record.blocklisted[fsid]}
             remedy = (
-                "Set return_ceph_host to hosts that reach this Ceph cluster: return_host -e return_ceph_host=NAME,NAME"
+                "Set stackguard_ceph_host to hosts that reach this Ceph cluster: "
+                "return_host -e stackguard_ceph_host=NAME,NAME"
             )
             yield finding("SG709", Subject("service", fsid, "Ceph"), evidence, remedy)
         if record.addresses and not read:
             evidence = {"operation": record.operation_id, "addresses": record.addresses}
-            remedy = "Set return_ceph_host to a host that reaches Ceph: return_host -e return_ceph_host=NAME"
+            remedy = "Set stackguard_ceph_host to a host that reaches Ceph: return_host -e stackguard_ceph_host=NAME"
             yield finding("SG709", Subject("service", "ceph", "Ceph"), evidence, remedy)
 
 
@@ -955,9 +956,9 @@ def _disk_unread(source: str, domain: Domain, why: t.Sequence[str]) -> Finding:
 
 def _image_unread(source: str, server: str, evidence: t.Mapping[str, t.Any]) -> Finding:
     remedy = (
-        "Give the Ceph user in return_ceph_user the Ceph profile rbd for the pool of the image, so that the run can "
-        "read the image. Then run return_host again. As an alternative, verify that no other client has the disk open "
-        "and that a running guest can write to its disk, then override this finding for the image."
+        "Give the Ceph user in stackguard_ceph_user the Ceph profile rbd for the pool of the image, so that the run "
+        "can read the image. Then run return_host again. As an alternative, verify that no other client has the disk "
+        "open and that a running guest can write to its disk, then override this finding for the image."
     )
     return finding("SG709", Subject("image", source, server), evidence, remedy)
 

@@ -57,8 +57,10 @@ def hostile(proof):
 def test_what_is_hostile_is_not_forgotten(tmp_path):
     """The guard of what follows: commands of every kind of operation are among them, and an open template takes all."""
     given = hostile(tmp_path / "proof")
-    assert {"rename_start_command", "rename_stop_command", "evacuate_fence_command", "audit_ceph_command"} <= set(given)
-    assert {"audit_nova_conf_files", "stackguard_report_dir", "evacuate_power_options"} <= set(given)
+    assert {"rename_start_command", "rename_stop_command", "evacuate_fence_command", "stackguard_ceph_command"} <= set(
+        given
+    )
+    assert {"stackguard_nova_conf_files", "stackguard_report_dir", "evacuate_power_options"} <= set(given)
     for template in TEMPLATES.values():
         taken, _errors = accepted(template.get("survey", []), given, OPEN)
         assert set(taken) == set(given)
@@ -138,7 +140,7 @@ def test_an_open_template_would_run_it(tmp_path, short_tmp):
     proof = tmp_path / "proof"
     conf = tmp_path / "nova.conf"
     conf.write_text("[DEFAULT]\nstate_path = /var/lib/nova\n[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\n")
-    given = {"audit_ceph_command": ["sh", "-c", f"touch {proof}"], "audit_nova_conf_files": [str(conf)]}
+    given = {"stackguard_ceph_command": ["sh", "-c", f"touch {proof}"], "stackguard_nova_conf_files": [str(conf)]}
     answers = {"audit_sources": ["hosts"]}
     controller = Controller(tmp_path, short_tmp)
     for prompts, expected in ((JOB, False), (OPEN, True)):

@@ -17,8 +17,9 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules
+from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules, old_variables
 from ansible_collections.stackguard.nova.plugins.module_utils.model import server_selection as options
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import hostnames
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
@@ -256,14 +257,35 @@ def test_an_unknown_variable_with_one_of_our_prefixes_is_refused_as_an_extra_var
     assert unknown([], ["rename_everything_at_once", "drain_hook"]) == []
 
 
+@pytest.mark.parametrize(("name", "successor"), sorted(old_variables.SUCCESSORS.items()))
+def test_an_old_variable_is_refused_with_its_successor_wherever_it_is_set(name, successor):
+    for told in (input_rules.unknown_variables([name], [], [], []), input_rules.unknown_variables([], [name], [], [])):
+        assert len(told) == 1 and name in told[0] and successor in told[0]
+
+
+@pytest.mark.parametrize(("name", "value"), sorted(old_variables.CONSTANTS.items()))
+def test_an_old_variable_that_is_a_constant_now_is_refused_with_its_value(name, value):
+    for told in (input_rules.unknown_variables([name], [], [], []), input_rules.unknown_variables([], [name], [], [])):
+        assert len(told) == 1 and name in told[0] and value in told[0]
+
+
+def test_no_variable_is_old_and_in_use_and_no_successor_is_old():
+    specs = [yaml.safe_load(path.read_text()) for path in ROOT.glob("roles/*/meta/argument_specs.yml")]
+    known = {name for spec in specs for entry in spec["argument_specs"].values() for name in entry.get("options") or {}}
+    old = {*old_variables.SUCCESSORS, *old_variables.CONSTANTS}
+    assert not old & known
+    assert set(old_variables.SUCCESSORS.values()) <= known
+    assert not set(old_variables.SUCCESSORS) & set(old_variables.CONSTANTS)
+    assert set(old_variables.ONE_RUN) <= known
+
+
+def test_what_is_meant_for_one_run_is_refused_in_the_inventory_and_taken_with_e():
+    (name,) = old_variables.ONE_RUN
+    assert input_rules.unknown_variables([name], [name], [name], ["stackguard"]) == []
+    (told,) = input_rules.unknown_variables([], [name], [name], ["stackguard"])
+    assert name in told
+
+
 def test_known_variables_and_those_of_others_are_taken():
     assert unknown(KNOWN, KNOWN) == []
     assert unknown(["cloud", "nova_tenant_name", "rename", "ansible_user"], ["kolla_base_distro", "nova_console"]) == []
-
-
-def test_a_variable_of_an_earlier_version_is_refused_with_its_successor_wherever_it_is_set():
-    known = {"stackguard_rabbit_urls", "rename_from"}
-    for extra, inventory in (({"rename_rabbit_url"}, set()), (set(), {"rename_rabbit_url"})):
-        (told,) = input_rules.unknown_variables(extra, inventory, known, {"stackguard", "rename"})
-        assert "stackguard_rabbit_urls" in told
-    assert all(new in known for new in input_rules.SUCCESSORS.values())

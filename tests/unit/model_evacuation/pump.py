@@ -17,7 +17,7 @@ import types
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.options import ARGUMENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.options import ARGUMENTS, FIXED
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
@@ -96,7 +96,7 @@ class Plugin(server_evacuate.ActionModule):
 
 def arguments(**given):
     args = {name: spec.get("default") for name, spec in ARGUMENTS.items()}
-    return {**args, **given}
+    return {**args, **FIXED, **given}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -296,7 +296,7 @@ def test_a_name_that_could_not_be_read_is_not_told_as_none(begin, asked, words, 
     assert "None" not in answer["msg"]
     assert f"there is nothing {words}" in answer["msg"]
     assert f"compute8 or compute9, because it could not read nova.conf ({why})" in answer["msg"]
-    assert "rename_nova_conf_files" in answer["msg"]
+    assert "stackguard_nova_conf_files" in answer["msg"]
 
 
 def test_a_host_whose_nova_conf_was_not_read_is_not_planned_for_whatever_was_overridden(begin):

@@ -484,7 +484,7 @@ def test_a_run_on_another_controller_is_not_taken_over_without_a_word(life):
     journals.write(life.state_dir, journal)
     done = life.run(take_over=False)
     assert (done["failed"], "SG707" in done["msg"]) == (True, True)
-    assert "evacuate_take_over=true" in done["msg"]
+    assert "stackguard_take_over=true" in done["msg"]
 
 
 # --- what a run leaves open -----------------------------------------------------------------------------------

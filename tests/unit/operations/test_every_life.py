@@ -185,7 +185,7 @@ def cut(life):
 
 def test_every_operation_with_an_action_is_here():
     specs = [yaml.safe_load(path.read_text()) for path in ROOT.glob("roles/*/meta/argument_specs.yml")]
-    options = {name for spec in specs for name in spec["argument_specs"]["main"]["options"]}
+    options = {name for spec in specs for name in spec["argument_specs"].get("main", {}).get("options", {})}
     assert {name[: -len("_action")] for name in options if name.endswith("_action")} == set(LIVES) | NO_OPERATION
 
 

@@ -102,7 +102,7 @@ def test_a_run_that_ended_its_operation_is_not_written_to_by_an_older_one(run_of
 
 def test_a_run_of_another_controller_is_taken_over_only_where_the_operator_says_so(run_of):
     first = opened(run_of(10**8))
-    with pytest.raises(StackguardError, match=r"SG707.*evacuate_take_over=true"):
+    with pytest.raises(StackguardError, match=r"SG707.*stackguard_take_over=true"):
         Book.take_up(run_of(1, controller="another", take_over=False), dict(first.journal), "resumed")
     assert Book.take_up(run_of(1, controller="another"), dict(first.journal), "resumed").operation_id
 

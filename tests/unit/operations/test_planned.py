@@ -18,9 +18,10 @@ ROLE = ROOT / "roles" / "resize_server"
 #: Variables that are not called what their option is, with the prefix.
 CALLED = {"timeout": "server_timeout"}
 #: Options of every operation, with a variable of the role, and with one of all playbooks.
-OF_ALL = {"action", "take_over", "expect_plan"}
+OF_ALL = {"action", "expect_plan"}
 SHARED = {
     "overrides": "stackguard_overrides",
+    "take_over": "stackguard_take_over",
     "state_dir": "stackguard_state_dir",
     "report_dir": "stackguard_report_path",
     "nova_api_db_url": "nova_api_db_url",

@@ -162,7 +162,7 @@ def test_a_run_elsewhere_that_was_alive_a_moment_ago_keeps_the_operation(directo
     words = str(raised.value)
     assert "SG707 lock-held: a run of ann@elsewhere (process 4711, begun 03:00Z) was alive 18 s ago" in words
     assert "Wait 42 s, then run the same command again. " in words
-    assert "rename_take_over=true" in words
+    assert "stackguard_take_over=true" in words
     assert stored(directory) == before
 
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import NO_CODE, NO_NUMBER, UNKNOWN, Entry, Refusal
+from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import NO_CODE, UNKNOWN, Entry, Refusal
 
 NAME = "Nova: audit"
 
@@ -25,6 +25,6 @@ ENTRY = Entry(
             NAME, "audit_hosts (nobody) matches no host of the inventory", {"audit_hosts": "nobody"}
         ),
         "no source": Refusal(NAME, "audit_sources is empty", extra={"audit_sources": []}),
-        "no number": Refusal(NAME, NO_NUMBER, extra={"audit_links_listed": "soon"}),
+        "no boolean": Refusal(NAME, "'soon' is not a valid boolean", extra={"audit_ceph": "soon"}),
     },
 )

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import NO_NUMBER, Entry, Refusal
+from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import Entry, Refusal
 
 NAME = "Nova: doctor"
 
@@ -28,6 +28,6 @@ ENTRY = Entry(
             NAME, "value of doctor_operations must be one or more of", extra={"doctor_operations": ["throw_away"]}
         ),
         "nothing": Refusal(NAME, "Set doctor_sources", extra={"doctor_sources": []}),
-        "no number": Refusal(NAME, NO_NUMBER, extra={"doctor_free_mb": "some"}),
+        "no boolean": Refusal(NAME, "'soon' is not a valid boolean", extra={"stackguard_take_over": "soon"}),
     },
 )

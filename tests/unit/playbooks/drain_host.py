@@ -14,7 +14,7 @@ GIVEN = {"drain_host": "compute1"}
 ENTRY = Entry(
     given=GIVEN,
     nothing='drain_host is "", which is empty',
-    nobody="drain_peers",
+    nobody="stackguard_compute_hosts",
     more=GIVEN,
     stale=frozenset({"placements.json", "report.html"}),
     hosts={"drain_host": ("find", {})},
@@ -23,7 +23,10 @@ ENTRY = Entry(
         "no name": Refusal(NAME, "drain_host is", {"drain_host": "-h"}, more={"drain_host": None}),
         "no boolean": Refusal(NAME, "'soon' is not a valid boolean", GIVEN, {"drain_enable_after": "soon"}),
         "nobody to read": Refusal(
-            NAME, "drain_peers (nobody) matches no host of the inventory", GIVEN, {"migrate_peers": "nobody"}
+            NAME,
+            "stackguard_compute_hosts (nobody) matches no host of the inventory",
+            GIVEN,
+            {"stackguard_compute_hosts": "nobody"},
         ),
         "override": Refusal(NAME, NO_CODE, {**GIVEN, "stackguard_awx_overrides": UNKNOWN}),
     },

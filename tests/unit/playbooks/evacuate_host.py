@@ -21,7 +21,7 @@ GIVEN = {"evacuate_host": "compute1", "evacuate_fence": "attested"}
 ENTRY = Entry(
     given=GIVEN,
     nothing="evacuate_host needs -e evacuate_host=NAME",
-    nobody="evacuate_peers",
+    nobody="stackguard_compute_hosts",
     more={"evacuate_host": "compute1"},
     stale=frozenset({"placements.json", "report.html"}),
     hosts={"evacuate_host": ("find", {"evacuate_fence": "attested"})},
@@ -38,7 +38,7 @@ ENTRY = Entry(
             "evacuate_fence=command also needs evacuate_fence_command and evacuate_fence_confirm_command",
             {**GIVEN, "evacuate_fence": "command"},
         ),
-        "no number": Refusal(NAME, NO_NUMBER, GIVEN, {"evacuate_server_timeout": "soon"}),
+        "no number": Refusal(NAME, NO_NUMBER, GIVEN, {"evacuate_max_parallel": "soon"}),
         "nobody": Refusal(NAME, "evacuate_servers is an empty list", GIVEN, {"evacuate_servers": []}),
         "override": Refusal(NAME, NO_CODE, {**GIVEN, "stackguard_awx_overrides": UNKNOWN}),
     },

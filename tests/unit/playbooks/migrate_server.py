@@ -22,7 +22,7 @@ ENTRY = Entry(
     given={"migrate_servers": ["web1"]},
     answers=ANSWERS,
     nothing="migrate_server needs -e migrate_servers=NAMES",
-    nobody="migrate_peers",
+    nobody="stackguard_compute_hosts",
     more={"drain_host": None},
     stale=frozenset({"placements.json", "report.html"}),
     ends={NAME: ("failed", NO_CLOUD)},

@@ -50,7 +50,7 @@ ENTRY = Entry(
             {"rename_from": "nobody", "rename_to": "renamed1"},
             more={"rename_from": "nobody", "rename_to": "renamed1"},
         ),
-        "no number": Refusal("Nova: rename, check", NO_NUMBER, BOTH, {"rename_stop_timeout": "soon"}),
+        "no number": Refusal("Nova: rename, check", NO_NUMBER, BOTH, {"rename_start_timeout": "soon"}),
         "override": Refusal(
             NAME,
             "missing required arguments: object, reason found in stackguard_overrides",

@@ -16,14 +16,9 @@ from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entri
 #: What names hosts of the inventory, or a pattern of it. The others are names in Nova.
 IN_THE_INVENTORY = {
     "audit_hosts",
-    "audit_ceph_hosts",
-    "doctor_hosts",
-    "evacuate_ceph_host",
     "evacuate_fence_host",
-    "return_ceph_host",
     "rename_discover_host",
     "rename_recreate_host",
-    "stackguard_state_host",
 }
 
 

@@ -64,7 +64,7 @@ class FencedEvacuation(EvacuationCall):
             reader = next((self._reader(home) for home in homes if self._reader(home)), None)
             if reader is None:
                 raise self._not_fenced(
-                    f"no host reaches Ceph cluster {fsid}: set evacuate_ceph_host to a host that reaches this cluster"
+                    f"no host reaches Ceph cluster {fsid}: set stackguard_ceph_host to a host that reaches this cluster"
                 )
             pool = next(home[1] for home in homes if self._reader(home) == reader)
             found.append(

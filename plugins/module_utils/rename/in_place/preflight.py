@@ -546,7 +546,8 @@ def _no_peers(case: Case) -> Items:
     """An inventory pattern that matches nothing is no error to Ansible: then nothing was compared."""
     if not {*case.bundle.hosts, *case.bundle.unreachable} - {case.request.inventory_name}:
         for code in ("SG107", "SG310"):
-            yield Unchecked(code, "other compute hosts", "the run has read no other compute host: check rename_peers")
+            why = "the run has read no other compute host: check stackguard_compute_hosts"
+            yield Unchecked(code, "other compute hosts", why)
 
 
 def _duplicate_node_name(case: Case) -> Items:

@@ -459,8 +459,8 @@ def _refuse_infrastructure(
         told = "; ".join(f"{entry.part}: {entry.reason}" for entry in unread)
         raise CephError(
             "the run puts no address on the blocklist, because the run cannot read all addresses of the Ceph cluster "
-            f"({told}). Set evacuate_ceph_infrastructure (in the role evacuate_host) or the option infrastructure (in "
-            "the module rbd_blocklist) to the addresses of the managers and MDS daemons. As an alternative, allow the "
+            f"({told}). Set stackguard_ceph_infrastructure or the option infrastructure (in the "
+            "module rbd_blocklist) to the addresses of the managers and MDS daemons. As an alternative, allow the "
             "Ceph user to read these addresses: first run ceph auth get client.USER, which shows the existing caps. "
             f"Then run ceph auth caps client.USER mon '{CAPS}' osd 'EXISTING OSD CAPS', and add all other existing "
             "caps to this command, because it replaces all caps of the user"

@@ -47,8 +47,8 @@ def options(
     if found is None:
         raise ReadError(
             f"nova-compute runs in a container, and the run does not know the path of the container's {inside} on the "
-            "host. Set the option of your playbook (audit_ceph_conf, doctor_ceph_conf, evacuate_ceph_conf or "
-            "return_ceph_conf), or rbd_conf of the module compute_host_info, to the path of this file on the host"
+            "host. Set stackguard_ceph_conf, or rbd_conf of the module compute_host_info, to the path of this file on "
+            "the host"
         )
     return dataclasses.replace(made, conf=found, files=files, inside=inside)
 

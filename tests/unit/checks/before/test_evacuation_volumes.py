@@ -292,7 +292,7 @@ def test_one_reader_answers_for_all_hosts_of_its_user():
 
 
 def test_a_user_of_the_operators_says_nothing_of_what_nova_may():
-    """evacuate_ceph_user: QEMU opens images as the user in nova.conf. The other one breaks the locks for its guards."""
+    """stackguard_ceph_user: QEMU opens images as the user in nova.conf. The other breaks the locks for its guards."""
     some = denied(scene().images(locked(DISK), locked(OTHER)), rights=facts.CephRights(True, True), nova_rights=DENIED)
     for fence in ("power", "blocklist"):
         (item,) = told(some, "SG518", fence)
