@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import datetime
 import os
 import shutil
@@ -17,7 +15,7 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.records import evidence
 from ..module_utils.reports.outcome import Outcome
-from ..plugin_utils import screen
+from ..plugin_utils import outcome_files, screen
 
 Result = t.Dict[str, t.Any]
 
@@ -54,7 +52,8 @@ class ActionModule(ActionBase):
         names = ("operation", "result", "known", "keys", "others", "acts")
         outcome = Outcome(**{name: args[name] for name in names}, report_dir=directory, at=_now())
         # Before anything is published: a run whose report cannot be written fails, and its verdict is block.
-        outcome = _written(args, outcome, directory) if directory else outcome
+        if directory:
+            outcome = outcome_files.write(outcome, directory, args["files"], args["stale"], args["report"], _now())
         if args["phase"] == PUBLISH:
             stats = {"data": {"stackguard": outcome.published()}, "per_host": False, "aggregate": False}
             return {"changed": False, "ansible_stats": stats}
@@ -67,34 +66,6 @@ class ActionModule(ActionBase):
             return {"failed": True, "changed": False, "msg": said}
         # As C(debug) does: the lines of the summary are shown whatever the verbosity.
         return {"changed": False, "msg": said.split("\n"), "_ansible_verbose_always": bool(said)}
-
-
-def _written(args: Result, outcome: Outcome, directory: str) -> Outcome:
-    """Write further files and C(report.json), and remove stale ones; return the outcome, with why one was not written.
-
-    C(report.json) comes last: where another file could not be written, its verdict is block.
-    """
-    for write in (_files, _report):
-        try:
-            write(args, outcome, directory)
-        except OSError as error:
-            why = f"{error.filename or directory}: {error.strerror}: the report was not written."
-            outcome = dataclasses.replace(outcome, unwritten=outcome.unwritten or why)
-    return outcome
-
-
-def _files(args: Result, _outcome: Outcome, directory: str) -> None:
-    for name, content in args["files"].items():
-        evidence.save_part(directory, name, content)
-    for name in args["stale"]:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(directory, name))
-
-
-def _report(args: Result, outcome: Outcome, directory: str) -> None:
-    report = outcome.report or (outcome.undecided(_now()) if args["report"] else None)
-    if report is not None:
-        evidence.save_part(directory, "report.json", report)
 
 
 def _remove(path: str) -> None:

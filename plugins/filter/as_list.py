@@ -37,17 +37,7 @@ _value:
 
 import typing as t
 
-
-def as_list(value: t.Any) -> t.List[t.Any]:
-    """Return a list of what was given, one value or many."""
-    if value is None:
-        return []
-    if isinstance(value, str):
-        # Spaces only: a name with a newline is no name, and is refused as such.
-        return [part.strip(" ") for part in value.split(",")] if value.strip() else []
-    if isinstance(value, t.Mapping) or not isinstance(value, t.Iterable):
-        return [value]
-    return list(value)
+from ..module_utils.model.playbook_input import as_list
 
 
 class FilterModule:

@@ -76,7 +76,7 @@ def codes(hundred: str, page: str) -> str:
 def variables(role: str) -> str:
     """The variables of a role, as its argument specification describes them."""
     specs = yaml.safe_load((ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text())["argument_specs"]
-    options = specs["main" if "main" in specs else "guard"]["options"]
+    options = specs["main" if "main" in specs else "begin"]["options"]
     rows = [(f"`{name}`", _default(option), _markdown(option["description"])) for name, option in options.items()]
     return table(("variable", "default", ""), *rows)
 

@@ -98,4 +98,4 @@ def test_every_run_ends_by_the_same_task():
     for path in sorted((ROOT / "roles").iterdir()):
         assert not [task for task in of_role(path.name) if "ansible.builtin.set_stats" in task], path.name
     ends = {path.name for path in (ROOT / "roles").iterdir() if published(path.name)}
-    assert ends >= {*ROLES, "audit", "common", "doctor", "explain"}
+    assert ends >= {*ROLES, "audit", "doctor", "explain"}

@@ -16,8 +16,8 @@ import re
 import pytest
 import yaml
 
-from ansible_collections.stackguard.nova.plugins.lookup import extra_variables
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
+from ansible_collections.stackguard.nova.plugins.plugin_utils import run_input
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 #: What begins like a variable and is something else.
@@ -45,7 +45,7 @@ NO_VARIABLES = {
     "stackguard_audit": "the same",
 }
 #: Variables that tasks set for themselves, by the role. Messages of plugins name none.
-OWN = re.compile("|".join(extra_variables.internal()))
+OWN = re.compile("|".join(run_input.internal()))
 DOCUMENTS = sorted([*(ROOT / "docs" / "codes").glob("*.md"), *(ROOT / "docs" / "guides").glob("*.md")])
 DOCUMENTS += sorted([ROOT / "README.md", *(ROOT / "roles").glob("*/README.md")])
 SOURCES = sorted({*(ROOT / "plugins").rglob("*.py")} - {ROOT / "plugins/module_utils/model/old_variables.py"})

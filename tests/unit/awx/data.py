@@ -59,7 +59,7 @@ BUILT_ON = {"drain_host": ["migrate_server"]}
 def options(playbook):
     """Options of the role that bears the name of the playbook, of those that it is built on, and of all playbooks."""
     common = ROOT / "roles" / "common" / "meta" / "argument_specs.yml"
-    found = dict(yaml.safe_load(common.read_text())["argument_specs"]["guard"]["options"])
+    found = dict(yaml.safe_load(common.read_text())["argument_specs"]["begin"]["options"])
     name = playbook.removesuffix(".yml")
     for role in [*BUILT_ON.get(name, []), name]:
         specs = ROOT / "roles" / role / "meta" / "argument_specs.yml"

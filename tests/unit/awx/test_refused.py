@@ -54,7 +54,7 @@ def assert_told(job, reports, template, words):
     assert job.status == "failed", job.stdout
     told = job.told
     assert words in " ".join(told["message"].split()), told
-    last = job.stdout.rpartition("TASK [stackguard.nova.refuse : Fail with the reason]")[2]
+    last = job.stdout.rpartition("TASK [stackguard.nova.common : Fail with the reason]")[2]
     assert words.split()[0] in last, job.stdout
     assert (told["operation"], told["state"], told["verdict"]) == (operation, "refused", "block")
     assert (told["changed"], told["counts"], told["operation_id"]) == (False, {}, None)
@@ -86,7 +86,7 @@ def test_the_workflow_is_told_what_was_wrong_with_what_was_typed(tmp_path, short
     assert entry is None or entry["object"] == about, (
         f"the report of a refusal is about the host that was asked for: the first value of `more` in "
         f"tests/unit/playbooks/{name}.py whose key ends in _host or _from, or else the playbook's name. Name the "
-        "role's variable like that (refuse_names), or leave the host out of `more`"
+        "role's variable like that (HOSTS of playbook_input), or leave the host out of `more`"
     )
     assert list(short_tmp.glob("stackguard-*")) == [], "evidence was left behind"
     assert not (tmp_path / "state").exists()

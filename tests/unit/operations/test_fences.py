@@ -9,7 +9,6 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from ansible_collections.stackguard.nova.plugins.filter.fence_requires import fence_requires
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import needs
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.fences import calls as fences
 from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, task_results
@@ -88,11 +87,10 @@ def test_a_choice_of_fences_reads_as_one():
 def test_what_a_fence_requires_is_a_variable_of_the_role():
     specification = yaml.safe_load((ROOT / "roles/evacuate_host/meta/argument_specs.yml").read_text())
     options = specification["argument_specs"]["main"]["options"]
-    for name in FENCES:
-        assert set(fence_requires(name)) <= set(options), name
-    assert fence_requires("command") == ["evacuate_fence_command", "evacuate_fence_confirm_command"]
-    assert fence_requires("power") == ["evacuate_power_options", "evacuate_power_state_options"]
-    assert fence_requires("watchdog") == fence_requires("") == fence_requires(None) == []
+    for name, entry in FENCES.items():
+        assert {f"evacuate_{part}" for part in entry.requires} <= set(options), name
+    assert FENCES["command"].requires == ("fence_command", "fence_confirm_command")
+    assert FENCES["power"].requires == ("power_options", "power_state_options")
 
 
 # --- power ----------------------------------------------------------------------------------------------------

@@ -13,11 +13,11 @@ GIVEN = {"drain_host": "compute1"}
 
 ENTRY = Entry(
     given=GIVEN,
-    nothing='drain_host is "", which is empty',
+    nothing="drain_host needs -e drain_host=VALUE",
     nobody="stackguard_compute_hosts",
     more=GIVEN,
     stale=frozenset({"placements.json", "report.html"}),
-    hosts={"drain_host": ("find", {})},
+    hosts={"drain_host": {}},
     ends={NAME: ("failed", NO_CLOUD)},
     refusals={
         "no name": Refusal(NAME, "drain_host is", {"drain_host": "-h"}, more={"drain_host": None}),

@@ -70,10 +70,8 @@ class Entry:
     needs_nothing: bool = False
     #: Whether it leaves report.json.
     reports: bool = True
-    #: Options that leave something out of other playbooks' runs, and nothing of this one's.
-    whole_with: frozenset[str] = frozenset()
-    #: Variables with names of compute hosts: the role's first tasks, and what else must be typed.
-    hosts: dict[str, tuple[str, Json]] = dataclasses.field(default_factory=dict)
+    #: Variables with names of compute hosts, and what else must be typed.
+    hosts: dict[str, Json] = dataclasses.field(default_factory=dict)
 
     @property
     def answered(self) -> Json:

@@ -20,11 +20,11 @@ GIVEN = {"evacuate_host": "compute1", "evacuate_fence": "attested"}
 
 ENTRY = Entry(
     given=GIVEN,
-    nothing="evacuate_host needs -e evacuate_host=NAME",
+    nothing="evacuate_host needs -e evacuate_host=VALUE",
     nobody="stackguard_compute_hosts",
     more={"evacuate_host": "compute1"},
     stale=frozenset({"placements.json", "report.html"}),
-    hosts={"evacuate_host": ("find", {"evacuate_fence": "attested"})},
+    hosts={"evacuate_host": {"evacuate_fence": "attested"}},
     ends={NAME: ("failed", NO_CLOUD)},
     refusals={
         "no name": Refusal(

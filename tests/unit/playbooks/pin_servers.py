@@ -18,9 +18,7 @@ ENTRY = Entry(
     nothing=NONE,
     more={"pins": None, "old_pins": None},
     stale=frozenset({"pins.json"}),
-    hosts={"pin_hosts": ("main", {})},
-    # All of its work is on the controller, so that this limit leaves nothing out.
-    whole_with=frozenset({"limit-controller"}),
+    hosts={"pin_hosts": {}},
     ends=dict.fromkeys((NAME, "Nova: pin, check", "Nova: pin, restore", "Nova: pin, status"), ("failed", NO_CLOUD)),
     refusals={
         "nothing": Refusal(NAME, "None of these variables is set", {"pin_servers": ""}),

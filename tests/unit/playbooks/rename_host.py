@@ -14,13 +14,13 @@ BOTH = {"rename_from": "compute1", "rename_to": "renamed1"}
 ENTRY = Entry(
     given={"rename_from": "compute1", "rename_to": "cn1"},
     answers=BOTH,
-    nothing="rename_host needs -e rename_from=OLD and -e rename_to=NEW",
+    nothing="rename_host needs -e rename_from=VALUE",
     placeholder="compute1 does not answer Ansible",
     nobody="compute1",
     no_cloud="one of the following is required: nova_api_db_url",
     more=BOTH,
     stale=frozenset({"evidence.jsonl", "report.html"}),
-    hosts={"rename_from": ("find", {"rename_to": "renamed1"}), "rename_to": ("find", {"rename_from": "compute1"})},
+    hosts={"rename_from": {"rename_to": "renamed1"}, "rename_to": {"rename_from": "compute1"}},
     ends={
         NAME: ("failed", NO_CLOUD),
         "Nova: rename, status": ("successful", "no rename is open on this host"),

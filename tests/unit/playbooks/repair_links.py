@@ -17,7 +17,7 @@ ENTRY = Entry(
     nobody="nova_api_db_url",
     no_cloud="nova_api_db_url is not set",
     stale=frozenset({"repairs.json"}),
-    hosts={"repair_hosts": ("prepare", {})},
+    hosts={"repair_hosts": {}},
     ends={
         NAME: ("failed", NO_DATABASE),
         "Nova: repair links, check": ("failed", NO_DATABASE),

@@ -21,10 +21,8 @@ ANSWERS = {"resize_server": "web1", "resize_flavor": "large"}
 ENTRY = Entry(
     given={"resize_server": "web1", "resize_flavor": "big"},
     answers=ANSWERS,
-    nothing="missing required arguments: resize_server",
+    nothing="resize_server needs -e resize_server=VALUE",
     more={"server": None, "zone": None, "strategy": None, "why": None},
-    # All of its work is on the controller, so that this limit leaves nothing out.
-    whole_with=frozenset({"limit-controller"}),
     ends={NAME: ("failed", NO_CLOUD), "Nova: resize, status": ("failed", NO_CLOUD)},
     refusals={
         "no name": Refusal(NAME, "resize_server is", {**ANSWERS, "resize_server": " web1"}),

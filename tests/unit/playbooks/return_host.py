@@ -13,13 +13,13 @@ GIVEN = {"return_host": "compute1"}
 
 ENTRY = Entry(
     given=GIVEN,
-    nothing="return_host needs -e return_host=NAME",
+    nothing="return_host needs -e return_host=VALUE",
     placeholder="compute1 does not answer Ansible",
     nobody="compute1",
     no_cloud="one of the following is required: nova_api_db_url",
     more=GIVEN,
     stale=frozenset({"report.html"}),
-    hosts={"return_host": ("find", {})},
+    hosts={"return_host": {}},
     ends={
         NAME: ("failed", NO_CLOUD),
         "Nova: return, status": ("successful", "no return of compute1 is open"),
@@ -34,7 +34,7 @@ ENTRY = Entry(
             more={"return_host": "nobody"},
         ),
         "no action": Refusal(
-            NAME, "return_action must be one of apply, resume, status, abort", GIVEN, {"return_action": "start"}
+            NAME, "return_action must be one of: apply, resume, status, abort", GIVEN, {"return_action": "start"}
         ),
         "no dictionary": Refusal(NAME, "nova_cell_db_urls", GIVEN, {"nova_cell_db_urls": "cell1"}),
         "override": Refusal(NAME, NO_CODE, {**GIVEN, "stackguard_awx_overrides": UNKNOWN}),

@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The first task of every playbook: whatever is wrong with its command and its variables, told at once."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import tempfile
+import typing as t
+
+from ansible.module_utils.common.parameters import remove_values
+from ansible.plugins.action import ActionBase
+from ansible.plugins.loader import lookup_loader
+from ansible.utils.vars import load_extra_vars
+
+from ..module_utils.model import playbook_input as inputs
+from ..module_utils.records import evidence
+from ..module_utils.reports.outcome import Outcome
+from ..plugin_utils import outcome_files, playbooks, run_input, screen
+
+Result = t.Dict[str, t.Any]
+
+CHECK, PUBLISH, END = "check", "publish", "end"
+
+ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
+    "playbook": {"type": "str", "required": True, "choices": list(inputs.PLAYBOOKS)},
+    "phase": {"type": "str", "default": CHECK, "choices": [CHECK, PUBLISH, END]},
+}
+DIRECTORY = "./stackguard-reports"
+
+
+class ActionModule(ActionBase):
+    """Judge the input; then clear the way for the run, or leave the report of its refusal."""
+
+    _supports_check_mode = True
+    _supports_async = False
+
+    @screen.result
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
+        """Return what the run may begin with, or fail with why it may not.
+
+        Ansible takes what is published only from a task that succeeds: so a refusal has three phases, of which each
+        judges anew. No variable is between them, since an extra variable would replace it.
+        """
+        super().run(tmp, task_vars)
+        _validation, args = self.validate_argument_spec(ARGUMENTS)
+        self._vars = task_vars or {}
+        self._name = args["playbook"]
+        self._phase = args["phase"]
+        self._playbook = inputs.PLAYBOOKS[self._name]
+        given, raw, problems, wrong = self._judged()
+        directory = _directory(raw.get("stackguard_report_dir"))
+        if problems or given is None:
+            return self._refused(problems, inputs.published_names(self._playbook, raw, wrong), directory)
+        files = ("report.json",) * self._playbook.reports + self._playbook.files
+        problem = _remove(directory, files)
+        if problem is not None:
+            return self._refused([problem], {}, directory)
+        collects = self._playbook.collects(given)
+        return {
+            "changed": False,
+            "hosts": list(inputs.host_of(given, self._playbook.host)),
+            "peers": list(self._playbook.peers(given)),
+            "extra": sorted(given.extra),
+            "evidence_dir": tempfile.mkdtemp(prefix=evidence.TEMPORARY) if collects else "",
+        }
+
+    def _judged(self) -> t.Tuple[t.Optional[inputs.Given], Result, t.List[str], t.Dict[str, t.List[str]]]:
+        """Return the input, what was typed, everything that is wrong, and what of it is about names."""
+        specs = run_input.read_specs(self._loader)
+        spec = {**specs[run_input.COMMON], **specs[self._name]}
+        extra = [str(name) for name in load_extra_vars(self._loader)]
+        problems = run_input.partial_run(self._name, self._playbook.limit)
+        problems += run_input.wrong_variables(self._name, extra, self._vars, specs)
+        every = {name: option for options in specs.values() for name, option in options.items()}
+        raw, unreadable = run_input.typed({**every, **spec}, self._vars, self._templar)
+        unreadable = [text for text in unreadable if text.partition(":")[0] in spec]
+        lists = {name for name, option in spec.items() if option.get("type") == "list" and option["elements"] != "dict"}
+        own = {name: inputs.as_list(raw[name]) if name in lists else raw[name] for name in spec if name in raw}
+        missing = run_input.needed(self._name, spec, own)
+        required = [name for name, option in spec.items() if option.get("required")]
+        wrong = inputs.wrong_names(self._playbook, raw, required)
+        optional = {name: {**option, "required": False} for name, option in spec.items()}
+        values, errors = run_input.validate(optional, own)
+        names = [text for texts in wrong.values() for text in texts]
+        before = [*unreadable, *missing, *names, *errors]
+        if before:
+            return None, raw, [*problems, *before], wrong
+        given = inputs.Given(values, raw, extra, self._matching, self._called, playbooks.operations())
+        return given, raw, [*problems, *(text for rule in self._playbook.rules for text in rule(given))], wrong
+
+    def _matching(self, pattern: str) -> t.List[str]:
+        lookup = lookup_loader.get("ansible.builtin.inventory_hostnames", loader=self._loader, templar=self._templar)
+        return list(lookup.run([pattern], variables=self._vars))
+
+    def _called(self, name: str) -> t.List[str]:
+        """Return the inventory hosts with a name in Nova: by their variable, or else the one with this own name."""
+        hostvars, every = self._vars["hostvars"], self._vars["groups"]["all"]
+        named = {host: hostvars[host].get("stackguard_nova_host") for host in every}
+        return [host for host in every if named[host] == name] or [
+            host for host in every if host == name and named[host] is None
+        ]
+
+    def _refused(self, problems: t.Sequence[str], names: Result, directory: str) -> Result:
+        """Fail, or tell the workflow and the report."""
+        message = self._without_secrets(" ".join(problems))
+        if self._phase == CHECK:
+            return {"failed": True, "changed": False, "msg": "The run refuses to start. Nothing was changed."}
+        if self._phase == END:
+            return {"failed": True, "changed": False, "msg": message}
+        told = {key: directory if value is inputs.REPORT_DIR else value for key, value in self._playbook.told.items()}
+        result = {"failed": True, "changed": False, "state": "refused", "msg": message}
+        at = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        outcome = Outcome(self._name, result, {**names, **told}, at=at)
+        outcome = outcome_files.write(outcome, directory, {}, self._playbook.files, self._playbook.reports, at)
+        stats = {"data": {"stackguard": outcome.published()}, "per_host": False, "aggregate": False}
+        return {"changed": False, "ansible_stats": stats}
+
+    def _without_secrets(self, message: str) -> str:
+        """Return the message without what no output may show: a value of the wrong type is in it."""
+        specs = run_input.read_specs(self._loader)
+        secret = [name for spec in specs.values() for name, option in spec.items() if option.get("no_log")]
+        values = [self._vars[name] for name in secret if self._vars.get(name)]
+        texts = {str(part) for value in values for part in (value.values() if isinstance(value, dict) else [value])}
+        return str(remove_values(message, texts))
+
+
+def _directory(given: t.Any) -> str:
+    """Return where reports go. Whatever is wrong with the variable, the reason must be told somewhere."""
+    path = given if isinstance(given, str) and given.strip() else DIRECTORY
+    return os.path.realpath(os.path.expanduser(path))
+
+
+def _remove(directory: str, names: t.Iterable[str]) -> t.Optional[str]:
+    """Remove what an earlier run left; return why it could not be removed."""
+    for name in names:
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(directory, name))
+        except OSError as error:
+            return f"{error.filename}: {error.strerror}: the report of an earlier run was not removed."
+    return None

@@ -1,0 +1,117 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a run of a playbook was given: options of the command, variables, and what the roles specify of them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import typing as t
+
+from ansible import context
+from ansible.errors import AnsibleError
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ..module_utils.model import input_rules
+
+Spec = t.Dict[str, t.Dict[str, t.Any]]
+
+ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "roles")
+#: The role whose specification is that of all playbooks, and its entry point; other roles have "main".
+COMMON, BEGIN = "common", "begin"
+#: What all playbooks share begins with it; all else with the first word of its role.
+SHARED = "stackguard"
+#: What roles set for themselves and that does not begin with a word of one role.
+OF_ALL = r"stackguard_(clouds_files|input|playbook|report_path|state_connection)$"
+
+
+def internal() -> t.List[str]:
+    """Return regular expressions of the variables that roles set for themselves, by the names of the roles."""
+    words = sorted({name.partition("_")[0] for name in os.listdir(ROLES) if os.path.isdir(os.path.join(ROLES, name))})
+    return [f"stackguard_({'|'.join(words)})_", OF_ALL]
+
+
+def read_specs(loader: t.Any) -> t.Dict[str, Spec]:
+    """Return the options of every role, by its name."""
+    found = {}
+    for path in sorted(glob.glob(os.path.join(ROLES, "*", "meta", "argument_specs.yml"))):
+        role = path.split(os.sep)[-3]
+        entries = loader.load_from_file(path)["argument_specs"]
+        found[role] = dict(entries[BEGIN if role == COMMON else "main"].get("options") or {})
+    return found
+
+
+def partial_run(playbook: str, limit: str) -> t.List[str]:
+    """Return why this command leaves something of the playbook out. ``limit``: what to say of a --limit."""
+    options, found = context.CLIARGS, []
+    if list(options.get("tags") or ["all"]) != ["all"] or options.get("skip_tags"):
+        found.append(f"The playbook {playbook} has no tags, so run it without --tags and --skip-tags.")
+    if options.get("subset"):
+        found.append(limit)
+    return found
+
+
+def wrong_variables(
+    playbook: str, extra: t.Collection[str], task_vars: t.Mapping[str, t.Any], specs: t.Mapping[str, Spec]
+) -> t.List[str]:
+    """Return a sentence for each variable that no role reads, that is old, or that only the playbook may set."""
+    known = {name for spec in specs.values() for name in spec}
+    prefixes = {SHARED, *(role.partition("_")[0] for role in specs)}
+    own = sorted(name for name in extra if any(re.match(word, name) for word in internal()))
+    found = []
+    if own:
+        found.append(
+            f"Only the playbook {playbook} itself may set these variables: {', '.join(own)}. Run {playbook} without "
+            "these extra variables."
+        )
+    others = [name for name in extra if name not in own]
+    return found + input_rules.unknown_variables(others, _of_inventory(task_vars), known, prefixes)
+
+
+def _of_inventory(task_vars: t.Mapping[str, t.Any]) -> t.Set[str]:
+    """The names of all that is set for any host, wherever it is set."""
+    hostvars = task_vars["hostvars"]
+    return {str(name) for host in task_vars["groups"]["all"] for name in hostvars[host]}
+
+
+def typed(spec: Spec, task_vars: t.Mapping[str, t.Any], templar: t.Any) -> t.Tuple[t.Dict[str, t.Any], t.List[str]]:
+    """Return the values that were given for these options, as they were typed, and what could not be templated."""
+    found, problems = {}, []
+    for name in spec:
+        if task_vars.get(name) is None:
+            continue
+        try:
+            found[name] = templar.template(task_vars[name])
+        except AnsibleError as error:
+            problems.append(f"{name}: {_reason(error)}")
+    return {name: value for name, value in found.items() if value is not None}, problems
+
+
+def _reason(error: AnsibleError) -> str:
+    """Return what is wrong, without where in which file: the innermost message of a chain."""
+    inner: t.Optional[BaseException] = error
+    while inner is not None and inner.__cause__ is not None:
+        inner = inner.__cause__
+    return str(getattr(inner, "message", None) or inner)
+
+
+def validate(spec: Spec, values: t.Mapping[str, t.Any]) -> t.Tuple[t.Dict[str, t.Any], t.List[str]]:
+    """Return the values as the specification takes them, with its defaults, and what is wrong with them."""
+    done = ArgumentSpecValidator(spec).validate(dict(values), validate_role_argument_spec=True)
+    return dict(done.validated_parameters), list(done.error_messages)
+
+
+def needed(playbook: str, spec: Spec, values: t.Mapping[str, t.Any]) -> t.List[str]:
+    """Return a sentence for each required variable that was not given, with what it is."""
+    missing = [name for name, option in spec.items() if option.get("required") and name not in values]
+    return [f"{playbook} needs -e {name}=VALUE. {_plain(spec[name]['description'])}" for name in missing]
+
+
+def _plain(description: t.Any) -> str:
+    """Return the first sentence of a description, without Ansible's markup."""
+    text = description if isinstance(description, str) else description[0]
+    text = re.sub(r"\b[COV]\((?:\w+:)?([^)]*)\)", r"\1", str(text))
+    return f"{text.partition('. ')[0].rstrip('.')}."
