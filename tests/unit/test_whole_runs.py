@@ -259,7 +259,7 @@ def test_hosts_that_group_vars_name_are_read(run, name, variable, task):
 def test_the_peers_of_a_rename_that_group_vars_name_are_read(run, tmp_path):
     given = {"rename_from": "hv1", "rename_to": "cn1", "stackguard_host_state_dir": str(tmp_path / "host-state")}
     done = run("rename_host", "--check", inventory=grouped(stackguard_compute_hosts="hypervisors"), **given)
-    read = done.stdout.partition("Collect facts from this compute host]")[2].partition("\nTASK")[0]
+    read = done.stdout.partition("rename_host : Collect facts from this compute host]")[2].partition("\nTASK")[0]
     assert "[hv2]" in read, done.stdout + done.stderr
     assert "[hv1]" not in read
 
@@ -427,7 +427,7 @@ def test_in_an_inventory_a_misspelt_name_is_refused_and_another_one_is_taken(run
         (tmp_path / "group_vars" / "compute.json").write_text(json.dumps(variables if where == "compute" else {}))
         return inventory(**variables)
 
-    refused(run("audit", inventory=group_vars(audit_ceph_comand=["x"])), "did you mean stackguard_ceph_command?")
+    refused(run("audit", inventory=group_vars(stackguard_ceph_comand=["x"])), "did you mean stackguard_ceph_command?")
     done = run("audit", audit_sources=["hosts"], inventory=group_vars(audit_log_retention=7, rename_me="no"))
     assert "There is no variable" not in done.stdout
     assert "no such variable" not in done.stdout

@@ -23,7 +23,6 @@ ENTRY = Entry(
     answers=ANSWERS,
     nothing="migrate_server needs -e migrate_servers=NAMES",
     nobody="stackguard_compute_hosts",
-    more={"drain_host": None},
     stale=frozenset({"placements.json", "report.html"}),
     ends={NAME: ("failed", NO_CLOUD)},
     refusals={

@@ -28,13 +28,13 @@ ENTRY = Entry(
     refusals={
         "no name": Refusal(
             NAME,
-            'rename_from is "{{ 7 * 6 }}", which has " " "*" "{" "}" in it',
+            'rename_from is not valid: "{{ 7 * 6 }}" contains " " "*" "{" "}"',
             {"rename_from": "{{ 7 * 6 }}", "rename_to": "x\ny"},
             more={"rename_from": None, "rename_to": None},
         ),
         "missing": Refusal(
             NAME,
-            "-e rename_to=NEW",
+            "-e rename_to=VALUE",
             {"rename_from": "compute1", "rename_to": ""},
             more={"rename_from": "compute1", "rename_to": None},
         ),
