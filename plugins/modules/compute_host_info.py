@@ -293,6 +293,11 @@ host:
         C(started_at) and C(subject).
       type: list
       elements: dict
+    unknown_journals:
+      description: Journals on this host that this version of the collection does not understand, each with C(path),
+        C(reason), C(finish_with), C(kind), C(operation_id), C(schema), C(version) and C(host).
+      type: list
+      elements: dict
     nova_version:
       description: Version of the nova package.
       type: str
