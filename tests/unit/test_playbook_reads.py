@@ -66,8 +66,9 @@ def run(tmp_path, short_tmp):
 def test_an_open_rename_is_carried_on_with_whatever_other_hosts_and_the_cloud_answer(run, tmp_path):
     some = fleet()
     plan = rename.plan(some.cloud.bundle, some.request)
-    about = {"rename_from": "compute1", "rename_to": "renamed1"}
-    journal.open_new(str(tmp_path / "state"), runner.new_journal(plan, about, "2026-01-01T00:00:00Z"))
+    about = {"rename_from": "compute1", "rename_to": "renamed1", "plan_sha256": None}
+    opened = {**runner.new_journal(plan, about, "2026-01-01T00:00:00Z"), "run": {"token": "t", "controller": "c"}}
+    journal.open_new(str(tmp_path / "state"), opened)
     told = run("--check").stdout
     assert "would resume this operation" in told or "compute1 -> renamed1: open" in told, told
     assert "skipping: [compute2]" in told, told
