@@ -169,13 +169,19 @@ def test_a_host_that_does_not_answer(run, tmp_path, short_tmp):
     assert "Collect facts from the other compute hosts" not in done.stdout
 
 
-def test_a_journal_that_cannot_be_read(run, tmp_path, short_tmp):
+@pytest.mark.parametrize("given", [{}, {"rename_strategy": "drain"}, {"rename_action": "status"}])
+@pytest.mark.parametrize(("name", "text"), [("rename", "torn"), ("migrate", '{"schema": 2}')])
+def test_a_journal_that_is_not_understood(run, tmp_path, short_tmp, given, name, text):
     (tmp_path / "state" / "rename").mkdir(parents=True)
     (tmp_path / "state").chmod(0o700)
-    (tmp_path / "state" / "rename.json").write_text("torn")
-    done = run()
-    (entry,) = ended(done, tmp_path, short_tmp)["unchecked"]
-    assert "rename.json" in entry["reason"], done.stdout
+    path = tmp_path / "state" / f"{name}.json"
+    path.write_text(text)
+    done = run(**given)
+    (entry,) = ended(done, tmp_path, short_tmp)["findings"]
+    assert (entry["code"], entry["severity"], entry["evidence"]["journal"]) == ("SG706", "blocker", str(path))
+    assert str(path) in done.stdout
+    assert "Collect facts from the APIs" not in done.stdout
+    assert path.read_text() == text
 
 
 def test_a_variable_that_the_role_does_not_take(run, tmp_path, short_tmp):
