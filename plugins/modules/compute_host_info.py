@@ -211,9 +211,9 @@ host:
     - All facts of the host. The keys of RV(host) are the names that Nova and libvirt use for these facts.
     - The facts are the kernel's host name, the static host name, the canonical host name, addresses, machine-id, DMI
       uuid, C(compute_id_files), C(nova_conf), C(libvirt), C(domains), C(memory), C(hugepages), C(units),
-      C(resolutions), C(etc_hosts), C(ovs_external_ids), C(open_operations), C(nova_version), C(neutron_host),
-      C(name_spaces), C(deployment), C(guests_on_boot), and C(unread). C(rbd) and C(name_users) are V(null) if you do
-      not set the options O(rbd) and O(name_users).
+      C(resolutions), C(etc_hosts), C(ovs_external_ids), C(open_operations), C(unknown_journals), C(nova_version),
+      C(neutron_host), C(name_spaces), C(deployment), C(guests_on_boot), and C(unread). C(rbd) and C(name_users) are
+      V(null) if you do not set the options O(rbd) and O(name_users).
   returned: when O(evidence_dir) is not given
   type: dict
   contains:

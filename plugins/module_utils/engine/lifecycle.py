@@ -149,6 +149,12 @@ def refuse_unknown(run: Run, answer: t.Mapping[str, t.Any]) -> None:
         raise Refused(journals.refusal(unknown), report=report)
 
 
+def checked_of(refused: Refused) -> findings.Checked:
+    """Return the findings by which a run is refused, for one that has begun and now stops."""
+    found = (refused.data.get("report") or {}).get("findings") or ()
+    return findings.Checked(tuple(findings.from_report(entry) for entry in found))
+
+
 def open_journal(run: Run, kind: str) -> t.Optional[Json]:
     """Return the open journal of a kind. Raises StackguardError or StepError where it can not be read.
 

@@ -145,7 +145,7 @@ class Evacuation(GuardedEvacuation):
             return t.cast("CallResult", getattr(self, f"_{scratch.phase}")())
         except Refused as refused:
             if self.opened:
-                return self._stop(refused.message)
+                return self._stop(refused.message, lifecycle.checked_of(refused))
             return self._end("refused", refused.message, over=True)
         except Stopped as stopped:
             return self._stop(stopped.message, stopped.checked)

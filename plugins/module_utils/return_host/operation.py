@@ -166,7 +166,7 @@ class HostReturn:
             return t.cast("ReturnCall", getattr(self, f"_{scratch.phase}")())
         except Refused as refused:
             if self.scratch.owned:
-                return self._stop(refused.message)
+                return self._stop(refused.message, lifecycle.checked_of(refused))
             return self._end("refused", refused.message)
         except Stopped as stopped:
             return self._stop(stopped.message, stopped.checked)

@@ -174,6 +174,20 @@ def test_an_evacuation_that_is_under_way_stops_beside_one_and_stays_open(life):
     assert (life.run()["failed"], life.open()) == (False, None)
 
 
+def test_a_run_that_has_begun_stops_beside_one_that_is_written_meanwhile(life):
+    def meanwhile(need):
+        if need["kind"] == "guard":
+            journals.write(life.state_dir, old_journal(host="compute9"))
+
+    life.answer = meanwhile
+    done = life.run()
+    assert (done["failed"], done["state"], life.nova.asked) == (True, "open", [])
+    assert "SG706" in {item["code"] for item in life.report()["findings"]}
+    os.unlink(os.path.join(life.state_dir, "evacuate.json"))
+    life.answer = lambda _need: None
+    assert (life.run()["failed"], life.open()) == (False, None)
+
+
 # --- the plan and what carries it out -------------------------------------------------------------------------
 
 
