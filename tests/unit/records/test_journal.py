@@ -13,9 +13,16 @@ import stat
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import record as evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.links import plan as links
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import plan as moves
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal_read
 from ansible_collections.stackguard.nova.plugins.module_utils.records.journal import JournalError
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.return_host import plan as returns
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import plan as resize
 
 #: Everything of C(os) that writing may call.
 CALLS = ("open", "fdopen", "fsync", "replace", "close", "unlink", "makedirs", "chmod")
@@ -201,6 +208,15 @@ def understood(name="rename", **more):
     """A journal as an operation of version 0.2.0 opens it."""
     about, run = {"plan_sha256": None, "host": "compute1"}, {"controller": "c", "pid": 1, "token": "t"}
     return {**new(kind=name), "about": about, "plan": {"steps": []}, "run": run, **more}
+
+
+def test_the_kinds_that_are_understood_are_those_of_the_operations():
+    """A record is read on compute hosts, where no operation is."""
+    assert set(journal_read.KINDS) == {moves.KIND, rename.KIND, links.KIND}
+    of_one = {evacuation.kind_of("a"), returns.kind_of("a"), resize.kind_of("a")}
+    assert {f"{kind}a" for kind in journal_read.KINDS_OF_ONE} == of_one
+    assert set(journal_read.STATES) == {journals.OPEN, journals.ROLLING_BACK, *journals.FINAL}
+    assert journal_read.PLAN == SHA256
 
 
 def test_no_key_of_a_journal_may_be_lacking(directory):
