@@ -147,8 +147,10 @@ class ActionModule(ActionBase):
             evidence.save_part(directory, evidence.FAILURES, reasons)
         if args["journals"] is not None:
             found = args["journals"]
-            records = operation_records.records(found.get("open") or [], found.get("closed") or [])
-            evidence.save_part(directory, evidence.OPERATIONS, records)
+            if "open" in found:
+                records = operation_records.records(found["open"] or [], found.get("closed") or [])
+                evidence.save_part(directory, evidence.OPERATIONS, records)
+            evidence.save_part(directory, evidence.UNKNOWN_JOURNALS, found.get("unknown") or [])
         bundle = evidence.with_unread(_load_or_nothing(directory), args["inventory_hosts"])
         if args["definitions_dir"]:
             bundle = evidence.with_recorded_definitions(bundle, self._on_controller(args["definitions_dir"]))

@@ -83,7 +83,7 @@ class ActionModule(ActionBase):
         try:
             outcome = self._carry_out(args)
         except lifecycle.Refused as refused:
-            return self._refused(args, refused.message)
+            return self._refused(args, refused.message, report=refused.data.get("report"))
         except ERRORS as error:
             words = str(error)
             if isinstance(error.__cause__, AnsibleConnectionFailure):
@@ -154,7 +154,7 @@ class ActionModule(ActionBase):
         self._leave_page(args, result)
         return result
 
-    def _refused(self, args: Result, message: str, state: str = "refused") -> Result:
+    def _refused(self, args: Result, message: str, state: str = "refused", report: t.Optional[Result] = None) -> Result:
         result: Result = {
             "changed": False,
             "needs": [],
@@ -164,7 +164,7 @@ class ActionModule(ActionBase):
             "failed": True,
             "msg": message,
             "ended": True,
-            "report": lifecycle.undecided(args["return_host"], message, _now()),
+            "report": report or lifecycle.undecided(args["return_host"], message, _now()),
         }
         self._leave_page(args, result)
         return result

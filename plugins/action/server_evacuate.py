@@ -79,7 +79,7 @@ class ActionModule(ActionBase):
         try:
             outcome = self._carry_out(args)
         except lifecycle.Refused as refused:
-            return self._refused(args, refused.message)
+            return self._refused(args, refused.message, report=refused.data.get("report"))
         except ERRORS as error:
             return self._refused(args, f"{'Nothing was changed. ' if args['phase'] == BEGIN else ''}{error}", "failed")
         return self._answer(args, outcome)
@@ -163,8 +163,8 @@ class ActionModule(ActionBase):
         self._leave_page(args, {**result, "plan": scratch.plan}, report)
         return result
 
-    def _refused(self, args: Result, message: str, state: str = "refused") -> Result:
-        report = lifecycle.undecided(args["evacuate_host"], message, _now())
+    def _refused(self, args: Result, message: str, state: str = "refused", report: t.Optional[Result] = None) -> Result:
+        report = report or lifecycle.undecided(args["evacuate_host"], message, _now())
         result: Result = {
             "changed": False,
             "needs": [],

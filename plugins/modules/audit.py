@@ -66,9 +66,10 @@ options:
     type: dict
     description:
       - The journals in the journal directory. The list C(open) contains the open journals, and the list C(closed)
-        contains the closed journals. The module copies the operations from the journals into the evidence. If you do
-        not set O(journals), the module treats the journals as unread. Without the journals, each check that needs the
-        journals is undecided in the report.
+        contains the closed journals. The list C(unknown) contains the open journals that this version of the collection
+        does not understand, and the module reports each of them (SG706). The module copies the operations from the
+        journals into the evidence. If you do not set O(journals), the module treats the journals as unread. Without the
+        journals, each check that needs the journals is undecided in the report.
   report_dir:
     type: path
     required: true

@@ -211,9 +211,9 @@ host:
     - All facts of the host. The keys of RV(host) are the names that Nova and libvirt use for these facts.
     - The facts are the kernel's host name, the static host name, the canonical host name, addresses, machine-id, DMI
       uuid, C(compute_id_files), C(nova_conf), C(libvirt), C(domains), C(memory), C(hugepages), C(units),
-      C(resolutions), C(etc_hosts), C(ovs_external_ids), C(open_operations), C(nova_version), C(neutron_host),
-      C(name_spaces), C(deployment), C(guests_on_boot), and C(unread). C(rbd) and C(name_users) are V(null) if you do
-      not set the options O(rbd) and O(name_users).
+      C(resolutions), C(etc_hosts), C(ovs_external_ids), C(open_operations), C(unknown_journals), C(nova_version),
+      C(neutron_host), C(name_spaces), C(deployment), C(guests_on_boot), and C(unread). C(rbd) and C(name_users) are
+      V(null) if you do not set the options O(rbd) and O(name_users).
   returned: when O(evidence_dir) is not given
   type: dict
   contains:
@@ -291,6 +291,11 @@ host:
     open_operations:
       description: Unfinished operations whose journal is on this host, each with C(operation_id), C(kind), C(state),
         C(started_at) and C(subject).
+      type: list
+      elements: dict
+    unknown_journals:
+      description: Journals on this host that this version of the collection does not understand, each with C(path),
+        C(reason), C(finish_with), C(kind), C(operation_id), C(schema), C(version) and C(host).
       type: list
       elements: dict
     nova_version:

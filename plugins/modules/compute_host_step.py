@@ -32,7 +32,7 @@ attributes:
     description: If you send the same request twice, the second request changes nothing.
 requirements:
   - Python 3.9 or newer on the compute host
-  - C(python3-libvirt) on the compute host (for C(host_names) and C(guests_unchanged))
+  - C(python3-libvirt) on the compute host (for C(host_names) and C(end_domains))
 options:
   requests:
     type: list
@@ -42,7 +42,9 @@ options:
       - Requests that the module executes, in this order. Each request contains C(op) and the parameters of this C(op).
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
         C(journal_mark) takes C(kind), C(operation_id) and C(note), and optionally C(run); C(journal_list) takes no
-        parameters. The module replaces the journal of an open operation only if C(run) in the new journal is the run
+        parameters. If the module does not understand a journal in O(state_dir), C(journal_read) and C(journal_list)
+        fail (SG706). With the parameter C(unknown=true), both requests return such journals in C(unknown), and do not
+        fail. The module replaces the journal of an open operation only if C(run) in the new journal is the run
         that owns the operation. A C(journal_mark) request with the parameter C(run) fails if another run owns the
         operation.
       - C(journal_claim) makes a run the owner of an open operation. C(journal_claim) fails if another run has become
@@ -57,7 +59,7 @@ options:
         C(not_made).
       - C(is_done), C(apply), C(verify) and C(undo) take C(action) and the C(params) of this action. C(action) is one of
         C(stop_units), C(start_units), C(host_names), C(ovs_hostname), C(restart_units), C(identity_file),
-        C(end_domains) and C(guests_unchanged).
+        C(end_domains).
       - To stop units, send C(stop_begin), and repeat C(stop_poll) until all units have stopped. Both requests take the
         C(params) of the action C(stop_units). Do not send C(apply) with the action C(stop_units), because a unit can
         need minutes to stop.
@@ -99,6 +101,12 @@ results:
     journals:
       description: The journals on the host, for a request with C(op=journal_list). Each journal has C(kind),
         C(operation_id) and C(state).
+      type: list
+      elements: dict
+    unknown:
+      description: The journals on the host that this version of the collection does not understand, for a request with
+        C(op=journal_list) or C(op=journal_read). Each entry has C(path), C(reason), C(finish_with), C(kind),
+        C(operation_id), C(schema), C(version) and C(host).
       type: list
       elements: dict
   sample: [{ok: true, journals: []}]

@@ -527,35 +527,44 @@ def written_by_the_first_version(lab, guests):
 
 
 @LEFT
-@pytest.mark.parametrize("action", ["resume", "abort"])
-def test_an_evacuation_that_the_first_version_began_is_found_shown_and_ended(clean, playbooks, action):
+def test_beside_an_evacuation_that_the_first_version_began_nothing_is_begun_or_ended(clean, playbooks):
+    """It may have sent servers, and does not say so: only the first version can end it."""
     lab = clean
     guests = boot(lab, "old", 2)
     evacuation.kill(lab, SOURCE)
     written_by_the_first_version(lab, guests)
-    asked = evacuate(playbooks, variables={"evacuate_action": "status"}).ok()
-    assert OLD in asked.output
-    assert asked.changed == 0
-    # Whether the run on the other controller has ended only its operator knows.
-    assert "SG707" in evacuate(playbooks, variables={"evacuate_action": action}).failed().output
-    evacuation.may_unblock(lab, OTHER)
-    able = {"evacuate_action": action, "stackguard_take_over": True}
-    able.update(stackguard_ceph_user="stackguard", stackguard_ceph_host=OTHER)
-    done = evacuate(playbooks, variables=able).ok()
-    assert not (state_dir(lab) / "evacuate.json").exists()
-    assert journal(lab) is None, "a second operation was opened beside it"
-    for uuid in guests.values():
-        assert evacuation.snapshots(lab, f"{uuid}_disk") == []
-    if action == "resume":
-        assert done.stats["operation_id"] == OLD
-        assert_left(lab, guests.values())
-        return
-    # It does not say whether something was sent: the host stays fenced and held.
-    assert "return_host" in done.output
-    assert strangers.listed(lab) == [address(lab)]
-    assert lab.service(SOURCE)["forced_down"]
-    evacuate(playbooks).ok()
-    assert_left(lab, guests.values())
+    path, service = state_dir(lab) / "evacuate.json", lab.service(SOURCE)
+    before, images = path.read_text(), [f"{uuid}_disk" for uuid in guests.values()]
+    guards = [evacuation.snapshots(lab, image) for image in images]
+    try:
+        able = {"stackguard_take_over": True, "stackguard_ceph_user": "stackguard", "stackguard_ceph_host": OTHER}
+        runs = [evacuate(playbooks, variables={"evacuate_action": "status"})]
+        runs += [
+            evacuate(playbooks, variables={**able, "evacuate_action": action})
+            for action in ("apply", "resume", "abort")
+        ]
+        runs += [evacuate(playbooks, variables={**able, "evacuate_host": OTHER}), come_back(playbooks)]
+        for run in runs:
+            told = run.failed().output
+            assert "SG706" in told
+            assert str(path) in told
+            assert "version 0.1" in told
+            assert run.changed == 0
+        looks = {"audit_fail_on": "never", "stackguard_state_dir": str(state_dir(lab))}
+        found = playbooks.run("audit", variables=looks).ok().report
+        (item,) = [entry for entry in found["findings"] if entry["evidence"].get("journal") == str(path)]
+        assert (item["code"], item["severity"], item["evidence"]["operation"]) == ("SG706", "blocker", OLD)
+        assert not [entry for entry in found["findings"] if entry["code"] in ("SG508", "SG515", "SG516")]
+        assert path.read_text() == before
+        assert journal(lab) is None, "a second operation was opened beside it"
+        assert [evacuation.snapshots(lab, image) for image in images] == guards
+        assert strangers.listed(lab) == [address(lab)]
+        assert lab.service(SOURCE)["disabled_reason"] == service["disabled_reason"]
+        assert {host_of(lab, uuid) for uuid in guests.values()} == {SOURCE}
+    finally:
+        path.unlink(missing_ok=True)
+        for image in images:
+            lab.command("rbd", "snap", "rm", f"vms/{image}@stackguard-{OLD}")
 
 
 @LEFT

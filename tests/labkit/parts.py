@@ -159,7 +159,9 @@ PARTS = {
     "evacuation-attacked": MatrixPart(
         "evacuations under strangers, fences that fail and hosts that come back in the middle"
     ),
-    "evacuation-left": MatrixPart("evacuations tried again, left, two at once, begun by the first version; returns"),
+    "evacuation-left": MatrixPart(
+        "evacuations tried again, left, two at once, refused beside the first version's; returns"
+    ),
     # Of its own: it leaves the host with its new name.
     "rename-drain": MatrixPart("a rename by drain, killed among its moves; a guest that is off on its other host"),
     "moves": MatrixPart("drains, migrations, resizes and zone pins, broken off and attacked in every way"),

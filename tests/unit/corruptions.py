@@ -463,6 +463,13 @@ def journal_open(fleet):
     return fleet.cloud.add("open_operations", row)
 
 
+@spoils("SG706")
+def journal_not_understood(fleet):
+    why = "the file is not JSON"
+    row = facts.UnknownJournal("/var/lib/stackguard/rename.json", why, "the version that wrote it", "rename")
+    return fleet.cloud.host(unknown_journals=[row])
+
+
 @spoils("SG705")
 def schema_unknown(fleet):
     return fleet.cloud.cell(1, revision="ffffffffffff")

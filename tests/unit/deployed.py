@@ -135,9 +135,10 @@ def kolla(folder, engine="podman", uts=OWN_UTS, running=True, volumes=None):
 
 
 def edpm(folder):
-    """EDPM with quadlets: each start creates the container, in the control group of its unit."""
+    """EDPM: each start creates the container, in the control group of its unit, which systemd has generated."""
     tree = Tree(folder).file("/var/lib/openstack/nova/02-nova-host-specific.conf", "[DEFAULT]\nhost = x\n")
-    tree.file("/etc/containers/systemd/edpm_nova_compute.container", "[Container]\nContainerName=nova_compute\n")
+    command = "/usr/bin/podman run --name nova_compute --replace --rm image"
+    tree.unit("edpm_nova_compute", command, "/run/systemd/generator")
     inside = tree.root / "merged"
     inside.mkdir()
     group = f"0::/system.slice/edpm_nova_compute.service/libpod-payload-{ID}"

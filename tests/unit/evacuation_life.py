@@ -304,7 +304,7 @@ class _Run(server_evacuate.ActionModule):
         try:
             outcome = self._carry_out(args)
         except lifecycle.Refused as refused:
-            return self._refused(args, refused.message)
+            return self._refused(args, refused.message, report=refused.data.get("report"))
         except server_evacuate.ERRORS as error:
             return self._refused(args, f"{'Nothing was changed. ' if phase == 'begin' else ''}{error}", "failed")
         return self._answer(args, outcome)

@@ -35,7 +35,8 @@ def report(code="SG401", remedy="Pin it, or let it be.", name="web1"):
 
 
 def journal(plan, about, state, done, memory=None, texts=()):
-    found = {**runner.new_journal(plan, about, at(0)), "run": {"operator": "ann", "controller": "ctl1", "pid": 7}}
+    run = {"operator": "ann", "controller": "ctl1", "pid": 7, "token": "t"}
+    found = {**runner.new_journal(plan, {"plan_sha256": None, **about}, at(0)), "run": run}
     for number, step in enumerate(plan.steps):
         begun = {"at": at(2 + 5 * number), "step": step.name, "step_state": journals.APPLYING}
         if number < done:

@@ -16,6 +16,7 @@ import types
 from ansible_collections.stackguard.nova.plugins.action import compute_host_return
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
@@ -40,7 +41,8 @@ def evacuation(host="compute1", operation="abc", state=journals.FINISHED, **abou
         "state": state,
         "started_at": "2026-11-20T00:00:00Z",
         "updated_at": "2026-11-20T00:00:00Z",
-        "about": {"host": host, **about},
+        "about": {"host": host, SHA256: None, **about},
+        "run": {"controller": "c", "pid": 1},
         "plan": plan,
         "steps": {},
         "history": [],

@@ -105,6 +105,28 @@ def test_journals_that_cannot_be_read_are_a_blocker(run, tmp_path):
     assert ("SG709", "operations") in {(item["code"], item["object"]["id"]) for item in report["findings"]}, done.stdout
 
 
+def test_journals_that_are_not_understood_are_blockers_with_their_paths(run, tmp_path):
+    """One on the host, one in the journal directory; and the directory was read."""
+    paths = [tmp_path / "host" / "rename.json", tmp_path / "state" / "evacuate.json"]
+    for path in paths:
+        path.parent.mkdir(mode=0o700)
+        path.write_text('{"schema": 1, "about": {"host": "compute9"}}')
+    given = {"stackguard_state_dir": str(paths[1].parent), "stackguard_host_state_dir": str(paths[0].parent)}
+    done = run(audit_sources=["hosts"], audit_ceph=False, **given)
+    assert done.returncode not in (0, 250)
+    report = json.loads((tmp_path / "reports" / "report.json").read_text())
+    found = {item["evidence"]["journal"]: item for item in report["findings"] if item["code"] == "SG706"}
+    assert set(found) == {str(path) for path in paths}, done.stdout
+    assert [found[str(path)]["object"]["id"] for path in paths] == ["compute1", "compute9"]
+    assert {item["severity"] for item in found.values()} == {"blocker"}
+    assert {item["evidence"]["finish with"] for item in found.values()} == {"version 0.1 of the collection"}
+    # Both were read: nothing says that they were not.
+    assert "operations" not in {item["object"]["id"] for item in report["findings"]}
+    again = run(audit_evidence=str(tmp_path / "reports" / "evidence.jsonl"), reports="again", audit_fail_on="never")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert kept(tmp_path / "again") == kept(tmp_path / "reports")
+
+
 def test_saved_evidence_is_judged_without_any_host_or_cloud(run, tmp_path):
     done = run(audit_evidence=saved(tmp_path, healthy()), audit_fail_on="blocker", hosts={"compute1": GONE})
     assert done.returncode == 0, done.stdout + done.stderr

@@ -66,8 +66,9 @@ def run(tmp_path, short_tmp):
 def test_an_open_rename_is_carried_on_with_whatever_other_hosts_and_the_cloud_answer(run, tmp_path):
     some = fleet()
     plan = rename.plan(some.cloud.bundle, some.request)
-    about = {"rename_from": "compute1", "rename_to": "renamed1"}
-    journal.open_new(str(tmp_path / "state"), runner.new_journal(plan, about, "2026-01-01T00:00:00Z"))
+    about = {"rename_from": "compute1", "rename_to": "renamed1", "plan_sha256": None}
+    opened = {**runner.new_journal(plan, about, "2026-01-01T00:00:00Z"), "run": {"token": "t", "controller": "c"}}
+    journal.open_new(str(tmp_path / "state"), opened)
     told = run("--check").stdout
     assert "would resume this operation" in told or "compute1 -> renamed1: open" in told, told
     assert "skipping: [compute2]" in told, told
@@ -168,13 +169,19 @@ def test_a_host_that_does_not_answer(run, tmp_path, short_tmp):
     assert "Collect facts from the other compute hosts" not in done.stdout
 
 
-def test_a_journal_that_cannot_be_read(run, tmp_path, short_tmp):
+@pytest.mark.parametrize("given", [{}, {"rename_strategy": "drain"}, {"rename_action": "status"}])
+@pytest.mark.parametrize(("name", "text"), [("rename", "torn"), ("migrate", '{"schema": 2}')])
+def test_a_journal_that_is_not_understood(run, tmp_path, short_tmp, given, name, text):
     (tmp_path / "state" / "rename").mkdir(parents=True)
     (tmp_path / "state").chmod(0o700)
-    (tmp_path / "state" / "rename.json").write_text("torn")
-    done = run()
-    (entry,) = ended(done, tmp_path, short_tmp)["unchecked"]
-    assert "rename.json" in entry["reason"], done.stdout
+    path = tmp_path / "state" / f"{name}.json"
+    path.write_text(text)
+    done = run(**given)
+    (entry,) = ended(done, tmp_path, short_tmp)["findings"]
+    assert (entry["code"], entry["severity"], entry["evidence"]["journal"]) == ("SG706", "blocker", str(path))
+    assert str(path) in done.stdout
+    assert "Collect facts from the APIs" not in done.stdout
+    assert path.read_text() == text
 
 
 def test_a_variable_that_the_role_does_not_take(run, tmp_path, short_tmp):

@@ -50,7 +50,7 @@ class ActionModule(ActionBase):
         if name == "compute_host_step" and "targets" in self._task.args["requests"][0]:
             targets = self._task.args["requests"][0]["targets"]
             return {{"changed": False, "results": [{{"probes": [dict(one, error=None) for one in targets]}}]}}
-        return {{"changed": False, "results": [{{"journal": None}}], "domain_uuids": []}}
+        return {{"changed": False, "results": [{{"journal": None, "unknown": []}}], "domain_uuids": []}}
 """
 STUBBED = ("compute_host_rename", "compute_host_info", "compute_host_step", "cell_info", "cloud_info")
 DONE = {"state": "finished"}

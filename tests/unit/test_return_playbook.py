@@ -36,7 +36,8 @@ def journal():
         "state": journals.OPEN,
         "started_at": "2026-11-20T00:00:00Z",
         "updated_at": "2026-11-20T00:00:00Z",
-        "about": {"host": "compute1"},
+        "about": {"host": "compute1", "plan_sha256": None},
+        "run": {"controller": "c", "pid": 1},
         "plan": {"kind": kind, "operation_id": "op1", "subject": "compute1", "steps": steps, "notes": []},
         "steps": {"domains": journals.DONE, "blocklist": journals.PENDING},
         "history": [],
@@ -80,6 +81,18 @@ def test_a_return_is_asked_and_aborted_without_its_host_in_the_inventory(run, tm
     assert "done: End 1 domain" in told, told
     (closed,) = journals.list_closed(str(state), "return-compute1")
     assert closed["state"] == journals.ROLLED_BACK
+
+
+@pytest.mark.parametrize("action", ["apply", "status", "abort"])
+def test_beside_a_journal_that_is_not_understood_a_return_is_refused_with_its_path(run, tmp_path, action):
+    path = tmp_path / "state" / "evacuate.json"
+    path.parent.mkdir(mode=0o700)
+    path.write_text('{"schema": 1, "kind": "evacuate", "about": {"host": "compute1"}}')
+    done = run(return_action=action, hosts=("compute1", "compute2"))
+    assert done.returncode not in (0, 250), done.stdout
+    assert str(path) in done.stdout, done.stdout
+    (item,) = json.loads((tmp_path / "report" / "report.json").read_text())["findings"]
+    assert (item["code"], item["object"]["id"], item["evidence"]["journal"]) == ("SG706", "compute1", str(path))
 
 
 def test_a_return_whose_host_is_in_no_inventory_is_refused(run, tmp_path):

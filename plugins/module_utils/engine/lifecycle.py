@@ -17,10 +17,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..hazards import in_flight
 from ..model import findings
 from ..model.errors import StackguardError
+from ..model.facts import UnknownJournal, from_plain
 from ..model.plan import Plan
 from ..records import journal as journals
+from ..records.installed import collection_version
 from . import run_owner, runner
 from .kept_rows import KeptRows
 
@@ -125,17 +128,43 @@ def _same_cloud(one: str, other: str) -> bool:
 
 
 def open_journals(run: Run) -> t.List[Json]:
-    """Return every open journal. Raises StackguardError or StepError where one can not be read."""
-    (found,) = run.state.call([{"op": "journal_list"}])
+    """Return every open journal. Raises StackguardError or StepError where they can not be read.
+
+    Raises Refused (SG706) where this version does not understand one of them.
+    """
+    (found,) = run.state.call([{"op": "journal_list", "unknown": True}])
+    refuse_unknown(run, found)
     return [dict(entry) for entry in found["journals"]]
+
+
+def open_request(kind: str) -> Json:
+    """Return the request for the open journal of a kind. Its answer goes to :func:`refuse_unknown`."""
+    return {"op": "journal_read", "kind": kind, "unknown": True}
+
+
+def refuse_unknown(run: Run, answer: t.Mapping[str, t.Any]) -> None:
+    """Raise Refused (SG706) where this version does not understand a journal that the host has found."""
+    unknown = [from_plain(UnknownJournal, entry, "journal") for entry in answer.get("unknown") or []]
+    if unknown:
+        checked = findings.Checked(tuple(in_flight.unknown_journal(entry) for entry in unknown))
+        report = findings.refused(findings.report(checked, run.clock.now(), 0, 0))
+        raise Refused(journals.refusal(unknown), report=report)
+
+
+def checked_of(refused: Refused) -> findings.Checked:
+    """Return the findings by which a run is refused, for one that has begun and now stops."""
+    found = (refused.data.get("report") or {}).get("findings") or ()
+    return findings.Checked(tuple(findings.from_report(entry) for entry in found))
 
 
 def open_journal(run: Run, kind: str) -> t.Optional[Json]:
     """Return the open journal of a kind. Raises StackguardError or StepError where it can not be read.
 
-    Raises Refused where it is another cloud's, unless it is only to be shown.
+    Raises Refused (SG706) where it is another cloud's, unless it is only to be shown; and where this version does not
+    understand a journal of the directory, of whatever kind: its operation may be at work on the same host.
     """
-    (found,) = run.state.call([{"op": "journal_read", "kind": kind}])
+    (found,) = run.state.call([open_request(kind)])
+    refuse_unknown(run, found)
     journal = t.cast("t.Optional[Json]", found["journal"])
     if journal is not None and run.options.get("action") != STATUS:
         run.refuse_other_cloud(journal)
@@ -154,6 +183,12 @@ def closed_journals(run: Run, kind: str) -> t.List[Json]:
     """
     (found,) = run.state.call([{"op": "journal_closed", "kind": kind}])
     return run.of_this_cloud(dict(entry) for entry in found["journals"])
+
+
+def signed() -> Json:
+    """Return what a journal says of the version of the collection that writes it."""
+    version = collection_version()
+    return {} if version is None else {journals.VERSION: version}
 
 
 def kept_rows(run: Run, journal: t.Mapping[str, t.Any], kind: str) -> KeptRows:
@@ -180,6 +215,7 @@ class Book:
         journal = {
             **runner.new_journal(plan, about, run.clock.now()),
             "run": dict(run.mine),
+            **signed(),
             **({} if cloud_id is None else {CLOUD_ID: cloud_id}),
         }
         opening: Json = {"op": "journal_open", "journal": journal}
@@ -188,9 +224,19 @@ class Book:
 
     @classmethod
     def reopen(cls, run: Run, journal: Json, state: str, note: str) -> Book:
-        """Open the journal of an operation that has ended. Raises where one is open."""
+        """Open the journal of an operation that has ended. Raises where one is open.
+
+        Raises Refused (SG706) where an earlier version of the collection wrote it.
+        """
+        kind = str(journal["kind"])
+        why = journals.problem(journal, kind)
+        if why is not None:
+            raise Refused(
+                "SG706 operation-open: this version of the collection does not understand the closed journal of "
+                f"operation {journal.get('operation_id')} ({why}). Use {journals.finisher(journal, kind)}"
+            )
         event = {"at": run.clock.now(), "text": note, "state": state}
-        journal = journals.noted({**journal, "run": dict(run.mine)}, event)
+        journal = journals.noted({**journal, "run": dict(run.mine), **signed()}, event)
         run.state.call([{"op": "journal_open", "journal": journal}])
         return cls(run, journal)
 
@@ -204,11 +250,10 @@ class Book:
     def take_up_locked(cls, run: Run, journal: Json, note: str, state: t.Optional[str] = None) -> Book:
         """Take an open operation up whose other runs a lock keeps out, which this run holds."""
         run.refuse_other_cloud(journal)
-        book = cls(run, {**journal, "run": dict(run.mine)})
+        book = cls(run, {**journal, "run": dict(run.mine), **signed()})
         event = {"at": run.clock.now(), "text": note, "state": state}
         book.journal = journals.noted(book.journal, event)
-        # A journal of an earlier version may name no run.
-        book.write(before=journal.get("run") or {})
+        book.write(before=journal["run"])
         return book
 
     @classmethod
@@ -222,7 +267,9 @@ class Book:
 
     def read_again(self) -> None:
         """Take note of what the steps have written. Raises StackguardError where another run has the operation."""
-        stored = open_journal(self.run, str(self.journal["kind"]))
+        # One that another version writes meanwhile beside this one does not end what has begun.
+        (found,) = self.run.state.call([open_request(str(self.journal["kind"]))])
+        stored = t.cast("t.Optional[Json]", found["journal"])
         self.journal = self.held(self.run, stored, self.operation_id).journal
 
     # --- what it says

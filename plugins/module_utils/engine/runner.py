@@ -177,9 +177,9 @@ class Runner:
         unknown = sorted({step.action for step in plan.steps if step.where != HOST} - set(self.actions))
         if unknown:
             raise StepError(
-                f"another version of this collection began operation {plan.operation_id}. This version of the "
-                f"collection does not know these steps of the operation: {', '.join(unknown)}. Nothing was changed. "
-                "End the operation with the version of the collection that began the operation"
+                f"SG706 operation-open: another version of this collection began operation {plan.operation_id}. This "
+                f"version of the collection does not know these steps of the operation: {', '.join(unknown)}. Nothing "
+                f"was changed. End the operation with {journals.finisher(journal, str(journal['kind']))}"
             )
         return plan
 
@@ -316,9 +316,7 @@ def plan_of(journal: t.Mapping[str, t.Any]) -> Plan:
 
 
 def progress(journal: t.Mapping[str, t.Any]) -> t.List[t.Dict[str, str]]:
-    """Return each step's name, title and state, in order: what C(status) shows. An early journal may have no plan."""
-    if "plan" not in journal:
-        return []
+    """Return each step's name, title and state, in order: what C(status) shows."""
     states = journal["steps"]
     return [
         {"name": step.name, "title": step.title, "state": states.get(step.name, journals.PENDING)}

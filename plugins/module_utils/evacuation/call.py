@@ -17,7 +17,7 @@ from ..capacity.measured import (
 )
 from ..engine import lifecycle, needs, waiting_requests
 from ..engine.approval import Approver
-from ..engine.lifecycle import Book, Refused, Run
+from ..engine.lifecycle import Book, Run
 from ..hazards import clients, waiting
 from ..model import fence_proof, findings
 from ..model.facts import Bundle, EvacuationFacts
@@ -76,19 +76,18 @@ class EvacuationCall:
         return f"evacuation of {self.host}"
 
     def _open_journal(self) -> t.Optional[Json]:
-        found = [entry for entry in lifecycle.open_journals(self.run) if records.is_of(entry, self.host)]
-        if len(found) > 1:
-            ids = ", ".join(str(entry["operation_id"]) for entry in found)
-            raise Refused(f"SG706 operation-open: more than one evacuation of {self.host} is open: {ids}")
-        if found and self.options["action"] != lifecycle.STATUS:
-            self.run.refuse_other_cloud(found[0])
-        return found[0] if found else None
+        return lifecycle.open_journal(self.run, records.kind_of(self.host))
+
+    def _stored(self) -> t.Optional[Json]:
+        """Return the open journal, whatever other journals there are: for a run that has begun."""
+        (found,) = self.run.state.call([lifecycle.open_request(records.kind_of(self.host))])
+        return t.cast("t.Optional[Json]", found["journal"])
 
     @property
     def book(self) -> Book:
         """The open journal. Raises StackguardError where it is not open any more, or another run has it."""
         if self._book is None:
-            self._book = Book.held(self.run, self._open_journal(), self.scratch.operation_id)
+            self._book = Book.held(self.run, self._stored(), self.scratch.operation_id)
         return self._book
 
     @property

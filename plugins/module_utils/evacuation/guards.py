@@ -14,7 +14,7 @@ from ..model.findings import Finding, Subject, finding
 from ..records import journal as journals
 from . import record as records
 from . import round as rounds
-from .call import Answers, Json
+from .call import Json
 from .fences.fencing import FencedEvacuation
 from .readers import Home
 from .record import PlannedServer
@@ -27,19 +27,12 @@ class GuardedEvacuation(FencedEvacuation):
         staying = set(self.scratch.staying)
         return [entry for entry in records.servers_of(self.book.journal) if entry.uuid in staying]
 
-    def _homes(self, servers: t.Iterable[PlannedServer], everywhere: bool = False) -> t.List[Json]:
-        """Return images by cluster and pool, with the host that works there. Without one: left out, and not guarded.
-
-        ``everywhere``: one that was not found is looked for in all of them (version 0.1 did not note where it was).
-        """
+    def _homes(self, servers: t.Iterable[PlannedServer]) -> t.List[Json]:
+        """Return images by cluster and pool, with the host that works there. Without one: left out, and not guarded."""
         found: t.Dict[Home, t.Dict[str, str]] = {}
         for entry in servers:
             for name, image in entry.images.items():
-                if name in entry.homes:
-                    found.setdefault(entry.homes[name], {})[name] = image.id
-                elif everywhere:
-                    for home in self._readers():
-                        found.setdefault(home, {})[name] = image.id
+                found.setdefault((image.fsid, image.pool), {})[name] = image.id
         return [
             {"fsid": home[0], "pool": home[1], "reader": self._reader(home), "images": images}
             for home, images in sorted(found.items())
@@ -142,21 +135,5 @@ class GuardedEvacuation(FencedEvacuation):
             for entry in records.servers_of(self.book.journal)
             if entry.images and set(entry.images) & asked and set(entry.images) <= free
         }
-        done -= self._never_seen(answered, done)
         self.scratch.free = sorted({*self.scratch.free, *done})
         self.book.remember(guarded=sorted(records.guarded(self.book.journal) - done))
-
-    def _never_seen(self, answered: Answers, uuids: t.Collection[str]) -> t.Set[str]:
-        """Return servers of version 0.1 with an image that was in no pool that was looked through.
-
-        Its pool was not noted, and may be one that no host reaches. Of a server that Nova no longer has it is gone.
-        """
-        homes = [home for answer in answered for home in answer.get("homes") or []]
-        seen = {str(image["image"]) for home in homes for image in (home.get("result") or {}).get("images") or []}
-        return {
-            entry.uuid
-            for entry in records.servers_of(self.book.journal)
-            if entry.uuid in uuids
-            and any(image.fsid is None and name not in seen for name, image in entry.images.items())
-            and not self._is_gone(entry.uuid)
-        }

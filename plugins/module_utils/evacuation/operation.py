@@ -144,6 +144,8 @@ class Evacuation(GuardedEvacuation):
         try:
             return t.cast("CallResult", getattr(self, f"_{scratch.phase}")())
         except Refused as refused:
+            if self.opened:
+                return self._stop(refused.message, lifecycle.checked_of(refused))
             return self._end("refused", refused.message, over=True)
         except Stopped as stopped:
             return self._stop(stopped.message, stopped.checked)
@@ -358,13 +360,9 @@ class Evacuation(GuardedEvacuation):
                 else "these servers came to the host after the evacuation began"
             )
             self.run.say(f"warning: this operation does not evacuate {self._named(self.scratch.late)}, because {why}")
-        servers = self._completed(bundle, records.servers_of(journal))
-        # Of version 0.1: what was listed is listed by its fsid as soon as that is read back.
         book.tell(
             fence=fence,
             addresses={fsid: dict(found) for fsid, found in addresses.items()} or records.addresses_of(journal),
-            blocklisted={fsid: found for fsid, found in records.blocklisted(journal).items() if fsid},
-            servers=records.plain(servers),
         )
         tried = {
             uuid: {host: why for host, why in hosts.items() if host != rounds.STUCK}
@@ -429,27 +427,6 @@ class Evacuation(GuardedEvacuation):
             )
         found = decision.addresses.by_cluster if decision.addresses else {}
         return found if lists or self.options["also_blocklist"] else {}
-
-    def _completed(self, bundle: Bundle, servers: t.Sequence[PlannedServer]) -> t.List[PlannedServer]:
-        """Return servers with the cluster and pool of each image: journals of version 0.1 have none."""
-        seen = clients.seen(bundle, {entry.uuid for entry in servers})
-        homes = list(self._readers())
-
-        def complete(uuid: str, name: str, image: DiskImage) -> DiskImage:
-            places = [place for place in seen.get(name, []) if place.image.id == image.id]
-            if image.fsid is None and name not in seen and len(homes) == 1 and self._is_gone(uuid):
-                # Deleted with its server: there is only one pool in which it can have been.
-                return DiskImage(image.id, *homes[0])
-            if image.fsid is not None or len(places) != 1:
-                return image
-            return DiskImage(image.id, places[0].fsid, places[0].pool)
-
-        return [
-            dataclasses.replace(
-                entry, images={name: complete(entry.uuid, name, image) for name, image in entry.images.items()}
-            )
-            for entry in servers
-        ]
 
     # --- fence
 
@@ -918,7 +895,7 @@ class Evacuation(GuardedEvacuation):
         book = Book.take_up(self.run, journal, "abort started")
         self._own(book, journal)
         self.scratch.resumed = True
-        planned = self._completed(bundle, records.servers_of(journal))
+        planned = records.servers_of(journal)
         moving_ = self._in_transit_now(bundle, planned)
         if moving_:
             raise Stopped(
@@ -927,7 +904,7 @@ class Evacuation(GuardedEvacuation):
         earlier = self._same_outage(bundle, [journal])
         needed = [records.blocklisted(entry) for entry in earlier if records.sent(entry)]
         kept = records.together([book.about.get("listed_before") or {}, *needed])
-        book.tell(servers=records.plain(planned), kept_listed=kept)
+        book.tell(kept_listed=kept)
         book.note("abort started", journals.ROLLING_BACK)
         self.scratch.phase = "aborting"
         found = self._abort_needs(planned)
@@ -959,7 +936,7 @@ class Evacuation(GuardedEvacuation):
 
     def _abort_needs(self, planned: t.Sequence[PlannedServer]) -> t.List[Json]:
         found = []
-        homes = self._homes(planned, everywhere=True)
+        homes = self._homes(planned)
         if homes:
             self.book.mark(GUARD, journals.UNDOING)
             found.append(needs.guard(homes, self.scratch.operation_id, False))

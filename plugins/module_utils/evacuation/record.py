@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the journal of an evacuation holds, typed. Also those of version 0.1, one for all hosts: C(evacuate.json).
+"""What the journal of an evacuation holds, typed. There is one journal for each dead host.
 
     about.servers       who was on the host when it began, with power state and images
-    about.chosen        whether a person chose them; absent in older journals
+    about.chosen        whether a person chose them; absent in journals of version 0.2.0
     about.fence         the kind of fence that was requested last
     about.blocklisted   Ceph fsid to addresses that are on its OSD blocklist for this operation
     memory.proof        the newest proof of the fence, for people: it is read again before each act
@@ -17,8 +17,8 @@
     memory.guarded      servers that may have a guard snapshot
     memory.chassis      the chassis that is about to be removed from OVN, or is
 
-Of version 0.1: C(about.fence_proof) is a sentence and counts as no proof; images have an id, but no cluster and pool;
-C(memory.riding) and C(memory.evacuate) are what is now C(in_transit) and C(tried).
+Of an operation that has ended the journal may be of version 0.1 (C(kind) is C(evacuate)): then only its host, its id
+and the state of its service are of use.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ RUNNING, STOPPED = "running", "stopped"
 
 @dataclasses.dataclass(frozen=True)
 class DiskImage:
-    """An image as it was when the operation began. ``fsid`` and ``pool`` None: a journal of version 0.1."""
+    """An image as it was when the operation began, with the cluster and pool where it was."""
 
     id: str
-    fsid: t.Optional[str] = None
-    pool: t.Optional[str] = None
+    fsid: str
+    pool: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,12 +70,8 @@ class PlannedServer:
 
     @property
     def homes(self) -> t.Dict[str, t.Tuple[str, str]]:
-        """Image name to cluster and pool, where both are known."""
-        return {
-            name: (image.fsid, image.pool)
-            for name, image in self.images.items()
-            if image.fsid is not None and image.pool is not None
-        }
+        """Image name to cluster and pool."""
+        return {name: (image.fsid, image.pool) for name, image in self.images.items()}
 
 
 def kind_of(host: str) -> str:
@@ -84,7 +80,7 @@ def kind_of(host: str) -> str:
 
 
 def is_of(journal: t.Mapping[str, t.Any], host: str) -> bool:
-    """Whether a journal is that of an evacuation of this host, of whatever version."""
+    """Whether a journal is that of an evacuation of this host: one that has ended may be of any version."""
     kind = str(journal.get("kind"))
     about = journal.get("about") or {}
     return (kind == KIND or kind.startswith(f"{KIND}-")) and str(about.get("host")).casefold() == host.casefold()
@@ -92,19 +88,7 @@ def is_of(journal: t.Mapping[str, t.Any], host: str) -> bool:
 
 def servers_of(journal: t.Mapping[str, t.Any]) -> t.List[PlannedServer]:
     """Return the servers of an operation. Raises :class:`FactsError`."""
-    return [from_plain(PlannedServer, _converted(entry), "journal.servers") for entry in journal["about"]["servers"]]
-
-
-def _converted(entry: t.Mapping[str, t.Any]) -> Json:
-    images = {
-        name: {"id": image} if isinstance(image, str) else image for name, image in (entry.get("images") or {}).items()
-    }
-    return {**entry, "images": images, "power": entry.get("power") or power_of(str(entry.get("status")))}
-
-
-def power_of(status: str) -> t.Optional[str]:
-    """Return the power state that a status stands for; None: the status does not say."""
-    return {"ACTIVE": RUNNING, "SHUTOFF": STOPPED}.get(status)
+    return [from_plain(PlannedServer, entry, "journal.servers") for entry in journal["about"]["servers"]]
 
 
 def in_transit(journal: t.Mapping[str, t.Any], clocks: bool = False) -> t.List[InTransit]:
@@ -112,38 +96,30 @@ def in_transit(journal: t.Mapping[str, t.Any], clocks: bool = False) -> t.List[I
 
     Raises :class:`FactsError`.
     """
-    memory = journal.get("memory") or {}
-    noted = memory["in_transit"] if "in_transit" in memory else memory.get("riding") or []
+    noted = (journal.get("memory") or {}).get("in_transit") or []
     found = [from_plain(InTransit, entry, "journal.memory") for entry in noted]
     return found if clocks else [dataclasses.replace(entry, started=None) for entry in found]
 
 
 def tried(journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Dict[str, str]]:
     """Return, by server, the hosts on which it failed."""
-    memory = journal.get("memory") or {}
-    found = memory["tried"] if "tried" in memory else memory.get(KIND) or {}
+    found = (journal.get("memory") or {}).get("tried") or {}
     return {str(uuid): dict(hosts) for uuid, hosts in found.items()}
 
 
 def sent(journal: t.Mapping[str, t.Any]) -> t.Set[str]:
-    """Return who was ever sent, as far as the journal says. Of version 0.1: all, for it does not say."""
-    memory = journal.get("memory") or {}
-    if "sent" in memory:
-        return set(map(str, memory["sent"]))
-    return set() if journal["kind"] != KIND else {str(entry["uuid"]) for entry in journal["about"]["servers"]}
+    """Return who was ever sent."""
+    return set(map(str, (journal.get("memory") or {}).get("sent") or []))
 
 
 def guarded(journal: t.Mapping[str, t.Any]) -> t.Set[str]:
-    """Return who may have a guard snapshot. Of version 0.1: all with an image, for it does not say."""
-    memory = journal.get("memory") or {}
-    if "guarded" in memory or journal["kind"] != KIND:
-        return set(map(str, memory.get("guarded") or []))
-    return {str(entry["uuid"]) for entry in journal["about"]["servers"] if entry.get("images")}
+    """Return who may have a guard snapshot."""
+    return set(map(str, (journal.get("memory") or {}).get("guarded") or []))
 
 
 def was_fenced(journal: t.Mapping[str, t.Any]) -> bool:
     """Whether the fence was read back at some time: then it is read again before anything is done."""
-    return journal.get("steps", {}).get("fence") == journals.DONE or bool(journal["about"].get("fence_proof"))
+    return bool(journal.get("steps", {}).get("fence") == journals.DONE)
 
 
 def fenced_by(journal: t.Mapping[str, t.Any]) -> t.Optional[str]:
@@ -186,12 +162,9 @@ def together(parts: t.Iterable[t.Mapping[str, t.Iterable[str]]]) -> t.Dict[str, 
 
 
 def blocklisted(journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.List[str]]:
-    """Return Ceph fsid to addresses that this operation has on a blocklist. Of version 0.1: the fsid is not known."""
-    about = journal["about"]
-    if "blocklisted" in about:
-        return {str(fsid): list(found) for fsid, found in about["blocklisted"].items()}
-    proof = about.get("fence_proof") or {}
-    return {"": list(proof.get("addresses") or [])} if proof.get("addresses") else {}
+    """Return Ceph fsid to addresses that this operation has on a blocklist."""
+    listed = journal["about"].get("blocklisted") or {}
+    return {str(fsid): list(found) for fsid, found in listed.items()}
 
 
 def powers_before(closed: t.Sequence[t.Mapping[str, t.Any]], host: str) -> t.Dict[str, str]:
@@ -244,7 +217,7 @@ def without_guard(home: t.Mapping[str, t.Any]) -> t.Set[str]:
 
 
 def of_host(addresses: t.Any) -> t.List[str]:
-    """Return those that more than locks shows to be the dead host's. An old journal has no evidence: none."""
+    """Return those that more than locks shows to be the dead host's."""
     known = addresses if isinstance(addresses, dict) else {}
     return sorted(address for address, why in known.items() if why and not clients.by_locks_only(str(why)))
 
@@ -261,9 +234,8 @@ def proven_addresses(journal: t.Mapping[str, t.Any]) -> t.Iterator[t.Tuple[str, 
 
 
 def addresses_of(journal: t.Mapping[str, t.Any]) -> Json:
-    """Return the addresses that an operation was to list, by cluster. Version 0.1 did not note the cluster."""
-    noted = journal["about"].get("addresses")
-    return dict(noted) if isinstance(noted, dict) else {}
+    """Return the addresses that an operation was to list, by cluster."""
+    return dict(journal["about"].get("addresses") or {})
 
 
 def incoming(entry: t.Mapping[str, t.Any]) -> IncomingServer:

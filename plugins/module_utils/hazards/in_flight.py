@@ -21,12 +21,14 @@ from ..model.facts import (
     HostFacts,
     InstanceRow,
     MigrationRow,
+    UnknownJournal,
 )
 from ..model.findings import (
     BLOCKER,
     INFO,
     WARNING,
     Checked,
+    Finding,
     Subject,
     Unchecked,
     finding,
@@ -68,6 +70,7 @@ def check(bundle: Bundle, index: t.Optional[Index] = None) -> Checked:
         items += service_status(service, WARNING)
     for key in sorted(bundle.hosts):
         items += [*open_operations(bundle.hosts[key]), *host_release(index, bundle.hosts[key], WARNING)]
+    items += [unknown_journal(entry) for entry in bundle.unknown_journals]
     return gather(items)
 
 
@@ -241,6 +244,31 @@ def open_operations(facts: HostFacts) -> Items:
             f"Resume operation {entry.operation_id}, or roll the operation back, before you do anything else to this "
             "host.",
         )
+    for unknown in facts.unknown_journals:
+        yield unknown_journal(unknown, host_subject(facts))
+
+
+def unknown_journal(entry: UnknownJournal, subject: t.Optional[Subject] = None) -> Finding:
+    """SG706: a journal that this version does not understand may be that of an unfinished operation.
+
+    ``subject``: the host on which it is; None: it is in the journal directory.
+    """
+    evidence = {
+        "journal": entry.path,
+        "not understood": entry.reason,
+        "kind": entry.kind,
+        "operation": entry.operation_id,
+        "host": entry.host,
+        "schema": entry.schema,
+        "written by version": entry.version,
+        "finish with": entry.finish_with,
+    }
+    remedy = (
+        f"Finish the operation in {entry.path} with {entry.finish_with}, before you do anything else to this host. "
+        "Before you use a damaged file again, restore the file from a backup. If you know that the operation has "
+        "ended, move the file to a different directory."
+    )
+    return finding("SG706", subject or Subject("host", entry.host or entry.path, host=entry.host), evidence, remedy)
 
 
 # --- releases -------------------------------------------------------------------------------------------------

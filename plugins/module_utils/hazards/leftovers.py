@@ -19,6 +19,7 @@ from ..model.facts import (
     HostFacts,
     OperationRecord,
     RbdFacts,
+    UnknownJournal,
 )
 from ..model.findings import (
     BLOCKER,
@@ -31,6 +32,7 @@ from ..model.lookups import OURS, Index, Items, same_name
 from ..records.operation_records import EVACUATE
 
 _UNREAD = "the journals of operations were not read (stackguard_state_dir on stackguard_state_host)"
+_UNKNOWN = "this version of the collection does not understand a journal (SG706)"
 
 
 def check(index: Index) -> Items:
@@ -43,9 +45,11 @@ def guarding(index: Index) -> t.Optional[t.Set[str]]:
     """Return operations whose guard snapshots are no leak: open ones, and those that hold a host without any journal.
 
     A closed operation needs no guard any more, though its host is held until it returns, which may be never. None:
-    neither journals nor holds were read.
+    neither journals nor holds were read, or there is a journal of which not even the operation is known.
     """
     if index.bundle.operations is None and _services_unread(index):
+        return None
+    if any(entry.operation_id is None for entry in _unknown(index)):
         return None
     closed = {record.operation_id for record in index.bundle.operations or [] if not record.open}
     held = {operation for _host, _kind, operation in _held(index)}
@@ -55,7 +59,14 @@ def guarding(index: Index) -> t.Optional[t.Set[str]]:
 def _open(index: Index) -> t.Set[str]:
     """Return operations that a journal says are open: of the journal directory, or of any host."""
     on_hosts = {entry.operation_id for facts in index.bundle.hosts.values() for entry in facts.open_operations or []}
-    return on_hosts | {record.operation_id for record in index.bundle.operations or [] if record.open}
+    unknown = {entry.operation_id for entry in _unknown(index) if entry.operation_id is not None}
+    return on_hosts | unknown | {record.operation_id for record in index.bundle.operations or [] if record.open}
+
+
+def _unknown(index: Index) -> t.List[UnknownJournal]:
+    """Return the journals that are not understood: of the journal directory, or of any host."""
+    on_hosts = (entry for facts in index.bundle.hosts.values() for entry in facts.unknown_journals)
+    return [*index.bundle.unknown_journals, *on_hosts]
 
 
 def _services_unread(index: Index) -> bool:
@@ -113,8 +124,9 @@ def _entry(index: Index, fsid: str, rbd: RbdFacts, entry: BlocklistEntry) -> Ite
     # A range is an administrator's: it is reported only where it keeps a living host from its disks.
     if address is None and not living:
         return
-    if not living and index.bundle.operations is None:
-        yield Unchecked("SG515", f"{fsid}: {entry.address}", _UNREAD)
+    if not living and (index.bundle.operations is None or index.bundle.unknown_journals):
+        why = _UNREAD if index.bundle.operations is None else _UNKNOWN
+        yield Unchecked("SG515", f"{fsid}: {entry.address}", why)
         return
     evidence = {
         "cluster": fsid,
@@ -219,10 +231,14 @@ def _unread(index: Index, host: str, kind: str, closed: bool) -> t.Optional[str]
         return None
     if index.bundle.operations is None:
         return _UNREAD
+    if any(entry.operation_id is None for entry in index.bundle.unknown_journals):
+        return _UNKNOWN
     if kind == EVACUATE:
         # Its journal is never on the host itself, which is dead.
         return None
     facts = next((facts for name, facts in by_nova_name(index.bundle).items() if same_name(name, host)), None)
     if facts is None or facts.open_operations is None:
         return f"the journals on {host} were not read"
+    if any(entry.operation_id is None for entry in facts.unknown_journals):
+        return _UNKNOWN
     return None

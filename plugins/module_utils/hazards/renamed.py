@@ -123,7 +123,7 @@ def _is_ours(index: Index, facts: HostFacts, node: ComputeNode) -> bool:
     names = {conf_host(facts), node.host}
     reasons = [row.disabled_reason or "" for name in names for row in index.api_services_by_host.get(name, [])]
     open_ones = [entry for entry in facts.open_operations or [] if entry.kind == "rename"]
-    return bool(open_ones) or any(reason.startswith("stackguard:") for reason in reasons)
+    return bool(open_ones or facts.unknown_journals) or any(reason.startswith("stackguard:") for reason in reasons)
 
 
 def _services(index: Index, node: ComputeNode) -> t.List[t.Optional[str]]:

@@ -39,18 +39,19 @@ UNKNOWN = "unknown"
 #: All kinds; PACKAGES is every nova-compute that a unit of the host starts outside containers.
 KINDS = (KOLLA, EDPM, OSA, PACKAGES, SNAP, CHARM, PODS, UNKNOWN)
 
-#: Where the containers of kolla's images find their configuration (kolla_set_configs).
-KOLLA_MOUNT = "/var/lib/kolla/config_files"
-KOLLA_CONFIG = "/etc/kolla/nova-compute"
+#: Signs, and no more, of deployments that nothing tests: EDPM, OpenStack-Ansible, the snap, the charm, Kubernetes.
 EDPM_CONFIG = "/var/lib/openstack"
 SNAP_FOLDER = "/var/snap/openstack-hypervisor"
 OSA_VENVS = "/openstack/venvs/nova-"
+#: Where the containers of kolla's images find their configuration (kolla_set_configs).
+KOLLA_MOUNT = "/var/lib/kolla/config_files"
+KOLLA_CONFIG = "/etc/kolla/nova-compute"
 
 _PACKAGED_UNITS = ("nova-compute.service", "openstack-nova-compute.service", "devstack@n-cpu.service")
 _KOLLA_UNIT = "kolla-nova_compute-container.service"
 _EDPM_UNIT = "edpm_nova_compute.service"
 _SNAP_UNIT = "snap.openstack-hypervisor.nova-compute.service"
-#: The units of nova-compute by deployment; of all others those of packages.
+#: The unit of nova-compute by which a deployment is told; of all others those of packages.
 _UNITS = {KOLLA: (_KOLLA_UNIT,), EDPM: (_EDPM_UNIT,), SNAP: (_SNAP_UNIT,), PODS: ()}
 _JUJU = re.compile(r"jujud-machine-[\w-]+\.service")
 
@@ -73,14 +74,10 @@ class Classified:
 
 @dataclasses.dataclass(frozen=True)
 class Preset:
-    """What the collection takes from a deployment where the operator says nothing.
-
-    Empty ``compute_units``, ``agent_units``: those of packages. ``refusal``: why the operator has to decide.
-    """
+    """What the collection takes from a deployment where the operator says nothing. Empty: the units of packages."""
 
     compute_units: t.Tuple[str, ...] = ()
     agent_units: t.Tuple[str, ...] = ()
-    refusal: t.Optional[str] = None
 
 
 PRESETS: t.Dict[str, Preset] = {
@@ -93,24 +90,20 @@ PRESETS: t.Dict[str, Preset] = {
             "kolla-neutron_ovn_agent-container",
         ),
     ),
-    EDPM: Preset(
-        ("edpm_nova_compute",), ("edpm_neutron_sriov_agent", "edpm_ovn_metadata_agent", "edpm_neutron_ovn_agent")
-    ),
-    OSA: Preset(),
     PACKAGES: Preset(),
-    CHARM: Preset(
-        refusal="The charm rewrites nova.conf at each hook, and takes the host name from Juju.",
-    ),
-    SNAP: Preset(
-        refusal=(
-            "The snap writes nova.conf itself, and takes the host name from the snap's option node.fqdn (snap set)."
-        ),
-    ),
-    PODS: Preset(
-        refusal="The name of a Kubernetes node cannot change: the node must join the cluster again under the new name.",
-    ),
-    UNKNOWN: Preset(refusal="The deployment of nova-compute on this host is not known."),
 }
+
+
+def refusal(found: Classified) -> t.Optional[str]:
+    """Return why the operator has to say how nova-compute is stopped and started; None: the collection knows it.
+
+    Of a deployment that nothing tests, the collection knows the signs, and no unit, no file and no command.
+    """
+    if found.kind in PRESETS:
+        return None
+    if found.kind == UNKNOWN:
+        return "The deployment of nova-compute on this host is not known."
+    return f"No test covers a host that {found.kind} has deployed."
 
 
 def classify(found: Deployment) -> Classified:
@@ -254,7 +247,7 @@ def explicit(request: RenameRequest) -> bool:
 def with_preset(request: RenameRequest, facts: t.Optional[HostFacts]) -> RenameRequest:
     """Return the request with the units of the detected deployment, where the operator names none."""
     classified = of_host(facts) if facts is not None else None
-    preset = PRESETS[classified.kind] if classified is not None else Preset()
+    preset = PRESETS.get(classified.kind, Preset()) if classified is not None else Preset()
     changes: t.Dict[str, t.Any] = {}
     if preset.compute_units and not explicit(request):
         changes["compute_units"] = preset.compute_units
@@ -285,12 +278,12 @@ def on_host(facts: HostFacts, path: str) -> str:
 def program_of(unit: str) -> str:
     """Return the program that a unit is named after, as neutron calls its agents (their C(binary))."""
     stem = unit.split(".", 1)[0]
-    for head, tail in (("kolla-", "-container"), ("edpm_", "")):
-        if stem.startswith(head) and stem.endswith(tail):
-            name = stem[len(head) : len(stem) - len(tail)].replace("_", "-")
-            return _BINARIES.get(name, name)
+    head, tail = "kolla-", "-container"
+    if stem.startswith(head) and stem.endswith(tail):
+        name = stem[len(head) : len(stem) - len(tail)].replace("_", "-")
+        return _BINARIES.get(name, name)
     return stem
 
 
 #: Containers that are not called like the agent in them.
-_BINARIES = {"neutron-sriov-agent": "neutron-sriov-nic-agent", "ovn-metadata-agent": "neutron-ovn-metadata-agent"}
+_BINARIES = {"neutron-sriov-agent": "neutron-sriov-nic-agent"}

@@ -60,6 +60,7 @@ from .host_facts import (
     Resident,
     Resolution,
     Unit,
+    UnknownJournal,
     Unread,
     from_plain,
     prepare,
@@ -150,6 +151,7 @@ __all__ = [
     "ServiceRow",
     "TargetHost",
     "Unit",
+    "UnknownJournal",
     "Unread",
     "ZoneFacts",
     "from_plain",
@@ -895,3 +897,5 @@ class Bundle:
     requested: t.List[str] = dataclasses.field(default_factory=list)
     #: None: evidence of an operation, of several clouds, or of a version that did not note it.
     named: t.Optional[CloudName] = None
+    #: Open journals of the journal directory that this version of the collection does not understand.
+    unknown_journals: t.List[UnknownJournal] = dataclasses.field(default_factory=list)

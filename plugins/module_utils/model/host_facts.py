@@ -476,6 +476,27 @@ class OpenOperation(Fact):
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class UnknownJournal(Fact):
+    """A file among the open journals that this version of the collection does not understand.
+
+    What of it could not be read is None.
+    """
+
+    path: str
+    #: Why this version does not understand it.
+    reason: str
+    #: Which version of the collection ends its operation.
+    finish_with: str
+    kind: t.Optional[str] = None
+    operation_id: t.Optional[str] = None
+    schema: t.Optional[str] = None
+    #: Of the collection that wrote it.
+    version: t.Optional[str] = None
+    #: What Nova calls the host that it is about.
+    host: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class OperationRecord(Fact):
     """What a journal of the journal directory says of an operation, open or closed."""
 
@@ -550,6 +571,8 @@ class HostFacts(Fact):
     deployment: t.Optional[Deployment] = None
     #: What libvirt-guests does at boot with the guests that ran at the last shutdown: its ON_BOOT; None as above.
     guests_on_boot: t.Optional[str] = None
+    #: Files among the open journals on the host that this version of the collection does not understand.
+    unknown_journals: t.List[UnknownJournal] = dataclasses.field(default_factory=list)
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ def read(place: str, number: int) -> t.List[t.Any]:
     state = states(place).get(number)
     if state is None:
         raise journals.JournalError(f"{place}: there is no batch {number}")
-    journal = journals.read(place, os.path.basename(_path(place, number, state))[: -len(".json")])
+    journal = journals.read_record(place, os.path.basename(_path(place, number, state))[: -len(".json")])
     return list((journal or {}).get("rows", []))
 
 

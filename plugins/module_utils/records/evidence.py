@@ -50,6 +50,7 @@ from ..model.facts import (
     HostFacts,
     LinkFacts,
     OperationRecord,
+    UnknownJournal,
     from_plain,
     to_plain,
 )
@@ -61,6 +62,7 @@ CLOUD = "cloud.json"
 DATABASES = "databases.json"
 LINKS = "links.json"
 OPERATIONS = "operations.json"
+UNKNOWN_JOURNALS = "unknown_journals.json"
 FAILURES = "failures.json"
 REQUESTED = "requested.json"
 NAMED = "named.json"
@@ -220,9 +222,10 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
     )
     return dataclasses.replace(
         whole,
-        operations=_load_operations(os.path.join(directory, OPERATIONS)),
+        operations=_load_list(os.path.join(directory, OPERATIONS), OperationRecord),
         requested=_load_requested(os.path.join(directory, REQUESTED)),
         named=_load_optional(os.path.join(directory, NAMED), CloudName),
+        unknown_journals=_load_list(os.path.join(directory, UNKNOWN_JOURNALS), UnknownJournal) or [],
     )
 
 
@@ -312,6 +315,7 @@ def merge(bundles: t.Sequence[Bundle]) -> Bundle:
         _merged_operations([bundle.operations for bundle in bundles]),
         sorted({source for bundle in bundles for source in bundle.requested}),
         _merged_names([bundle.named for bundle in bundles]),
+        _merged_unknown([bundle.unknown_journals for bundle in bundles]),
     )
 
 
@@ -340,6 +344,11 @@ def _merged_operations(
     found: t.Dict[str, OperationRecord] = {}
     for record in sorted((record for records in known for record in records), key=lambda item: (item.open, repr(item))):
         found[record.operation_id] = record
+    return [found[key] for key in sorted(found)]
+
+
+def _merged_unknown(given: t.Sequence[t.List[UnknownJournal]]) -> t.List[UnknownJournal]:
+    found = {repr(entry): entry for entries in given for entry in entries}
     return [found[key] for key in sorted(found)]
 
 
@@ -438,13 +447,13 @@ def _load_failures(path: str) -> t.Dict[str, str]:
     return {str(source): str(reason) for source, reason in data.items()}
 
 
-def _load_operations(path: str) -> t.Optional[t.List[OperationRecord]]:
+def _load_list(path: str, cls: t.Type[_T]) -> t.Optional[t.List[_T]]:
     if not os.path.exists(path):
         return None
     data = _load_json(path)
     if not isinstance(data, list):
         raise FactsError(f"{path}: expected a JSON list of operations")
-    return [from_plain(OperationRecord, item, f"{path}[{index}]") for index, item in enumerate(data)]
+    return [from_plain(cls, item, f"{path}[{index}]") for index, item in enumerate(data)]
 
 
 def _load_requested(path: str) -> t.List[str]:

@@ -28,8 +28,10 @@ import typing as t
 from . import journal_read
 
 SCHEMA = journal_read.SCHEMA
-JournalError = journal_read.JournalError
+JournalError, UnknownJournalError = journal_read.JournalError, journal_read.UnknownJournalError
 list_open, path_of, read = journal_read.list_open, journal_read.path_of, journal_read.read
+read_record, survey, refusal = journal_read.read_record, journal_read.survey, journal_read.refusal
+VERSION, problem, finisher = journal_read.VERSION, journal_read.problem, journal_read.finisher
 
 #: States of a step.
 PENDING = "pending"
@@ -64,7 +66,7 @@ def open_new(directory: str, journal: t.Dict[str, t.Any], ended: t.Optional[int]
                 f"{path}: another operation has ended since the run made this plan. Run the same command again"
             )
         try:
-            # A link refuses what is there already, whoever made it: version 0.1 opened without this lock.
+            # A link refuses what is there already, whoever made it.
             _store(path, journal, os.link)
         except FileExistsError:
             raise JournalError(f"{path}: an operation is already open") from None
@@ -105,8 +107,7 @@ def put(
 ) -> t.List[t.Dict[str, t.Any]]:
     """Replace an open journal, if the run that it names still has it.
 
-    ``before``: the run that had it until now, where another one takes it up; empty for a journal of an earlier version
-    that names none. ``counted``: servers in transit of other
+    ``before``: the run that had it until now, where another one takes it up. ``counted``: servers in transit of other
     operations that this one has counted (C(UUID HOST)); where others have sent more since, nothing is written and the
     list of what they have in transit is returned. Comparing and writing is one act, under a lock of the directory.
 
@@ -129,9 +130,7 @@ def put(
 def in_transit(journal: t.Mapping[str, t.Any]) -> t.List[t.Dict[str, t.Any]]:
     """Return the servers that an operation has sent, or is about to, and that have not arrived, by its journal."""
     memory = journal.get("memory") or {}
-    # C(riding): what version 0.1 of this collection called them.
-    sent = memory["in_transit"] if "in_transit" in memory else memory.get("riding") or []
-    return [dict(entry) for entry in (*sent, *(memory.get("intended") or []))]
+    return [dict(entry) for entry in (*(memory.get("in_transit") or []), *(memory.get("intended") or []))]
 
 
 def in_transit_of_others(directory: str, journal: t.Mapping[str, t.Any]) -> t.List[t.Dict[str, t.Any]]:
@@ -221,8 +220,7 @@ def claim(
 
     ``run``: who takes it up, with its ``token``. ``previous``: the token of the run that was seen to have it, or None:
     where that is no longer so, another one was faster. ``certain``: that run is known to have ended, or its operator
-    says so; otherwise it must have ended by itself, or have given no sign of life here for LEASE seconds. A journal
-    without a token is of an earlier version, whose runs cannot be asked.
+    says so; otherwise it must have ended by itself, or have given no sign of life here for LEASE seconds.
 
     Raises :class:`JournalError`, and SG707 in it where another run has the operation.
     """
@@ -231,9 +229,12 @@ def claim(
         journal = _open(directory, kind, operation_id)
         before = journal.get("run") or {}
         token = before.get("token")
+        if not isinstance(token, str):
+            why = "the journal names no run that can be asked"
+            raise UnknownJournalError([journal_read.unknown_of(directory, kind, journal, why)])
         if token != previous:
             raise JournalError(f"SG707 lock-held: {run_text(before)} resumed operation {operation_id} a moment ago")
-        if token is not None and not (certain or before.get("ended")):
+        if not (certain or before.get("ended")):
             _refuse_while_it_may_live(signs, before)
         event = {"at": at, "text": f"resumed by {run_text(run)}"}
         journal = noted({**journal, "run": dict(run)}, event)
@@ -391,9 +392,6 @@ def close(directory: str, journal: t.Dict[str, t.Any]) -> str:
         os.replace(path, target)
         sync_directory(closed)
         sync_directory(directory)
-    # Version 0.1 left it beside an open journal.
-    if os.path.exists(path + ".claim"):
-        os.unlink(path + ".claim")
     return target
 
 
@@ -416,7 +414,7 @@ def _closed_names(directory: str, kind: str) -> t.List[str]:
 def list_closed(directory: str, kind: str) -> t.List[t.Dict[str, t.Any]]:
     """Return the closed journals of a kind, the oldest first. Raises :class:`JournalError`."""
     closed = os.path.join(directory, "closed")
-    journals = [read(closed, name[: -len(".json")]) for name in _closed_names(directory, kind)]
+    journals = [read_record(closed, name[: -len(".json")]) for name in _closed_names(directory, kind)]
     return sorted(
         (journal for journal in journals if journal is not None),
         key=lambda journal: (str(journal.get("started_at")), str(journal.get("operation_id"))),

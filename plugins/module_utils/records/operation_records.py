@@ -4,8 +4,9 @@
 
 """What journals of the journal directory say of operations, in short. Pure.
 
-Journals of evacuations are of two generations. The old ones (one for each directory, kind C(evacuate)) hold the
-addresses that they put on a blocklist without the cluster; the new ones (one for each host) by cluster.
+Closed journals of evacuations are of two generations. Those of version 0.1 (kind C(evacuate)) hold the addresses that
+they put on a blocklist without the cluster; the others (one for each host) by cluster. Open ones of version 0.1 are not
+understood, and never come here.
 """
 
 from __future__ import annotations

@@ -140,11 +140,6 @@ class Rename(planned.Planned):
     def now(self, journal: t.Optional[Result]) -> str:
         """Return which run has the operation."""
         run = (journal or {}).get("run") or {}
-        if not run.get("token"):
-            return (
-                "The journal does not name the most recent run, because an earlier version of the collection began the "
-                "operation"
-            )
         ended = True if run.get("ended") else run_owner.has_ended(run)
         words = "The most recent run has ended" if ended else "The most recent run is still active"
         if ended is None:
@@ -596,7 +591,8 @@ class Rename(planned.Planned):
         )
 
     def _journal(self) -> t.Optional[Result]:
-        (found,) = self.run.state.call([{"op": "journal_read", "kind": self.kind()}])
+        (found,) = self.run.state.call([lifecycle.open_request(self.kind())])
+        lifecycle.refuse_unknown(self.run, found)
         self._ended = found.get("ended")
         return t.cast("t.Optional[Result]", found.get("journal"))
 

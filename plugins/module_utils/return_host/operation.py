@@ -165,6 +165,8 @@ class HostReturn:
         try:
             return t.cast("ReturnCall", getattr(self, f"_{scratch.phase}")())
         except Refused as refused:
+            if self.scratch.owned:
+                return self._stop(refused.message, lifecycle.checked_of(refused))
             return self._end("refused", refused.message)
         except Stopped as stopped:
             return self._stop(stopped.message, stopped.checked)
@@ -193,14 +195,20 @@ class HostReturn:
     def _open_journal(self) -> t.Optional[Json]:
         return lifecycle.open_journal(self.run, plans.kind_of(self.host))
 
+    def _stored(self) -> t.Optional[Json]:
+        """Return the open journal, whatever other journals there are: for a run that has begun."""
+        (found,) = self.run.state.call([lifecycle.open_request(plans.kind_of(self.host))])
+        return t.cast("t.Optional[Json]", found["journal"])
+
     def _records(self) -> t.Tuple[t.Any, ...]:
         """Return what journals say of operations. Open ones of all hosts: one of them may need an address.
 
         Closed ones list what is to be removed from blocklists. The kinds of both generations begin with evacuate.
         """
         opened, closed = self.run.state.call(
-            [{"op": "journal_list"}, {"op": "journal_closed", "kind": operation_records.EVACUATE}]
+            [{"op": "journal_list", "unknown": True}, {"op": "journal_closed", "kind": operation_records.EVACUATE}]
         )
+        lifecycle.refuse_unknown(self.run, opened)
         ended = self.run.of_this_cloud(closed["journals"])
         return tuple(operation_records.records(opened["journals"], ended))
 
@@ -241,7 +249,7 @@ class HostReturn:
     def book(self) -> Book:
         """The open journal. Raises StackguardError where it is not open any more, or another run has it."""
         if self._book is None:
-            self._book = Book.held(self.run, self._open_journal(), self.scratch.operation_id)
+            self._book = Book.held(self.run, self._stored(), self.scratch.operation_id)
         return self._book
 
     def _own(self, book: Book, before: t.Optional[Json] = None) -> None:

@@ -31,7 +31,7 @@ import dataclasses
 import typing as t
 
 from ..capacity.measured import RUNNING
-from ..hazards import clients, forecast, identity, storage
+from ..hazards import clients, forecast, identity, in_flight, storage
 from ..model import addresses, blocklists
 from ..model.deployment_facts import ServiceProcess
 from ..model.facts import (
@@ -558,6 +558,8 @@ def open_evacuations(request: ReturnRequest) -> t.Iterator[Finding]:
 def _about(index: Index, facts: HostFacts, request: ReturnRequest) -> Items:
     """SG706; SG101 to SG106 who this host is, as a start would see it."""
     yield from open_evacuations(request)
+    for entry in facts.unknown_journals:
+        yield in_flight.unknown_journal(entry, Subject("host", request.host))
     yield from identity.unsupported_driver(index, facts)
     yield from identity.compute_id_files(index, facts)
     yield from identity.compute_id_node(index, facts)

@@ -35,6 +35,7 @@ from ansible_collections.stackguard.nova.tests.unit.builders import (
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleets
 
 G1 = guest(1, 1)
+UNKNOWN = facts.UnknownJournal("/var/lib/stackguard/rename.json", "no run", "version 0.1", "rename")
 
 
 def audit(cloud):
@@ -294,6 +295,14 @@ CASES = {
     ),
     "journal": (
         lambda c: c.add("open_operations", facts.OpenOperation("a", "rename", "open", builders.AT, "a -> b")),
+        {("SG706", B)},
+    ),
+    "journal that is not understood": (
+        lambda c: c.host("compute1", unknown_journals=[UNKNOWN]),
+        {("SG706", B)},
+    ),
+    "journal of the directory that is not understood": (
+        lambda c: c._bundle(unknown_journals=[UNKNOWN]),
         {("SG706", B)},
     ),
     "schema unknown": (lambda c: c.cell(1, revision=None), {("SG705", B)}),

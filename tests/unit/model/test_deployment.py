@@ -94,8 +94,12 @@ def test_evidence_that_agrees_is_one_deployment(kind):
     assert found.text.startswith(kind)
 
 
-def test_every_kind_is_tried_and_has_a_preset():
-    assert set(WHOLE) | {deployments.UNKNOWN} == set(deployments.KINDS) == set(deployments.PRESETS)
+def test_every_kind_is_tried_and_all_that_nothing_tests_is_refused():
+    assert set(WHOLE) | {deployments.UNKNOWN} == set(deployments.KINDS)
+    assert set(deployments.PRESETS) == {deployments.KOLLA, deployments.PACKAGES}
+    for kind in deployments.KINDS:
+        refusal = deployments.refusal(deployments.Classified(kind, None, ()))
+        assert (refusal is None) == (kind in deployments.PRESETS), kind
 
 
 def test_sunbeam_is_a_snap_although_juju_installs_it():
@@ -160,7 +164,7 @@ def test_kollas_units_are_taken_where_the_operator_names_none():
     assert "kolla-neutron_openvswitch_agent-container" in made.agent_units
 
 
-@pytest.mark.parametrize("kind", [deployments.PACKAGES, deployments.OSA, deployments.CHARM])
+@pytest.mark.parametrize("kind", sorted(set(WHOLE) - {deployments.KOLLA}))
 def test_units_of_the_host_stay_those_of_packages(kind):
     assert deployments.with_preset(request(), host(WHOLE[kind])) == request()
 
@@ -188,7 +192,6 @@ def test_a_host_that_was_not_read_changes_nothing():
     [
         ("kolla-neutron_openvswitch_agent-container.service", "neutron-openvswitch-agent"),
         ("kolla-neutron_sriov_agent-container.service", "neutron-sriov-nic-agent"),
-        ("edpm_ovn_metadata_agent.service", "neutron-ovn-metadata-agent"),
         ("neutron-openvswitch-agent.service", "neutron-openvswitch-agent"),
     ],
 )

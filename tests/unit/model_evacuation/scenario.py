@@ -27,7 +27,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import evi
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation import (
-    earlier,
     oracle,
     pump,
     queues,
@@ -116,8 +115,6 @@ class Kind:
     breaks: float = 0.1
     looked: float = 0.05
     overtaken: float = 0.1
-    #: A run of version 0.1 was killed before.
-    old: float = 0.05
     #: Owners send requests while nova-compute of their host is silent; a run does not reach RabbitMQ, or not always.
     requests: float = 0.3
     no_rabbit: float = 0.2
@@ -170,7 +167,6 @@ def calm():
         "healed",
         "breaks",
         "overtaken",
-        "old",
         "requests",
         "no_rabbit",
         "rabbit_breaks",
@@ -211,14 +207,14 @@ def lost():
 
 def early():
     """Everything that the first scenarios had: their seeds are still the same."""
-    later = ("breaks", "looked", "overtaken", "old", "pinned", "repair", "soft", "special", "resized", "healed")
+    later = ("breaks", "looked", "overtaken", "pinned", "repair", "soft", "special", "resized", "healed")
     rabbit = ("requests", "no_rabbit", "rabbit_breaks", "lost")
     return dataclasses.replace(wild(), **dict.fromkeys((*later, *rabbit, "alive"), 0.0))
 
 
 def troubled():
     """Everything, and what befalls runs themselves more often."""
-    return dataclasses.replace(wild(), breaks=0.5, looked=0.5, overtaken=0.5, old=0.3)
+    return dataclasses.replace(wild(), breaks=0.5, looked=0.5, overtaken=0.5)
 
 
 # --- the cloud ------------------------------------------------------------------------------------------------
@@ -601,12 +597,12 @@ class Scenario:
         #: States of runs of return_host. What it draws changes nothing of what came before.
         self.returns = []
         self.later = self._drawn("later")
+        # Once more than it is used, as when seeds broke a rule: they stay what they were.
+        self.later.random()
         #: What runs have said.
         self.said = []
         #: Numbers of the runs that go on.
         self.living = set()
-        if self.later.random() < kind.old:
-            self._leave_an_old_journal()
         self.servers = sum(1 for server in self.world.servers.values() if server.host == DEAD)
         if self.dice.random() < kind.cell_mute:
             self.world.cell_mute_until = self.world.now + self.dice.choice((3, 30))
@@ -640,16 +636,6 @@ class Scenario:
             if entry.get("memory")
         )
         return {one for queue in found for ids in queue.values() for one in ids}
-
-    def _leave_an_old_journal(self):
-        host = self.world.hosts[DEAD]
-        mine = self._left(DEAD)
-        # It did not note how a server in ERROR ran, nor where an image is; it looked for nobody who is soft-deleted.
-        odd = any(server.status == "ERROR" for server in mine) or any(one.soft for one in self.world.servers.values())
-        if mine and not host.answers and not odd and self._looked_at(host):
-            os.makedirs(self.state_dir, exist_ok=True)
-            earlier.leave(self.world, host, mine, self.state_dir, self.later)
-            self.scope[DEAD] = mine
 
     def _drawn(self, what):
         return random.Random(f"{self.world.seed}-{what}")
@@ -850,10 +836,9 @@ class Scenario:
         return noted
 
     def _lists_of(self, journal):
-        """Return what a journal says is on blocklists. One of version 0.1 does not say on which."""
-        about = journal["about"]
-        anywhere = (about.get("fence_proof") or {}).get("addresses") or []
-        return {fsid: [*(about.get("blocklisted") or {}).get(fsid, []), *anywhere] for fsid in self.world.clusters}
+        """Return what a journal says is on blocklists."""
+        listed = journal["about"].get("blocklisted") or {}
+        return {fsid: listed.get(fsid, []) for fsid in self.world.clusters}
 
     def all_journals(self):
         """Return every journal, open and closed."""

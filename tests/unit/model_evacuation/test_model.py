@@ -99,7 +99,7 @@ def test_a_host_that_comes_back_is_given_back_whole(stage, times):
 
 
 @pytest.mark.examples
-def test_tasks_that_fail_other_operators_and_old_journals_break_no_rule(stage, times):
+def test_tasks_that_fail_and_other_operators_break_no_rule(stage, times):
     endings = played(stage, scenario.troubled, 40 * times, "troubled")
     states, _ended, _all = statistics(endings)
     assert states["evacuated"] > len(endings) // 2, states

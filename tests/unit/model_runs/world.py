@@ -17,9 +17,11 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_owner, run_token
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import runner as steps
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal_read
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
 from ansible_collections.stackguard.nova.tests.unit import journaled
 
@@ -36,7 +38,7 @@ HERE = threading.local()
 class Defects:
     """What of the code is as it was before, or as it could be. None of it is the code as it is."""
 
-    #: No run has a token: as journals of version 0.1 are.
+    #: No run has a token, and a journal without one is taken up.
     no_token: bool = False
     #: A request is compared with the journal when it begins, and holds nothing while it executes; nor does a mark.
     no_lock: bool = False
@@ -299,7 +301,7 @@ class Operator:
 
     def _run(self, runner, journal, operation, run=None, ended=None):
         if journal is None:
-            return journaled.begun(runner, plan(self.world.case, operation), {}, run, ended)["state"]
+            return journaled.begun(runner, plan(self.world.case, operation), {SHA256: None}, run, ended)["state"]
         backward = self.role == ROLLBACK or (self.role == "last" and journal["state"] != journals.OPEN)
         return (runner.backward if backward else runner.forward)(journal)["state"]
 
@@ -329,6 +331,8 @@ def install(patch, defects):
         return store(path, journal, place, *how)
 
     patch.setattr(journals, "_store", pointed)
+    if defects.no_token:
+        patch.setattr(journal_read, "problem", lambda *_given: None)
     if defects.no_lock:
         patch.setattr(journals, "_taken", lambda _descriptor: True)
     if defects.blind_opening:

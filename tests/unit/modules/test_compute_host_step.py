@@ -10,6 +10,7 @@ from ansible_collections.stackguard.nova.plugins.modules import compute_host_ste
 from ansible_collections.stackguard.nova.tests.unit.modules.running import run
 
 JOURNAL = {"schema": 1, "kind": "rename", "operation_id": "o", "state": "open", "note": None, "number": 7}
+JOURNAL.update(about={"plan_sha256": None}, plan={}, steps={}, history=[], run={"token": "t"})
 
 
 def call(state_dir, *requests, check=False):
@@ -19,9 +20,9 @@ def call(state_dir, *requests, check=False):
 def test_requests_and_results(tmp_path):
     answer = call(tmp_path, {"op": "journal_open", "journal": JOURNAL}, {"op": "journal_read", "kind": "rename"})
     assert answer["changed"]
-    assert answer["results"] == [{"ok": True}, {"ok": True, "journal": JOURNAL, "ended": 0}]
+    assert answer["results"] == [{"ok": True}, {"ok": True, "journal": JOURNAL, "unknown": [], "ended": 0}]
     answer = call(tmp_path, {"op": "journal_list"})
-    assert (answer["changed"], answer["results"]) == (False, [{"ok": True, "journals": [JOURNAL]}])
+    assert (answer["changed"], answer["results"]) == (False, [{"ok": True, "journals": [JOURNAL], "unknown": []}])
 
 
 def test_a_failure(tmp_path):

@@ -11,10 +11,10 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.records import operation_records
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, TWO, Life
 from ansible_collections.stackguard.nova.tests.unit.evacuations import image, lock, scene
-from ansible_collections.stackguard.nova.tests.unit.operations.test_evacuation_record import left
 
 
 @pytest.fixture
@@ -41,9 +41,10 @@ def test_an_abort_lifts_no_entry_that_was_there_before(life):
     assert life.blocklist == {"fsid": [address(1)]}
 
 
-def test_an_old_journal_with_an_image_that_was_made_again_can_be_aborted(life):
+def test_with_an_image_that_was_made_again_it_can_be_aborted(life):
     """Its owner rebuilt guest1 when the operator had removed its guard by hand."""
-    left(life)
+    life.run(dies_at=6)
+    assert life.guarded() == BOTH
     life.guards[f"{ONE}_disk"] = []
     image_of = life._image
     life._image = lambda uuid: dataclasses.replace(image_of(uuid), id="new") if uuid == ONE else image_of(uuid)
@@ -117,15 +118,13 @@ def test_the_controllers_own_addresses_do_not_say_that_there_are_no_managers_els
     assert [entry["infrastructure"] for entry in need["clusters"]] == [[]]
 
 
-def test_an_old_journal_of_a_blocklist_is_resumed_with_power(life):
-    left(life, fence="blocklist", addresses=[address(1)])
+def test_begun_with_a_blocklist_it_is_resumed_with_power_and_says_what_is_listed(life):
+    life.run(fence="blocklist", dies_at=6)
     done = life.run(fence="power")
     assert (done["failed"], life.open()) == (False, None)
     (closed,) = life.closed()
-    from ansible_collections.stackguard.nova.plugins.module_utils.records import operation_records
-
-    (record,) = [operation_records.record_of(closed, False)] if hasattr(operation_records, "record_of") else [None]
-    assert [*record.addresses, *record.blocklisted.values()], "return_host does not know what is on the blocklist"
+    record = operation_records.record_of(closed, False)
+    assert record.blocklisted == {"fsid": [address(1)]}, "return_host does not know what is on the blocklist"
 
 
 def alive(life):

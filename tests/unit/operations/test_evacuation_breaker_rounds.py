@@ -11,7 +11,6 @@ import dataclasses
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, TWO, Life
 from ansible_collections.stackguard.nova.tests.unit.evacuations import disks, lock, scene
-from ansible_collections.stackguard.nova.tests.unit.operations.test_evacuation_record import left
 from ansible_collections.stackguard.nova.tests.unit.operations.test_evacuation_round import World, disk, states
 
 
@@ -45,9 +44,10 @@ def test_a_stopped_server_that_nova_still_has_on_the_dead_host_has_not_arrived(m
     assert not [entry for entry in done.arrived if entry.state == "verified"], done.arrived
 
 
-def test_an_old_journal_whose_server_was_deleted_can_be_aborted_where_there_are_two_pools(tmp_path, monkeypatch):
+def test_an_evacuation_whose_server_was_deleted_can_be_aborted_where_there_are_two_pools(tmp_path, monkeypatch):
     life = Life(tmp_path, monkeypatch)
-    left(life)
+    life.run(dies_at=6)
+    assert life.guarded() == BOTH
     del life.nova.servers[ONE]
     pool_of = life._image
     other = disks(client_address="192.0.2.3", pool="fast")

@@ -78,9 +78,8 @@ def test_the_guard_of_one_still_in_transit_stays(life):
     assert (life.guarded(), life.open() is not None, life.report()["verdict"]) == ([TWO], True, "block")
     assert done["failed"]
     assert "run the same command again" in done["msg"]
-    # On the lab: "evacuate_max_rounds rounds have passed The operation is open", and a workflow read "0 needs".
     assert (
-        "maximum number of rounds (evacuate_max_rounds). To resume the evacuation, run the same command again. Nova "
+        "maximum number of rounds. To resume the evacuation, run the same command again. Nova "
         "may still be evacuating these servers, so the run keeps their guard snapshots: guest2. The" in done["msg"]
     )
     assert done["ansible_stats"]["data"]["stackguard"]["message"] == done["msg"]

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.tests.unit.evacuation_life import ONE, TWO, Life
+from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, TWO, Life
 from ansible_collections.stackguard.nova.tests.unit.evacuations import disks
-from ansible_collections.stackguard.nova.tests.unit.operations.test_evacuation_record import left
 
 
 @pytest.fixture
@@ -35,8 +34,9 @@ def test_killed_before_the_fence_was_proven_one_unconfirmed_resize_does_not_refu
     assert TWO not in [uuid for uuid, _host in life.nova.asked]
 
 
-def test_an_old_journal_whose_pool_no_host_reaches_is_not_aborted_as_if_its_guards_were_gone(life):
-    left(life)
+def test_an_evacuation_whose_pool_no_host_reaches_is_not_aborted_as_if_its_guards_were_gone(life):
+    life.run(dies_at=6)
+    assert life.guarded() == BOTH
     life.change = lambda some: some.at(2, rbd=disks(client_address="192.0.2.3", pool="fast")).at(
         3, rbd=disks(client_address="192.0.2.4", pool="fast")
     )

@@ -2,11 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Journals of evacuations, those of version 0.1 too: found, shown, resumed, aborted; and no second one beside them."""
+"""Journals of evacuations: what they hold; beside an open one of version 0.1 nothing is begun, resumed or ended."""
 
 from __future__ import annotations
 
-import copy
+import json
+import os
 
 import pytest
 
@@ -18,7 +19,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.fences 
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.steps import InTransit
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.tests.unit.builders import address
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, TWO, Life
 
 OPERATION = "0123456789ab"
@@ -86,7 +86,8 @@ def life(tmp_path, monkeypatch):
 def left(life, **given):
     """A run of 7e09ddb was killed when the disks were guarded."""
     journal = old_journal(**given)
-    journals.open_new(life.state_dir, journal)
+    os.makedirs(life.state_dir, exist_ok=True)
+    journals.write(life.state_dir, journal)
     life.guards = {name: [SNAPSHOT] for name in life.guards}
     return journal
 
@@ -102,32 +103,17 @@ def test_there_is_one_journal_for_each_dead_host_however_its_name_is_written():
     assert not records.is_of({**journal, "kind": "evacuated"}, "compute1")
 
 
-def test_a_journal_of_version_0_1_is_that_of_its_host():
+def test_a_closed_journal_of_version_0_1_is_that_of_its_host():
     assert records.is_of(old_journal(), "compute1")
     assert not records.is_of(old_journal(), "compute2")
 
 
-def test_servers_of_version_0_1_have_their_images_without_a_cluster():
-    one, _two = records.servers_of(old_journal())
-    assert (one.uuid, one.power, one.ids) == (ONE, "running", {f"{ONE}_disk": f"id-{ONE}_disk"})
-    assert [(image.fsid, image.pool) for image in one.images.values()] == [(None, None)]
-
-
-def test_of_version_0_1_all_may_have_been_sent_and_guarded():
-    """It does not say. Of a journal of today nothing is assumed."""
-    assert (records.sent(old_journal()), records.guarded(old_journal())) == (set(BOTH), set(BOTH))
-    today = {**old_journal(), "kind": "evacuate-compute1"}
-    assert (records.sent(today), records.guarded(today)) == (set(), set())
-
-
 def test_what_an_unfinished_run_left_is_resumed_by_new_clocks_and_with_new_patience():
     trip = {"uuid": ONE, "name": "guest1", "target": "compute3", "size_mib": 1024, "started": 5.0}
-    for name in ("riding", "in_transit"):
-        assert records.in_transit({"memory": {name: [trip]}}) == [InTransit(ONE, "guest1", "compute3", 1024)]
-        assert records.in_transit({"memory": {name: [trip]}}, clocks=True)[0].started == 5.0
+    assert records.in_transit({"memory": {"in_transit": [trip]}}) == [InTransit(ONE, "guest1", "compute3", 1024)]
+    assert records.in_transit({"memory": {"in_transit": [trip]}}, clocks=True)[0].started == 5.0
     failed = {ONE: {"compute3": "failed"}, TWO: {"(under way)": "took long"}}
-    for name in ("evacuate", "tried"):
-        assert records.tried({"memory": {name: failed}}) == failed
+    assert records.tried({"memory": {"tried": failed}}) == failed
     assert (records.in_transit({}), records.tried({})) == ([], {})
 
 
@@ -160,81 +146,46 @@ def _server(uuid, power):
 # --- a journal of 7e09ddb -------------------------------------------------------------------------------------
 
 
-def test_an_old_journal_is_shown(life):
-    before = left(life)
-    done = life.run(action="status", fence=None)
-    assert (done["failed"], done["state"], done["operation_id"]) == (False, "open", OPERATION)
-    assert "guarded: 2 servers" in done["msg"]
-    assert life.open() == before
+@pytest.mark.parametrize("host", ["compute1", "compute9"])
+@pytest.mark.parametrize("action", ["apply", "resume", "status", "abort"])
+def test_beside_an_old_journal_nothing_is_begun_resumed_or_ended(life, action, host):
+    """It may have fenced, held, guarded and sent; and it does not say what it has sent, nor where its images are."""
+    before = left(life, host=host)
+    done = life.run(action=action)
+    path = os.path.join(life.state_dir, "evacuate.json")
+    assert (done["failed"], done["changed"], done["state"]) == (True, False, "refused")
+    assert path in done["msg"]
+    assert "version 0.1 " in done["msg"]
+    (item,) = life.report()["findings"]
+    assert (item["code"], item["object"]["id"], item["evidence"]["journal"]) == ("SG706", host, path)
+    assert item["evidence"]["operation"] == OPERATION
+    with open(path, encoding="utf-8") as stream:
+        assert json.load(stream) == before
+    assert (life.done, life.nova.asked, sorted(life.guards.values())) == ([], [], [[SNAPSHOT], [SNAPSHOT]])
 
 
-def test_the_stored_proof_of_an_old_journal_counts_as_none(life):
-    """D5: a proof of Friday let the run go on with on Monday, and the host had been repaired meanwhile."""
-    left(life)
-    life.power = "On"
+def test_an_evacuation_that_is_under_way_stops_beside_one_and_stays_open(life):
+    """How many servers the other one has in transit, and to where, is not known."""
+    life.run(dies_at=6)
+    left(life, host="compute9")
     done = life.run()
-    assert (done["failed"], life.nova.asked) == (True, [])
-    assert {item["code"] for item in life.report()["findings"]} == {"SG506"}
+    assert (done["failed"], done["state"], life.nova.asked) == (True, "refused", [])
+    os.unlink(os.path.join(life.state_dir, "evacuate.json"))
+    assert (life.run()["failed"], life.open()) == (False, None)
 
 
-def test_an_old_journal_with_the_empty_proof_of_d1_is_fenced_by_addresses(life):
-    """D1: addresses were empty, and "its addresses were read back" was recorded."""
-    left(life, fence="blocklist")
-    done = life.run(fence="blocklist", refence=True)
-    assert (done["failed"], life.blocklist) == (False, {"fsid": [address(1)]})
-    assert life.closed()[-1]["memory"]["proof"]["clusters"] == {"fsid": [address(1)]}
+def test_a_run_that_has_begun_stops_beside_one_that_is_written_meanwhile(life):
+    def meanwhile(need):
+        if need["kind"] == "guard":
+            journals.write(life.state_dir, old_journal(host="compute9"))
 
-
-def test_an_old_journal_is_resumed_and_closed_and_no_second_operation_is_opened(life):
-    left(life)
+    life.answer = meanwhile
     done = life.run()
-    assert (done["failed"], done["operation_id"], life.open(), life.guarded()) == (False, OPERATION, None, [])
-    (journal,) = life.closed()
-    assert (journal["kind"], journal["operation_id"], journal["state"]) == ("evacuate", OPERATION, "finished")
-    assert sorted(life.nova.asked) == sorted((uuid, "compute3") for uuid in BOTH)
-
-
-def test_beside_an_old_journal_of_the_same_host_no_operation_opens_even_where_it_is_refused(life):
-    left(life)
-    life.run(servers=["guest1"])
-    life.power = "On"
-    life.run()
-    assert life.open()["operation_id"] == OPERATION
-
-
-def test_an_old_journal_of_another_host_does_not_keep_this_one(life):
-    """D10: the second dead host of the rack could not be begun."""
-    journals.open_new(life.state_dir, {**old_journal(host="compute9"), "operation_id": "another"})
-    done = life.run()
-    assert (done["failed"], life.open()["operation_id"]) == (False, "another")
-
-
-def test_an_old_journal_is_aborted_its_guards_removed_and_its_host_stays_held(life):
-    """It does not say whether a server was sent: the host stays held, and return_host ends that."""
-    left(life)
-    done = life.run(action="abort", fence=None)
-    assert (done["failed"], done["state"], life.guarded(), life.open()) == (False, "aborted", [], None)
-    assert "return_host" in done["msg"]
-    assert life.done == []
-
-
-def test_an_old_journal_whose_guards_can_not_be_removed_stays_open(life):
-    left(life)
-    life.answer = lambda need: (
-        {"homes": [{**home, "result": {"failed": True, "msg": "timed out"}} for home in need["homes"]]}
-        if need["kind"] == "unguard"
-        else None
-    )
-    done = life.run(action="abort", fence=None)
-    assert (done["failed"], life.guarded(), life.open() is not None) == (True, BOTH, True)
-
-
-def test_a_server_of_an_old_journal_that_was_in_transit_is_followed_and_not_sent_again(life):
-    trip = {"uuid": ONE, "name": "guest1", "target": "compute3", "size_mib": 1024, "started": 5.0}
-    left(life, memory={"evacuate": {}, "riding": [trip]})
-    life.nova.servers[ONE].update(task="rebuilding", left=5, target="compute3")
-    done = life.run()
-    assert (done["failed"], life.nova.asked) == (False, [(TWO, "compute3")])
+    assert (done["failed"], done["state"], life.nova.asked) == (True, "open", [])
+    assert "SG706" in {item["code"] for item in life.report()["findings"]}
+    os.unlink(os.path.join(life.state_dir, "evacuate.json"))
+    life.answer = lambda _need: None
+    assert (life.run()["failed"], life.open()) == (False, None)
 
 
 # --- the plan and what carries it out -------------------------------------------------------------------------
@@ -262,11 +213,3 @@ def test_the_closed_journal_has_every_step_of_the_plan_done(life, fence):
     (journal,) = life.closed()
     assert journal["steps"] == dict.fromkeys(STEPS, "done")
     assert [step["name"] for step in journal["plan"]["steps"]] == list(STEPS)
-
-
-def test_a_journal_is_not_changed_by_being_read():
-    journal = old_journal()
-    before = copy.deepcopy(journal)
-    for read in (records.servers_of, records.in_transit, records.tried, records.sent, records.blocklisted):
-        read(journal)
-    assert journal == before

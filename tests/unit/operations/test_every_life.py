@@ -24,7 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_
 from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
 from ansible_collections.stackguard.nova.plugins.module_utils.links.plan import LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
+from ansible_collections.stackguard.nova.plugins.module_utils.records import batches, journal_read
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.tests.unit import journaled, linked, operations
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import Life as Evacuating
@@ -308,13 +308,26 @@ def ended(life, journal):
     return closed["state"]
 
 
+#: Journals that are not understood: of its own kind or of another one, and which version finishes them.
+UNKNOWN = {
+    "torn": (None, '{"schema": 1, "ki', journal_read.WRITER),
+    "newer": (None, '{"schema": 2}', journal_read.NEWER),
+    "of a kind that is to come": ("maintain-a", '{"schema": 1, "collection_version": "9.9.9"}', "version 9.9.9 "),
+    "of version 0.1": ("evacuate", '{"schema": 1, "kind": "evacuate", "about": {"host": "a"}}', "version 0.1 "),
+}
+
+
 @pytest.mark.parametrize("action", ["apply", "resume", "status", "back"])
-def test_where_a_journal_cannot_be_read_nothing_is_done(cut, action):
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_beside_a_journal_that_is_not_understood_nothing_is_done(cut, action, name):
     (journal,) = cut.open
-    path = os.path.join(cut.directory, f"{journal['kind']}.json")
-    pathlib.Path(path).write_text('{"schema": 1, "ki')
+    kind, content, finisher = UNKNOWN[name]
+    path = os.path.join(cut.directory, f"{kind or journal['kind']}.json")
+    pathlib.Path(path).write_text(content)
     before = cut.seen()
     failed, told = cut.run(cut.back if action == "back" else action)
-    assert (failed, told["changed"]) == (True, False)
-    assert os.path.basename(path) in told["msg"], told["msg"]
+    assert (failed, told["changed"], told.get("state", "refused")) == (True, False, "refused")
+    assert "SG706" in told["msg"]
+    assert path in told["msg"]
+    assert finisher in told["msg"]
     assert cut.seen() == before

@@ -7,16 +7,20 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import threading
 
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, runner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal_read
+from ansible_collections.stackguard.nova.plugins.module_utils.records.installed import collection_version
 
 AT = "2026-11-21T06:00:00+00:00"
 
@@ -39,7 +43,7 @@ def run_of(tmp_path):
 
 
 def opened(run, **given):
-    return Book.open(run, plan(**given), {"host": given.get("host", "compute1"), "servers": []})
+    return Book.open(run, plan(**given), {"host": given.get("host", "compute1"), "servers": [], SHA256: None})
 
 
 def only(run):
@@ -143,19 +147,80 @@ def test_of_two_openings_at_once_one_is_refused(run_of):
         assert [entry["operation_id"] for entry in stored] == [winner]
 
 
-def test_a_journal_that_names_no_run_is_taken_up_by_one(run_of):
-    """Version 0.1 wrote such journals of repairs of links."""
-    run = run_of(10**8)
-    first = opened(run)
-    early = {key: value for key, value in first.journal.items() if key not in ("run", "plan", "steps")}
+def old_journal(directory, name="evacuate", operation="0123456789ab", **more):
+    """A journal as version 0.1 wrote it."""
+    run = {"controller": "c", "pid": 1, "pid_start": "long ago"}
+    made = {**runner.new_journal(Plan(name, operation, "compute9", [], []), {"host": "compute9"}, AT), "run": run}
+    directory.mkdir(exist_ok=True)
+    (directory / f"{name}.json").write_text(json.dumps({**made, **more}))
+
+
+def test_a_journal_says_which_version_wrote_it_last(run_of):
+    book = opened(run_of(10**8))
+    assert only(book.run)[journals.VERSION] == collection_version()
+    journals.write(str(book.run.state._runner.state_dir), {**only(book.run), journals.VERSION: "0.0.1"})
+    taken = Book.take_up(run_of(10**8 + 1), only(book.run), "resumed")
+    assert only(taken.run)[journals.VERSION] == collection_version()
+
+
+def test_a_journal_of_version_0_2_0_is_taken_up(run_of):
+    """It does not say which version wrote it, nor the cloud."""
+    first = opened(run_of(10**8))
+    early = {key: value for key, value in first.journal.items() if key not in (journals.VERSION, lifecycle.CLOUD_ID)}
     first.close(journals.FINISHED, "ended")
-    run.state.call([{"op": "journal_open", "journal": early}])
-    assert "is open" in lifecycle.status_text(only(run))
-    second = Book.take_up_locked(run, only(run), "resumed", journals.ROLLING_BACK)
-    assert (only(run)["run"], only(run)["state"]) == (run.mine, journals.ROLLING_BACK)
-    with pytest.raises(StackguardError, match="SG707"):
-        Book.take_up_locked(run_of(10**8 + 1), early, "resumed")
-    second.close(journals.ROLLED_BACK, "ended")
+    first.run.state.call([{"op": "journal_open", "journal": early}])
+    second = Book.take_up(run_of(10**8 + 1), only(first.run), "resumed")
+    second.close(journals.FINISHED, "ended")
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "finisher"),
+    [
+        ("evacuate", None, "version 0.1 "),
+        ("evacuate-compute1", None, "version 0.1 "),
+        ("rename", None, "version 0.1 "),
+        ("repair_links", None, "version 0.1 "),
+        ("zone-pins", None, "version 0.2.0 "),
+        ("evacuate-compute1", "{", journal_read.WRITER),
+        ("resize-a", '{"schema": 2}', journal_read.NEWER),
+        ("remove-compute1", '{"schema": 1, "collection_version": "9.9.9"}', "version 9.9.9 "),
+    ],
+)
+def test_beside_a_journal_that_is_not_understood_nothing_is_open_or_begun(run_of, tmp_path, kind, content, finisher):
+    run, path = run_of(10**8), tmp_path / "state" / f"{kind}.json"
+    old_journal(tmp_path / "state", kind)
+    if content is not None:
+        path.write_text(content)
+    before = path.read_text()
+    for look in (lambda: lifecycle.open_journals(run), lambda: lifecycle.open_journal(run, "evacuate-compute1")):
+        with pytest.raises(Refused) as refused:
+            look()
+        assert str(path) in refused.value.message
+        assert finisher in refused.value.message
+        report = refused.value.data["report"]
+        (item,) = report["findings"]
+        assert (report["verdict"], item["code"], item["evidence"]["journal"]) == ("block", "SG706", str(path))
+        assert item["evidence"]["kind"] == kind
+    assert path.read_text() == before
+
+
+def test_what_has_begun_is_not_ended_by_a_journal_that_another_version_writes(run_of, tmp_path):
+    book = opened(run_of(10**8))
+    old_journal(tmp_path / "state")
+    book.mark("fence", journals.DONE)
+    book.read_again()
+    book.close(journals.FINISHED, "ended")
+
+
+def test_what_version_0_1_has_ended_is_not_opened_again(run_of, tmp_path):
+    closed = tmp_path / "state" / "closed"
+    closed.mkdir(parents=True)
+    old_journal(closed, "repair_links-0123456789ab", kind="repair_links", state=journals.FINISHED)
+    run = run_of(10**8)
+    (journal,) = lifecycle.closed_journals(run, "repair_links")
+    with pytest.raises(Refused, match=r"SG706 .*version 0\.1 "):
+        Book.reopen(run, journal, journals.ROLLING_BACK, "rollback started")
+    assert lifecycle.open_journals(run) == []
 
 
 def test_what_has_ended_can_be_opened_again_to_be_taken_back(run_of):
@@ -231,9 +296,15 @@ def test_own_servers_in_transit_are_no_others(run_of):
     assert mine.write(counted=[]) == []
 
 
-def test_an_operation_of_version_0_1_in_transit_counts(run_of):
-    assert journals.in_transit({"memory": {"riding": [trip("a")]}}) == [trip("a")]
-    assert journals.in_transit({}) == []
+def test_beside_a_journal_that_is_not_understood_nothing_is_counted_and_nothing_written(run_of, tmp_path):
+    """Its operation may have servers in transit, too."""
+    mine = opened(run_of(10**8))
+    before = only(mine.run)
+    old_journal(tmp_path / "state", memory={"riding": [trip("a")]})
+    with pytest.raises(StackguardError, match=r"SG706 .*evacuate\.json"):
+        mine.write(counted=[])
+    (tmp_path / "state" / "evacuate.json").unlink()
+    assert only(mine.run) == before
 
 
 # --- status and report ----------------------------------------------------------------------------------------

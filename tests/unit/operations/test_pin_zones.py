@@ -469,7 +469,7 @@ def test_where_the_file_cannot_be_read_nothing_is_done(cloud, state, action, con
     killed(cloud, state, 6)
     path, pins = pathlib.Path(old_pins.path_of(state.directory)), dict(cloud.pins)
     path.write_text(content)
-    with pytest.raises(StackguardError, match=path.name):
+    with pytest.raises(StackguardError, match=f"SG706 .*{path.name}"):
         cloud.run(state, action=action)
     assert (cloud.pins, path.read_text()) == (pins, content)
 
@@ -484,7 +484,7 @@ def test_what_another_cloud_has_recorded_is_not_taken(cloud, state, action):
     assert cloud.pins == pins
 
 
-def left_by_version_0_1(state, text=None):
+def left_by_version_0_2_0(state, text=None):
     """The journal of a change of pins: this version goes on with none."""
     journal = {"schema": 1, "kind": "zone-pins", "operation_id": "old1", "state": "open", "about": {}, "run": {}}
     pathlib.Path(state.directory).mkdir(exist_ok=True)
@@ -493,16 +493,13 @@ def left_by_version_0_1(state, text=None):
     return path
 
 
-@pytest.mark.parametrize("action", ["apply", "restore"])
-def test_what_version_0_1_left_open_is_never_none_open(cloud, state, action):
-    path = left_by_version_0_1(state)
-    with pytest.raises(Refused, match=r"SG706 .*version 0\.1") as refused:
+@pytest.mark.parametrize("text", [None, "{"])
+@pytest.mark.parametrize("action", ["apply", "restore", "status"])
+def test_what_version_0_2_0_left_open_is_never_none_open(cloud, state, action, text):
+    path = left_by_version_0_2_0(state, text)
+    with pytest.raises(Refused, match=r"SG706 .*version 0\.2\.0") as refused:
         cloud.run(state, action=action)
-    assert f"{path} on {KEEPER}" in str(refused.value)
-    assert "old1" in cloud.run(state, action="status")["msg"]
-    left_by_version_0_1(state, "{")
-    with pytest.raises(StackguardError, match=path.name):
-        cloud.run(state, action=action)
+    assert str(path) in str(refused.value)
     assert cloud.pins == cloud.before
 
 

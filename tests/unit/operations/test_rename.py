@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_token, runner
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import systems as kernel
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Plan, Step
@@ -225,9 +226,9 @@ def test_a_new_rename_takes_the_units_of_the_detected_deployment_where_none_are_
 
 
 def left_open(directory, run):
-    step = Step("guests", "guests", HOST, "guests_unchanged", {"domains": []})
+    step = Step("guests", "guests", CONTROLLER, "guests", {"domains": [], "boot_id": None, "strict": True})
     plan = Plan("rename", "op1", "compute1 -> cn1", [step])
-    about = {"rename_from": "compute1", "rename_to": "cn1", "overrides": []}
+    about = {"rename_from": "compute1", "rename_to": "cn1", "overrides": [], SHA256: None}
     journal = {**runner.new_journal(plan, about, "t"), "run": run, "steps": {"guests": "done"}}
     journals.open_new(directory, journal)
 
@@ -248,7 +249,7 @@ def test_a_return_of_guests_that_was_not_planned_is_refused_and_never_a_green_en
     """The second try with another option: the run ended well, and nobody was brought back."""
     actions = {"move_guests": "empty_host", "return_guests": "move_guests_home"}
     steps = [Step(name, name, CONTROLLER, actions[name], {"guests": ["u"]}) for name in planned]
-    about = {"rename_from": "compute1", "rename_to": "cn1", "overrides": []}
+    about = {"rename_from": "compute1", "rename_to": "cn1", "overrides": [], SHA256: None}
     run = {"token": "old", "operator": "ann", "controller": "c", "ended": "t"}
     journal = {**runner.new_journal(Plan("rename", "op1", "compute1 -> cn1", steps), about, "t"), "run": run}
     journals.open_new(resuming._args["state_dir"], {**journal, "steps": dict.fromkeys(planned, "done")})
@@ -313,7 +314,7 @@ def test_another_recreate_command_is_another_plan(resuming):
 
 
 def test_a_resume_that_fails_lets_go_of_the_operation(resuming, monkeypatch):
-    left_open(resuming._args["state_dir"], None)
+    left_open(resuming._args["state_dir"], {"token": "old", "controller": "c", "ended": "t"})
 
     def fail(*_given):
         raise runner.StepError("no proof")

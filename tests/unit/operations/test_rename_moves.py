@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_token, runner
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import systems as kernel
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
@@ -70,7 +71,7 @@ class Renaming:
             Step(plans.MOVE, "away", CONTROLLER, "empty_host", limits),
             Step(plans.RETURN, "home", CONTROLLER, "move_guests_home", limits),
         ]
-        about = {"rename_from": "compute1", "rename_to": "cn1", "overrides": [], "preflight": None}
+        about = {"rename_from": "compute1", "rename_to": "cn1", "overrides": [], "preflight": None, SHA256: None}
         about["preflight"] = {"findings": [], "unchecked": []}
         made = runner.new_journal(Plan("rename", "op1", "compute1 -> cn1", steps), about, "2026-01-01T00:00:00Z")
         journals.open_new(directory, {**made, "run": {"token": "old", "ended": "t"}})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book
 from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules import REPAIRABLE
 from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
@@ -62,7 +63,8 @@ def opened(tmp_path):
     """A run that finds an open repair of SG211 of compute1, with one batch written."""
     made = run_of(State(tmp_path / "state"), {"nova_api_db_url": GONE}, "op2")
     request = LinkRequest(("compute1",), ("SG211",), 1000, 1000)
-    book = Book.open(made, repair_links._planned(made, request), repair_links._asked(request))
+    about = {**repair_links._asked(request), SHA256: None}
+    book = Book.open(made, repair_links._planned(made, request), about)
     repair_links._rows(book).write(1, [])
     return made
 

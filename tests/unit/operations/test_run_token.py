@@ -227,13 +227,12 @@ def test_what_was_marked_after_the_journal_was_read_is_in_the_hands_of_who_takes
     assert run(directory, clock, "two").claim(seen, False)["steps"] == {"s": "applying"}
 
 
-def test_a_journal_of_an_earlier_version_is_taken_up(directory, clock):
+def test_a_journal_that_names_no_run_is_not_taken_up(directory, clock):
     journal = {"schema": 1, "kind": KIND, "operation_id": OPERATION, "state": journals.OPEN}
     journals.open_new(directory, journal)
-    two = run(directory, clock, "two")
-    two.claim(journal, False)
-    two.call([note(step="s", step_state="done")])
-    assert stored(directory)["steps"] == {"s": "done"}
+    with pytest.raises(runner.StepError, match=r"SG706 .*rename\.json"):
+        run(directory, clock, "two").claim(journal, True)
+    assert stored(directory) == journal
 
 
 def test_an_operation_that_is_over_is_not_taken_up(directory, clock):
@@ -469,21 +468,11 @@ def test_a_plan_of_a_time_before_another_operation_is_not_begun(directory):
     assert stored(directory)["operation_id"] == "op2"
 
 
-def test_an_opening_that_was_killed_leaves_nothing_that_refuses_the_next(directory):
-    os.makedirs(directory)
-    with open(os.path.join(directory, "rename.json.claim"), "w", encoding="utf-8"):
-        pass
-    journal = {"schema": 1, "kind": KIND, "operation_id": OPERATION, "state": "open"}
-    journals.open_new(directory, journal)
-    journals.close(directory, {**journal, "state": "finished"})
-    assert not [name for name in os.listdir(directory) if name.endswith(".claim")], "version 0.1 left it"
-
-
 def test_other_operations_name_no_token_and_are_as_they_were(directory):
     journal = {"schema": 1, "kind": "links", "operation_id": "l1", "state": "open", "run": {"controller": "c"}}
     journals.open_new(directory, journal)
     journals.mark(directory, "links", "l1", {"at": "t", "step": "s", "step_state": "done"})
-    assert [entry["kind"] for entry in journals.list_open(directory)] == ["links"]
+    assert journals.read(directory, "links")["steps"] == {"s": "done"}
     journals.close(directory, {**journal, "state": "finished"})
 
 

@@ -271,16 +271,6 @@ def test_the_timeouts_of_the_command_that_resumes_replace_those_of_the_first():
     assert [step.name for step in again.steps] == [step.name for step in made.steps]
 
 
-def test_a_plan_of_the_first_version_compares_guests_as_this_one_does():
-    made = plan_of(fleet())
-    (step,) = [entry for entry in made.steps if entry.name == "guests"]
-    params = {"domains": step.params["domains"], "uri": "qemu:///system", "strict": True}
-    old = dataclasses.replace(step, where=HOST, action="guests_unchanged", params=params)
-    again = rename.revised(dataclasses.replace(made, steps=[old]), {})
-    assert [(entry.where, entry.action) for entry in again.steps] == [(CONTROLLER, "guests")]
-    assert again.steps[0].params["domains"] == step.params["domains"]
-
-
 def test_without_locks_what_was_asked_for_is_looked_for_all_the_same():
     some = fleet()
     order = [

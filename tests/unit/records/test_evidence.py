@@ -176,3 +176,16 @@ def test_the_name_of_the_cloud_is_kept_with_the_evidence(tmp_path):
     assert evidence.load_dir(str(tmp_path)).named is None
     evidence.save_part(str(tmp_path), evidence.NAMED, facts.CloudName("prod", None))
     assert evidence.load_dir(str(tmp_path)).named == facts.CloudName("prod", None)
+
+
+def test_journals_that_are_not_understood_are_kept_and_put_together(bundle, tmp_path):
+    one, two = (facts.UnknownJournal(f"/j/{name}.json", "?", "version 0.1", name) for name in ("rename", "evacuate"))
+    evidence.save_part(str(tmp_path), evidence.CLOUD, bundle.cloud)
+    assert evidence.load_dir(str(tmp_path)).unknown_journals == []
+    evidence.save_part(str(tmp_path), evidence.UNKNOWN_JOURNALS, [one])
+    found = evidence.load_dir(str(tmp_path))
+    assert found.unknown_journals == [one]
+    evidence.save_whole(str(tmp_path / "whole"), found)
+    assert evidence.load(str(tmp_path / "whole")).unknown_journals == [one]
+    slices = [dataclasses.replace(bundle, unknown_journals=entries) for entries in ([one], [], [two, one])]
+    assert evidence.merge(slices).unknown_journals == evidence.merge(slices[::-1]).unknown_journals == [two, one]

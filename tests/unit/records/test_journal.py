@@ -7,13 +7,22 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import stat
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import record as evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.links import plan as links
+from ansible_collections.stackguard.nova.plugins.module_utils.moves import plan as moves
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal_read
 from ansible_collections.stackguard.nova.plugins.module_utils.records.journal import JournalError
+from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
+from ansible_collections.stackguard.nova.plugins.module_utils.return_host import plan as returns
+from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import plan as resize
 
 #: Everything of C(os) that writing may call.
 CALLS = ("open", "fdopen", "fsync", "replace", "close", "unlink", "makedirs", "chmod")
@@ -186,9 +195,111 @@ def test_no_directory_is_no_journal(directory):
 
 
 def test_kinds_do_not_disturb_one_another(directory):
-    journals.open_new(directory, new())
-    journals.open_new(directory, new(kind="links"))
-    assert [entry["kind"] for entry in journals.list_open(directory)] == ["links", "rename"]
+    both = [understood(), understood(kind="repair_links")]
+    for journal in both:
+        journals.open_new(directory, journal)
+    assert journals.list_open(directory) == both
+
+
+# --- journals that are not understood -------------------------------------------------------------------------
+
+
+def understood(name="rename", **more):
+    """A journal as an operation of version 0.2.0 opens it."""
+    about, run = {"plan_sha256": None, "host": "compute1"}, {"controller": "c", "pid": 1, "token": "t"}
+    return {**new(kind=name), "about": about, "plan": {"steps": []}, "run": run, **more}
+
+
+def test_the_kinds_that_are_understood_are_those_of_the_operations():
+    """A record is read on compute hosts, where no operation is."""
+    assert set(journal_read.KINDS) == {moves.KIND, rename.KIND, links.KIND}
+    of_one = {evacuation.kind_of("a"), returns.kind_of("a"), resize.kind_of("a")}
+    assert {f"{kind}a" for kind in journal_read.KINDS_OF_ONE} == of_one
+    assert set(journal_read.STATES) == {journals.OPEN, journals.ROLLING_BACK, *journals.FINAL}
+    assert journal_read.PLAN == SHA256
+
+
+def test_no_key_of_a_journal_may_be_lacking(directory):
+    whole = understood()
+    assert journals.problem(whole, "rename") is None
+    for key in ("kind", "operation_id", "state", "about", "plan", "steps", "run", "history"):
+        assert journals.problem({name: part for name, part in whole.items() if name != key}, "rename"), key
+        assert journals.problem({**whole, key: 7}, "rename"), key
+    assert journals.problem({**whole, "about": {"host": "compute1"}}, "rename")
+    assert journals.problem({**whole, "run": {"controller": "c"}}, "rename"), "who has it cannot be asked"
+    assert journals.problem(understood("migrate", run={"controller": "c"}), "migrate") is None
+    assert journals.problem(understood("links"), "links"), "an unknown kind"
+
+
+KINDS = ["rename", "migrate", "repair_links", "resize-a", "evacuate-compute1", "return-compute1"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("change", "finisher"),
+    [
+        ({"about": {"host": "compute1"}}, journal_read.OF_0_1),
+        ({"schema": 2}, journal_read.NEWER),
+        ({"schema": 2, "collection_version": "0.9.0"}, "version 0.9.0 of the collection"),
+        ({"schema": "1"}, journal_read.WRITER),
+        ({"state": "paused"}, journal_read.WRITER),
+        ({"state": "paused", "collection_version": "0.9.0"}, "version 0.9.0 of the collection"),
+        ({"kind": "another"}, journal_read.WRITER),
+    ],
+)
+def test_what_could_be_read_of_one_is_told_with_the_version_that_finishes_it(directory, kind, change, finisher):
+    journals.write(directory_of(directory), understood("migrate" if kind != "migrate" else "rename"))
+    written = understood(kind, **change)
+    path = os.path.join(directory, f"{kind}.json")
+    with open(path, "w", encoding="utf-8") as stream:
+        json.dump(written, stream)
+    found, (unknown,) = journals.survey(directory)
+    assert len(found) == 1, "another operation is seen all the same"
+    assert (unknown.path, unknown.finish_with, unknown.operation_id) == (path, finisher, "op1")
+    assert (unknown.kind, unknown.host) == (written["kind"], "compute1")
+    assert (unknown.schema, unknown.version) == (str(written["schema"]), change.get("collection_version"))
+    with pytest.raises(journals.UnknownJournalError, match=r"^SG706 ") as refused:
+        journals.list_open(directory)
+    assert path in str(refused.value)
+    assert finisher in str(refused.value)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "7", "null", '{"schema": 1, "ki', "\udcff", "[" * 100000])
+def test_a_file_of_which_nothing_can_be_read_is_one_too(directory, content):
+    os.makedirs(directory)
+    for name, finisher in (("rename", journal_read.WRITER), ("evacuate", journal_read.OF_0_1)):
+        path = os.path.join(directory, f"{name}.json")
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as stream:
+            stream.write(content)
+        found, (unknown,) = journals.survey(directory)
+        assert (found, unknown.path, unknown.kind, unknown.operation_id) == ([], path, name, None)
+        assert unknown.finish_with == finisher
+        with pytest.raises(journals.UnknownJournalError):
+            journals.read(directory, name)
+        os.unlink(path)
+    os.mkdir(os.path.join(directory, "rename.json"))
+    assert journals.survey(directory)[1][0].path.endswith("rename.json")
+
+
+def test_beside_one_its_kind_is_neither_opened_nor_marked_nor_closed(directory):
+    os.makedirs(directory)
+    with open(os.path.join(directory, "rename.json"), "w", encoding="utf-8") as stream:
+        stream.write('{"schema": 2, "kind": "rename", "operation_id": "op1"}')
+    for act in (
+        lambda: journals.open_new(directory, new()),
+        lambda: journals.put(directory, new()),
+        lambda: journals.mark(directory, "rename", "op1", {"at": "t"}),
+        lambda: journals.close(directory, new(journals.FINISHED)),
+        lambda: journals.release(directory, "rename", "op1", "t", "now"),
+    ):
+        with pytest.raises(JournalError):
+            act()
+    assert journals.survey(directory)[1][0].schema == "2"
+
+
+def directory_of(directory):
+    os.makedirs(directory, exist_ok=True)
+    return directory
 
 
 def test_marks_are_of_the_open_operation_alone(directory):

@@ -38,7 +38,6 @@ CALLED = {("moves/plan.py", "(name)"): ("hold", "leave")}
 
 #: What hosts can do and no plan names.
 NO_STEP = {
-    "guests_unchanged": "a step of journals that earlier versions left open (rename/in_place/plan.py, _revised)",
     "hold_containers": "what the step recreate_containers asks for where a name is wrong (rename/containers/steps.py)",
     "new_containers": "what the step recreate_containers asks for before and after it (rename/containers/steps.py)",
     "restart_units": "what the step compute_up asks for if nova-compute has to start again (rename/in_place/steps.py)",

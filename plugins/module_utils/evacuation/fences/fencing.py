@@ -224,9 +224,6 @@ class FencedEvacuation(EvacuationCall):
         found = []
         listed = self._to_lift()
         homes = self._readers()
-        if "" in listed:
-            # Version 0.1 listed them through one host, and did not note in which cluster: look in each.
-            listed = {fsid: listed[""] for fsid, _pool in homes}
         for fsid, addresses in sorted(listed.items()):
             home = next((entry for entry in sorted(homes) if entry[0] == fsid), None)
             if home is None:
@@ -252,7 +249,7 @@ class FencedEvacuation(EvacuationCall):
                     )
                 lifted = {str(cluster["fsid"]): cluster.get("addresses") or []}
                 listed = records.without(records.blocklisted(self.book.journal), lifted)
-                self.book.tell(blocklisted={fsid: found for fsid, found in listed.items() if fsid})
+                self.book.tell(blocklisted=listed)
         if needs.answers_of(self.answers, needs.LIFT):
             self.book.mark(FENCE, journals.UNDONE)
 

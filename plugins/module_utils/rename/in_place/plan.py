@@ -229,16 +229,12 @@ TIMEOUTS = {
 def revised(made: Plan, timeouts: t.Mapping[str, int]) -> Plan:
     """Return the plan of a journal as the run that resumes it carries it out.
 
-    Timeouts are those of the command that resumes: what was too short is not so for ever. A step of version 0.1, which
-    compared guests on the host and refused every difference, is the one that judges them.
+    Timeouts are those of the command that resumes: what was too short is not so for ever.
     """
     return dataclasses.replace(made, steps=[_revised(step, timeouts) for step in made.steps])
 
 
 def _revised(step: Step, timeouts: t.Mapping[str, int]) -> Step:
-    if step.action == "guests_unchanged":
-        params = {"domains": step.params["domains"], "boot_id": None, "strict": step.params.get("strict", True)}
-        return dataclasses.replace(step, where=CONTROLLER, action="guests", params=params)
     timeout = timeouts.get(TIMEOUTS.get(step.action, ""))
     if timeout is None or "timeout" not in step.params:
         return step

@@ -514,7 +514,7 @@ def _deployment(case: Case) -> Items:
     found = deployments.of_host(case.host)
     if found is None or deployments.explicit(case.request):
         return  # SG709
-    refusal = deployments.PRESETS[found.kind].refusal
+    refusal = deployments.refusal(found)
     if refusal is not None:
         evidence = {"deployment": found.kind, "why": found.why or refusal, "seen": list(found.seen)}
         remedy = (

@@ -54,7 +54,6 @@ UNIT_FOLDERS = (
     *("/etc/systemd/system", "/run/systemd/transient", "/run/systemd/system", "/run/systemd/generator"),
     *(*units.PACKAGED, "/run/systemd/generator.late"),
 )
-QUADLETS = ("/etc/containers/systemd", "/usr/share/containers/systemd")
 #: Files and directories that tools leave: patterns.
 SIGNS = (
     "/etc/kolla/nova-compute/config.json",
@@ -240,13 +239,6 @@ def _units(root: str) -> t.List[DeployedUnit]:
             # A mask hides what is below it only as long as it is there.
             if UNITS.fullmatch(name) and name not in result and os.path.realpath(f"{root}{path}") != "/dev/null":
                 result[name] = _unit(name, path, _lines(f"{root}{path}"))
-    for folder in QUADLETS:
-        for file in _listed(f"{root}{folder}"):
-            name = f"{file[: -len('.container')]}.service"
-            if file.endswith(".container") and UNITS.fullmatch(name) and name not in result:
-                lines = _lines(f"{root}{folder}/{file}")
-                own = _value(lines, "ContainerName") or f"systemd-{name[: -len('.service')]}"
-                result[name] = DeployedUnit(name, f"{folder}/{file}", "podman", PODMAN, own, True)
     return [result[name] for name in sorted(result)]
 
 

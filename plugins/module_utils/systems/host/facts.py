@@ -35,6 +35,7 @@ from ...model.host_facts import (
     RbdFacts,
     Resolution,
     Unit,
+    UnknownJournal,
 )
 from ...records import journal_read
 from . import (
@@ -139,6 +140,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
     domains = parts.read("domains", lambda: libvirt.read_domains(options.libvirt_uri))
     # A daemon of libvirt's may have been started by asking it, and guests come and go meanwhile.
     later = processes.table() if libvirt.asked() else seen
+    operations, unknown = parts.read("open_operations", lambda: open_operations(options.state_dir)) or (None, [])
     return HostFacts(
         inventory_name=options.inventory_name,
         read_at=read_at,
@@ -159,7 +161,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         etc_hosts=parts.read("etc_hosts", etc_hosts),
         ovs_external_ids=external,
         ovs_version=parts.read("ovs_version", host_names.ovs_version) if external is not None else None,
-        open_operations=parts.read("open_operations", lambda: open_operations(options.state_dir)),
+        open_operations=operations,
         nova_version=parts.read("nova_version", lambda: nova_compute.nova_version(service)),
         neutron_host=agent[0],
         neutron_host_lines=agent[1],
@@ -178,6 +180,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         ),
         deployment=None if deployed is None else _with_immutable(parts, deployed, files or []),
         guests_on_boot=parts.read("guests_on_boot", libvirt.guests_on_boot),
+        unknown_journals=unknown,
     )
 
 
@@ -382,8 +385,9 @@ def _resolutions(
     return side_by_side(resolve, names)
 
 
-def open_operations(state_dir: str) -> t.List[OpenOperation]:
-    """Return the journals of unfinished runs on this host."""
+def open_operations(state_dir: str) -> t.Tuple[t.List[OpenOperation], t.List[UnknownJournal]]:
+    """Return the unfinished operations on this host, and the journals that this version does not understand."""
+    journals, unknown = journal_read.survey(state_dir)
     return [
         OpenOperation(
             str(entry["operation_id"]),
@@ -392,8 +396,8 @@ def open_operations(state_dir: str) -> t.List[OpenOperation]:
             str(entry.get("started_at", "")),
             str(entry.get("subject", "")),
         )
-        for entry in journal_read.list_open(state_dir)
-    ]
+        for entry in journals
+    ], unknown
 
 
 def _named(options: HostOptions) -> t.List[str]:

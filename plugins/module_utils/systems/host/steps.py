@@ -18,7 +18,7 @@ import subprocess
 import time
 import typing as t
 
-from ...model.host_facts import Domain, to_plain
+from ...model.host_facts import to_plain
 from ...model.wording import count
 from ...records import batches, journal, old_pins
 from . import (
@@ -580,35 +580,6 @@ class WriteIdentity:
 # --- guests -----------------------------------------------------------------------------------------------------
 
 
-class GuestsUnchanged:
-    """Compare every domain with what it was: process, uuid, state, definition. Changes nothing."""
-
-    def is_done(self, params: Params) -> Result:
-        """Always to be looked at anew."""
-        return {"done": False}
-
-    def apply(self, params: Params) -> Result:
-        """Nothing to do: verifying is the step."""
-        return {}
-
-    def verify(self, params: Params) -> Result:
-        """Compare. A difference is an error where the params say ``strict`` (the default), else a remark."""
-        uri = str(params.get("uri") or "qemu:///system")
-        differences = compare(params["domains"], libvirt.read_domains(uri))
-        if differences and params.get("strict", True):
-            raise HostStepError("guests have changed: " + "; ".join(differences))
-        if differences:
-            return {
-                "remark": "changed since nova-compute started: " + "; ".join(differences),
-                "differences": differences,
-            }
-        return {"remark": f"{count(len(params['domains']), 'guest')} unchanged", "differences": []}
-
-    def undo(self, params: Params) -> Result:
-        """Nothing was changed."""
-        return {}
-
-
 class EndDomains:
     """End domains whose servers live elsewhere, each guarded by the process that was seen. It cannot be taken back."""
 
@@ -652,31 +623,6 @@ class EndDomains:
         return sorted(wanted & (known | set(processes.qemu_by_uuid())))
 
 
-def compare(before: t.Sequence[Params], now: t.Sequence[Domain]) -> t.List[str]:
-    """Return every difference between domains as they were and as they are, in words. Pure."""
-    current = {domain.uuid: dataclasses.asdict(domain) for domain in now}
-    result = []
-    for old in before:
-        new = current.pop(str(old["uuid"]), None)
-        label = f"{old['name']} ({old['uuid']})"
-        if new is None:
-            result.append(f"{label} is gone")
-            continue
-        for key, what in _COMPARED:
-            if new[key] != old[key]:
-                result.append(f"{label}: {what} was {old[key]}, is {new[key]}")
-    return result + [f"{item['name']} ({item['uuid']}) is new" for item in current.values()]
-
-
-_COMPARED = (
-    ("name", "name"),
-    ("state", "state"),
-    ("pid", "process"),
-    ("pid_start", "start of the process"),
-    ("xml_digest", "definition"),
-)
-
-
 # --- requests ---------------------------------------------------------------------------------------------------
 
 
@@ -710,7 +656,6 @@ class HostRunner:
             "restart_units": RestartUnits(systemctl),
             "host_names": HostNames(state_dir),
             "ovs_hostname": OvsHostname(),
-            "guests_unchanged": GuestsUnchanged(),
             "identity_file": IdentityFile(),
             "write_identity": WriteIdentity(),
             "end_domains": EndDomains(),
@@ -721,13 +666,10 @@ class HostRunner:
             "forget_containers": containers.ForgetAside(sleep),
         }
         self._reads: t.Dict[str, t.Callable[[Params], Result]] = {
-            "journal_read": lambda request: {
-                "journal": journal.read(state_dir, request["kind"]),
-                "ended": journal.count_closed(state_dir, request["kind"]),
-            },
+            "journal_read": self._journal_read,
             # Of a run that has nothing to do here: the token is compared, and the sign of life renewed.
             "still_ours": lambda _request: {},
-            "journal_list": lambda _request: {"journals": journal.list_open(state_dir)},
+            "journal_list": self._journal_list,
             "journal_closed": lambda request: {"journals": journal.list_closed(state_dir, request["kind"])},
             "batch_states": lambda request: {"states": list(batches.states(self._batches(request)).items())},
             "batch_read": lambda request: {"rows": batches.read(self._batches(request), int(request["number"]))},
@@ -791,6 +733,22 @@ class HostRunner:
             "stop_begin": lambda request: self.stop.stop_begin(request["params"]),
             "apply": lambda request: self._action(request).apply(request["params"]),
             "undo": lambda request: self._action(request).undo(request["params"]),
+        }
+
+    def _journal_list(self, request: Params) -> Result:
+        """Return all open journals; with C(unknown) also those that are not understood, which else are an error."""
+        found, unknown = journal.survey(self.state_dir)
+        if unknown and not request.get("unknown"):
+            raise journal.UnknownJournalError(unknown)
+        return {"journals": found, "unknown": to_plain(unknown)}
+
+    def _journal_read(self, request: Params) -> Result:
+        """Return the open journal of a kind. One of another kind that is not understood may be of the same host."""
+        listed, kind = self._journal_list(request), request["kind"]
+        return {
+            "journal": next((entry for entry in listed["journals"] if entry["kind"] == kind), None),
+            "unknown": listed["unknown"],
+            "ended": journal.count_closed(self.state_dir, kind),
         }
 
     def _batches(self, request: Params) -> str:

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import typing as t
 
 from ...engine import lifecycle
 from ...engine.approval import SHA256, Approver
-from ...engine.lifecycle import Refused
 from ...model import approval, facts, findings, server_selection
 from ...model.errors import StackguardError
 from ...model.folding import Folded
@@ -93,6 +91,7 @@ class PinRun(lifecycle.Run):
         if action != STATUS:
             Approver.of(self).begin()
         kept = zone_pins.OldPinsFile(self.state)
+        lifecycle.refuse_unknown(self, kept.listed)
         if action == STATUS:
             return {**self._status(kept), **self._where(kept)}
         self._refuse_another(kept)
@@ -109,14 +108,7 @@ class PinRun(lifecycle.Run):
     # --- who is at work
 
     def _refuse_another(self, kept: zone_pins.OldPinsFile) -> None:
-        """Raise an error while another run is at work, and for what another cloud or another version has left."""
-        if kept.earlier is not None:
-            path = os.path.join(os.path.dirname(os.path.dirname(kept.path)), f"{zone_pins.KIND}.json")
-            raise Refused(
-                f"SG706 operation-open: a change of pins that version 0.1 of this collection began is open (operation "
-                f"{kept.earlier['operation_id']}): {path} on {self.keeper}. Finish it with version 0.1: run the module "
-                "server_zone_pin with action=resume or action=rollback"
-            )
+        """Raise an error while another run is at work, and for what another cloud has left."""
         if kept.content:
             self.refuse_other_cloud(kept.content)
         if kept.content.get("run"):
@@ -362,8 +354,6 @@ class PinRun(lifecycle.Run):
         if content.get("unfinished"):
             action = self.variable("action")
             notes.append(f"Run the same command again, or restore the old pins with {action}={RESTORE}")
-        if kept.earlier is not None:
-            notes.append(f"A change of pins of version 0.1 is open (operation {kept.earlier['operation_id']})")
         return notes
 
 

@@ -57,13 +57,13 @@ class OldPinsFile:
     """The file with the old pins, as it was read from the host that keeps it. Raises what the host raises."""
 
     def __init__(self, state: Host) -> None:
-        found, journal = state.call([{"op": "pins_read"}, {"op": "journal_read", "kind": KIND}])
+        found, listed = state.call([{"op": "pins_read"}, {"op": "journal_list", "unknown": True}])
         self._state = state
         self.path = str(found["path"])
         self.content: Json = dict(found["kept"] or {})
         self._previous = old_pins.owner(found["kept"])
-        #: What version 0.1 of this collection has left open.
-        self.earlier: t.Optional[Json] = journal["journal"]
+        #: What the host answered about open journals.
+        self.listed: Json = listed
         self._run: Json = {}
 
     @property

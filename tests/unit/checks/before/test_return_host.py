@@ -407,6 +407,15 @@ def test_an_open_evacuation_of_this_host_refuses_among_several_open_ones(kind):
     assert "SG706" not in blockers(back(), asked(dataclasses.replace(mine, open=False)))
 
 
+def test_a_journal_on_the_host_that_is_not_understood_refuses():
+    """It may be that of a rename, which has the host half renamed."""
+    unknown = facts.UnknownJournal("/var/lib/stackguard/rename.json", "?", "version 0.1", "rename")
+    found = judged(back().host("compute1", unknown_journals=[unknown])).checked.findings
+    (item,) = [item for item in found if item.code == "SG706"]
+    assert (item.code, item.severity, item.object.id) == ("SG706", "blocker", "compute1")
+    assert item.evidence["journal"] == unknown.path
+
+
 def test_another_operations_hold_refuses_and_the_operators_is_left():
     assert "SG707" in blockers(back(hold="stackguard:rename:abc"))
     some = back(hold="maintenance")

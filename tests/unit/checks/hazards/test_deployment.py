@@ -15,7 +15,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.hazards import dep
 from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import (
-    DeployedUnit,
     GuestProcess,
     PendingFile,
 )
@@ -26,6 +25,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain impor
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.preflight import preflight_rename
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy, kolla, packages, process, unit
+from ansible_collections.stackguard.nova.tests.unit.model.test_deployment import WHOLE
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
 FILE = "/var/lib/nova/compute_id"
@@ -251,17 +251,16 @@ def unknown():
     return dataclasses.replace(kolla(None), units=[*kolla(None).units, *packages().units])
 
 
-def charm():
-    juju = DeployedUnit("jujud-machine-3.service", "/etc/systemd/system/jujud-machine-3.service", "/x")
-    return dataclasses.replace(packages(), units=[*packages().units, juju])
-
-
 @pytest.mark.parametrize("in_place", [True, False])
 @pytest.mark.parametrize(
     ("base", "kind"),
-    [(unknown(), "unknown"), (charm(), "charm"), (dataclasses.replace(unknown(), units=[]), "unknown")],
+    [
+        (unknown(), "unknown"),
+        (dataclasses.replace(unknown(), units=[]), "unknown"),
+        *((WHOLE[kind], kind) for kind in sorted(set(WHOLE) - {deployments.KOLLA, deployments.PACKAGES})),
+    ],
 )
-def test_a_deployment_that_is_not_known_is_refused_with_what_was_seen(base, kind, in_place):
+def test_a_deployment_that_is_not_known_or_not_tested_is_refused_with_what_was_seen(base, kind, in_place):
     some = fleet()
     checked = preflight_rename(some.cloud.host(deployment=base).bundle, some.request, in_place=in_place)
     (item,) = [item for item in checked.findings if item.code == "SG130"]

@@ -172,6 +172,41 @@ def test_the_databases_alone_know_holds_too():
     assert told(some, "SG516") == [("compute1", "warning")]
 
 
+# --- journals that are not understood -------------------------------------------------------------------------
+
+
+def beside(some, operation, on_host=False):
+    """A journal that says no more than its operation, or not even that; in the directory, or on compute1."""
+    entry = facts.UnknownJournal("/j/evacuate.json", "?", "version 0.1", "evacuate", operation)
+    if on_host:
+        return some.host("compute1", unknown_journals=[entry])
+    return dataclasses.replace(some, bundle=dataclasses.replace(some.bundle, unknown_journals=[entry]))
+
+
+@pytest.mark.parametrize("operation", ["abc", None])
+def test_what_an_operation_may_need_is_not_left_while_its_journal_is_not_understood(operation):
+    """Nobody is told to remove what keeps a dead host from its disks, and the disks from being deleted."""
+    some = beside(cloud(ceph(f"{OLD}:0/0", snapshots=["stackguard-abc"]), hold=HELD), operation)
+    for code in ("SG508", "SG515", "SG516"):
+        assert told(some, code) == [], code
+    assert undecided(some, "SG515") == [f"f: {OLD}:0/0"]
+    assert undecided(some, "SG516") == ([] if operation else ["compute1"])
+    assert undecided(some, "SG508") == ([] if operation else [f"vms/{ONE}_disk"])
+
+
+def test_that_of_a_host_keeps_what_holds_it():
+    rename = "stackguard:rename:abc"
+    assert told(beside(cloud(hold=rename), "abc", on_host=True), "SG516") == []
+    unknown = beside(cloud(hold=rename), None, on_host=True)
+    assert (told(unknown, "SG516"), undecided(unknown, "SG516")) == ([], ["compute1"])
+
+
+def test_other_hosts_findings_are_told_beside_it():
+    some = beside(cloud(hold="stackguard:evacuate:other"), "abc")
+    assert told(some, "SG516") == [("compute1", "warning")]
+    assert told(some, "SG706")
+
+
 # --- guards ---------------------------------------------------------------------------------------------------
 
 

@@ -82,6 +82,8 @@ def test_a_host_in_the_hands_of_this_collection_has_none():
     cloud = of(places=("static", "kernel"))
     entry = facts.OpenOperation("op", "rename", "open", builders.AT, "compute1 -> renamed1")
     assert "SG131" not in codes(cloud.host("compute1", open_operations=[entry]))
+    unknown = facts.UnknownJournal("/j/rename.json", "?", "version 0.1", "rename")
+    assert "SG131" not in codes(cloud.host("compute1", unknown_journals=[unknown]))
     held = {"status": "disabled", "disabled_reason": "stackguard:rename:op"}
     assert "SG131" not in codes(cloud.change("api_services", {"id": builders.service(1)}, **held))
 

@@ -61,7 +61,7 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
         nova_compute, "find_service", lambda *_args: nova_compute.Service("nova-compute", [], None, True)
     )
     monkeypatch.setattr(libvirt, "connection", broken)
-    monkeypatch.setattr(journal_read, "list_open", broken)
+    monkeypatch.setattr(journal_read, "survey", broken)
     monkeypatch.setattr(nova_compute, "_nova_metadata", lambda _service: None)
     for name in ("_text", "dmi_uuid", "memory", "hugepages", "etc_hosts", "resolve"):
         monkeypatch.setattr(host, name, broken)
@@ -192,14 +192,25 @@ def test_own_names_are_resolved_too_and_each_once(monkeypatch):
 
 
 def test_open_operations(tmp_path):
-    assert host.open_operations(str(tmp_path / "nowhere")) == []
-    journal.open_new(
-        str(tmp_path), {"schema": 1, "kind": "rename", "operation_id": "o", "state": "open", "subject": "a -> b"}
-    )
-    assert host.open_operations(str(tmp_path)) == [facts.OpenOperation("o", "rename", "open", "", "a -> b")]
-    (tmp_path / "rename.json").write_text("torn")
-    with pytest.raises(journal.JournalError):
-        host.open_operations(str(tmp_path))
+    assert host.open_operations(str(tmp_path / "nowhere")) == ([], [])
+    about, run = {"plan_sha256": None}, {"token": "t"}
+    made = {"schema": 1, "kind": "rename", "operation_id": "o", "state": "open", "subject": "a -> b"}
+    made.update(about=about, run=run, plan={}, steps={}, history=[])
+    journal.open_new(str(tmp_path), made)
+    mine = [facts.OpenOperation("o", "rename", "open", "", "a -> b")]
+    assert host.open_operations(str(tmp_path)) == (mine, [])
+    (tmp_path / "resize-a.json").write_text("torn")
+    found, (unknown,) = host.open_operations(str(tmp_path))
+    assert found == mine, "what is understood is seen beside it"
+    assert (unknown.path, unknown.kind, unknown.operation_id) == (str(tmp_path / "resize-a.json"), "resize-a", None)
+
+
+def test_a_journal_that_is_not_understood_is_a_fact(tmp_path):
+    (tmp_path / "rename.json").write_text('{"schema": 2, "operation_id": "o"}')
+    read = host.read_host(host.HostOptions("h", state_dir=str(tmp_path)))
+    assert read.open_operations == []
+    assert [(entry.operation_id, entry.schema) for entry in read.unknown_journals] == [("o", "2")]
+    assert facts.from_plain(facts.HostFacts, facts.to_plain(read)).unknown_journals == read.unknown_journals
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
+import pathlib
 import types
 
 import pytest
@@ -190,34 +192,6 @@ def told(domains):
     return [{key: getattr(item, key) for key in keys} for item in domains]
 
 
-@pytest.mark.parametrize(
-    ("now", "differences"),
-    [
-        ([domain(1), domain(2)], []),
-        ([domain(1)], ["n2 (u2) is gone"]),
-        ([domain(1), domain(2), domain(3)], ["n3 (u3) is new"]),
-        ([domain(1, pid=7), domain(2)], ["n1 (u1): process was 1, is 7"]),
-        ([domain(1, pid_start=10), domain(2)], ["n1 (u1): start of the process was 9, is 10"]),
-        ([domain(1), domain(2, xml_digest="e")], ["n2 (u2): definition was d, is e"]),
-        ([domain(1), domain(2, state="paused")], ["n2 (u2): state was running, is paused"]),
-        ([domain(1), domain(2, name="m")], ["n2 (u2): name was n2, is m"]),
-    ],
-)
-def test_guests(monkeypatch, now, differences):
-    monkeypatch.setattr(libvirt, "read_domains", lambda uri: now if uri == "u:///" else None)
-    action = steps.GuestsUnchanged()
-    params = {"domains": told([domain(1), domain(2)]), "uri": "u:///"}
-    assert action.apply(params) == action.undo(params) == {}
-    answer = action.verify({**params, "strict": False})
-    assert answer["differences"] == differences
-    if differences:
-        with pytest.raises(steps.HostStepError) as caught:
-            action.verify(params)
-        assert str(caught.value) == "guests have changed: " + "; ".join(differences)
-    else:
-        assert action.verify({**params, "strict": True})["remark"] == "2 guests unchanged"
-
-
 # --- requests ---------------------------------------------------------------------------------------------------
 
 
@@ -232,9 +206,14 @@ JOURNAL = {
     "kind": "rename",
     "operation_id": "o1",
     "state": "open",
+    "about": {"plan_sha256": None},
+    "plan": {},
     "steps": {},
     "history": [],
+    "run": {"token": "t"},
 }
+
+HOLDER = {"kind": "rename", "operation_id": "o1", "token": "t"}
 
 
 def test_journals(runner):
@@ -243,7 +222,7 @@ def test_journals(runner):
         [
             {"op": "journal_list"},
             {"op": "journal_open", "journal": JOURNAL},
-            {"op": "journal_mark", "kind": "rename", "operation_id": "o1", "note": note},
+            {"op": "journal_mark", "kind": "rename", "operation_id": "o1", "note": note, "holder": HOLDER},
             {"op": "journal_read", "kind": "rename"},
             {"op": "journal_close", "journal": {**JOURNAL, "state": "finished"}},
             {"op": "journal_read", "kind": "rename"},
@@ -251,10 +230,26 @@ def test_journals(runner):
     )
     assert outcome.error is None
     assert outcome.changed
-    assert outcome.results[0] == {"ok": True, "journals": []}
+    assert outcome.results[0] == {"ok": True, "journals": [], "unknown": []}
     assert outcome.results[3]["journal"]["steps"] == {"one": "done"}
     assert outcome.results[4]["path"].endswith("closed/rename-o1.json")
-    assert outcome.results[5] == {"ok": True, "journal": None, "ended": 1}
+    assert outcome.results[5] == {"ok": True, "journal": None, "unknown": [], "ended": 1}
+
+
+@pytest.mark.parametrize("op", ["journal_list", "journal_read"])
+@pytest.mark.parametrize("kind", ["rename", "evacuate"])
+def test_a_journal_that_is_not_understood_is_an_error_unless_it_is_asked_for(runner, op, kind):
+    """Whoever does not know of such journals never takes them for none."""
+    os.makedirs(runner.state_dir)
+    path = os.path.join(runner.state_dir, f"{kind}.json")
+    pathlib.Path(path).write_text("{")
+    refused = runner.run([{"op": op, "kind": "rename"}])
+    assert refused.results == []
+    assert "SG706" in refused.error
+    assert path in refused.error
+    (told,) = runner.run([{"op": op, "kind": "rename", "unknown": True}]).results
+    assert [entry["path"] for entry in told["unknown"]] == [path]
+    assert not (told.get("journal") or told.get("journals"))
 
 
 def test_reading_changes_nothing(runner):
@@ -300,7 +295,9 @@ def test_check_mode_skips_what_changes(tmp_path):
     ]
     outcome = runner.run(requests)
     assert not outcome.changed
-    assert outcome.results == [{"ok": True, "skipped": True}] * 7 + [{"ok": True, "journal": None, "ended": 0}]
+    assert outcome.results == [{"ok": True, "skipped": True}] * 7 + [
+        {"ok": True, "journal": None, "unknown": [], "ended": 0}
+    ]
     assert not (tmp_path / "state").exists()
 
 
