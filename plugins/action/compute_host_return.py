@@ -19,6 +19,7 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.engine import lifecycle, run_owner
 from ..module_utils.engine.runner import StepError
+from ..module_utils.engine.write_lease import LeasedState
 from ..module_utils.model import addresses, findings
 from ..module_utils.model.errors import StackguardError
 from ..module_utils.model.facts import FactsError, from_plain, to_plain
@@ -27,7 +28,7 @@ from ..module_utils.records import journal as journals
 from ..module_utils.reports import operation_run
 from ..module_utils.return_host import operation as return_host
 from ..module_utils.return_host import plan as plans
-from ..module_utils.systems.api import catalog
+from ..module_utils.systems.api import catalog, http
 from ..module_utils.systems.api.connection import (
     DATABASE_SPEC,
     connect,
@@ -38,13 +39,13 @@ from .compute_link import state_of
 
 Result = t.Dict[str, t.Any]
 
-BEGIN, ADVANCE, END = "begin", "advance", "end"
+BEGIN, ADVANCE, END, HOLD = "begin", "advance", "end", "hold"
 ERRORS = (StackguardError, StepError, FactsError, journals.JournalError, findings.OverrideError)
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "return_host": {"type": "str", "required": True},
     "action": {"type": "str", "default": "apply", "choices": list(return_host.ACTIONS)},
-    "phase": {"type": "str", "default": ADVANCE, "choices": [BEGIN, ADVANCE, END]},
+    "phase": {"type": "str", "default": ADVANCE, "choices": [BEGIN, ADVANCE, END, HOLD]},
     "answers": {"type": "list", "elements": "dict", "default": []},
     "failure": {"type": "str"},
     "inventory_name": {"type": "str"},
@@ -65,6 +66,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
     _connection_to_cloud: t.Any = None
+    _lease: t.Optional[LeasedState] = None
 
     @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
@@ -77,6 +79,8 @@ class ActionModule(ActionBase):
         return with_success(self._called(args))
 
     def _called(self, args: Result) -> Result:
+        if args["phase"] == HOLD:
+            return self._held(args)
         problem = _problem(args)
         if problem is not None:
             return self._refused(args, problem)
@@ -102,12 +106,25 @@ class ActionModule(ActionBase):
             return operation.leave(scratch, args["failure"] or "")
         return operation.advance(scratch, args["answers"])
 
+    def _held(self, args: Result) -> Result:
+        """Fail where another run has the operation: the playbook may have slept before the task that comes next."""
+        try:
+            run, scratch = self._run(args), self._scratch(args)
+            if scratch.owned:
+                lifecycle.refuse_lost(run, plans.kind_of(args["return_host"]), scratch.operation_id)
+        except ERRORS as error:
+            return {"failed": True, "changed": False, "msg": str(error)}
+        return {"changed": False}
+
     def _run(self, args: Result) -> lifecycle.Run:
+        mine = run_owner.whole_playbook(evidence_dir=args["evidence_dir"])
+        state = LeasedState(state_of(self, args["state_dir"], self._task_vars), mine, _say)
+        self._lease = state
         return lifecycle.Run(
-            state=state_of(self, args["state_dir"], self._task_vars),
+            state=state,
             clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
             say=_say,
-            mine=run_owner.whole_playbook(evidence_dir=args["evidence_dir"]),
+            mine=mine,
             options=args,
             overrides=tuple(findings.parse_overrides(args["overrides"])),
             check_mode=bool(self._task.check_mode),
@@ -119,6 +136,8 @@ class ActionModule(ActionBase):
         """Return the connection to the APIs, made once in a call."""
         if self._connection_to_cloud is None:
             self._connection_to_cloud = connect(args)
+            if self._lease is not None:
+                http.guard_changes(self._connection_to_cloud, self._lease.check)
         return self._connection_to_cloud
 
     # --- the run's scratch and what it leaves

@@ -52,6 +52,8 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
 class LocalState:
     """The journal on this very machine: no module has to be started for each batch."""
 
+    near = True
+
     def __init__(self, state_dir: str, check_mode: bool) -> None:
         self._runner = HostRunner(state_dir, check_mode)
 

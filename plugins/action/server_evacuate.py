@@ -19,6 +19,7 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.engine import lifecycle, run_owner
 from ..module_utils.engine.runner import StepError
+from ..module_utils.engine.write_lease import LeasedState
 from ..module_utils.evacuation import operation as evacuate
 from ..module_utils.evacuation import record as records
 from ..module_utils.evacuation.options import (
@@ -35,7 +36,7 @@ from ..module_utils.model.server_selection import expression_problem
 from ..module_utils.records import evidence
 from ..module_utils.records import journal as journals
 from ..module_utils.reports import operation_run
-from ..module_utils.systems.api import catalog
+from ..module_utils.systems.api import catalog, http
 from ..module_utils.systems.api.connection import (
     DATABASE_SPEC,
     OVN_SPEC,
@@ -48,7 +49,7 @@ from .compute_link import state_of
 
 Result = t.Dict[str, t.Any]
 
-BEGIN, ADVANCE, END = "begin", "advance", "end"
+BEGIN, ADVANCE, END, HOLD = "begin", "advance", "end", "hold"
 ERRORS = (StackguardError, StepError, FactsError, journals.JournalError, findings.OverrideError)
 
 
@@ -58,6 +59,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
     _connection_to_cloud: t.Any = None
+    _lease: t.Optional[LeasedState] = None
 
     @screen.result
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
@@ -73,6 +75,8 @@ class ActionModule(ActionBase):
         return {**result, "succeeded": bool(result.get("ended")) and not result.get("failed", False)}
 
     def _called(self, args: Result) -> Result:
+        if args["phase"] == HOLD:
+            return self._held(args)
         problem = _problem(args)
         if problem is not None:
             return self._refused(args, problem)
@@ -96,13 +100,26 @@ class ActionModule(ActionBase):
             return operation.leave(scratch, args["answers"], args["failure"] or "")
         return operation.advance(scratch, args["answers"])
 
+    def _held(self, args: Result) -> Result:
+        """Fail where another run has the operation: the playbook may have slept before the task that comes next."""
+        try:
+            run, scratch = self._run(args), self._scratch(args)
+            if scratch.owned:
+                lifecycle.refuse_lost(run, scratch.kind, scratch.operation_id)
+        except ERRORS as error:
+            return {"failed": True, "changed": False, "msg": str(error)}
+        return {"changed": False}
+
     def _run(self, args: Result) -> lifecycle.Run:
         options = {**args, "attested_by": args["attested_by"] or _person(self._task_vars)}
+        mine = run_owner.whole_playbook(evidence_dir=args["evidence_dir"])
+        state = LeasedState(state_of(self, args["state_dir"], self._task_vars), mine, _say)
+        self._lease = state
         return lifecycle.Run(
-            state=state_of(self, args["state_dir"], self._task_vars),
+            state=state,
             clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
             say=_say,
-            mine=run_owner.whole_playbook(evidence_dir=args["evidence_dir"]),
+            mine=mine,
             options=options,
             overrides=tuple(findings.parse_overrides(args["overrides"])),
             check_mode=bool(self._task.check_mode),
@@ -114,6 +131,8 @@ class ActionModule(ActionBase):
         """Return the connection to the APIs, made once in a call."""
         if self._connection_to_cloud is None:
             self._connection_to_cloud = connect(args)
+            if self._lease is not None:
+                http.guard_changes(self._connection_to_cloud, self._lease.check)
         return self._connection_to_cloud
 
     # --- the run's scratch and what it leaves

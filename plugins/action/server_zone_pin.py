@@ -15,6 +15,7 @@ import uuid
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.engine import lifecycle, run_owner
+from ..module_utils.engine.write_lease import LeasedState
 from ..module_utils.model import facts, findings, server_selection
 from ..module_utils.model.errors import StackguardError
 from ..module_utils.moves import evidence as move_evidence
@@ -22,6 +23,7 @@ from ..module_utils.records import journal as journals
 from ..module_utils.systems.api import (
     catalog,
     compute_services,
+    http,
     server_records,
 )
 from ..module_utils.systems.api.connection import (
@@ -92,8 +94,12 @@ class ActionModule(ActionBase):
             raise StackguardError(problem)
         mine, cloud = run_owner.this_run(), connect(args)
         local = self._connection.transport == "local"
+        state = LeasedState(state_of(self, args["state_dir"], task_vars), mine, screen.say)
+        # Several pins are changed at a time: what asks the host does it between them.
+        http.guard_changes(cloud, state.fresh)
         return pin_zones.PinRun(
-            state=state_of(self, args["state_dir"], task_vars),
+            state=state,
+            leased=state,
             clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
             say=screen.say,
             mine=mine,

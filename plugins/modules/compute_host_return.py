@@ -63,8 +63,9 @@ options:
   phase:
     type: str
     default: advance
-    choices: [begin, advance, end]
-    description: Whether this call begins, continues or ends the run. The first call of a run has O(phase=begin), and
+    choices: [begin, advance, end, hold]
+    description: Whether this call begins, continues or ends the run. With V(hold), the call only fails if another run
+      has taken over the operation. The first call of a run has O(phase=begin), and
       the following calls have O(phase=advance). If a task of the role fails, the role ends the run with one call with
       O(phase=end).
   answers:

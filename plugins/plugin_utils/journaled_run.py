@@ -18,12 +18,13 @@ from ..action.compute_link import state_of
 from ..module_utils.engine import lifecycle, run_owner, server_run
 from ..module_utils.engine.runner import Host, StepError
 from ..module_utils.engine.systems import Systems
+from ..module_utils.engine.write_lease import LeasedState
 from ..module_utils.model import findings
 from ..module_utils.model.errors import StackguardError
 from ..module_utils.model.facts import FactsError
 from ..module_utils.records import journal as journals
 from ..module_utils.reports import operation_run
-from ..module_utils.systems.api import catalog
+from ..module_utils.systems.api import catalog, http
 from ..module_utils.systems.api.connection import (
     DATABASE_SPEC,
     connect,
@@ -158,7 +159,9 @@ class JournaledRun(ActionBase):
     def _run_of(self, args: t.Dict[str, t.Any]) -> server_run.ServerRun:
         connection = connect(args)
         systems = Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=connection)
-        state = state_of(self, args["state_dir"], self._task_vars)
+        state = LeasedState(state_of(self, args["state_dir"], self._task_vars), self._mine(args), _say)
+        systems.still_ours = state.check
+        http.guard_changes(connection, state.check)
         return server_run.ServerRun(**self._given(args, state, systems))
 
     def _given(self, args: t.Dict[str, t.Any], state: Host, systems: Systems) -> t.Dict[str, t.Any]:

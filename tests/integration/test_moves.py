@@ -386,6 +386,36 @@ def test_a_second_operator_is_refused_and_the_first_is_not_disturbed(clean, play
 
 
 @matrix
+def test_a_run_that_slept_while_another_took_over_changes_nothing_more(clean, playbooks):
+    """The machine of the first run was suspended: its operator takes over elsewhere, and then it wakes."""
+    lab = clean
+    guests = zoning.boot(lab, "run", 3)
+    first = start(playbooks, "drain_host", drain_host=SOURCE, drain_max_parallel=1)
+    begun(first)
+    killing.stop(first)
+    try:
+        assert "SG707" in run(playbooks, "drain_host", drain_host=SOURCE).failed().output
+        run(playbooks, "drain_host", drain_host=SOURCE, stackguard_take_over=True).ok()
+        assert {host for host, _status in hosts(lab, guests).values()} == {NEIGHBOUR}
+        # What the first one had in mind for the next guest it must not do any more.
+        before = {uuid: moves_of(lab, uuid) for uuid in guests.values()}
+        service = lab.service(SOURCE)
+    finally:
+        killing.go_on(first)
+    told = playbooks.finish(first, timeout=900).failed()
+    assert "SG707" in told.output
+    assert {uuid: moves_of(lab, uuid) for uuid in guests.values()} == before
+    assert {host for host, _status in hosts(lab, guests).values()} == {NEIGHBOUR}
+    assert lab.service(SOURCE) == service
+
+
+def moves_of(lab, uuid):
+    """The ids of all migrations of a server, with their states."""
+    rows = lab.cloud.compute.get("/os-migrations", params={"instance_uuid": uuid}, microversion="2.59").json()
+    return sorted((row["id"], row["status"]) for row in rows["migrations"])
+
+
+@matrix
 def test_deleted_meanwhile_is_told_and_the_others_arrive(clean, playbooks):
     lab = clean
     guests = zoning.boot(lab, "run", 3)

@@ -61,6 +61,22 @@ def kill(process):
     waiting.until("all of them dead", lambda: not any(map(_lives, doomed)) or None, 60, 0.05)
 
 
+def stop(process):
+    """Stop a playbook with everything that it started, as a machine that is suspended does; see :func:`go_on`."""
+    _signal_all(process, signal.SIGSTOP)
+
+
+def go_on(process):
+    """Let a stopped playbook go on where it stood."""
+    _signal_all(process, signal.SIGCONT)
+
+
+def _signal_all(process, number):
+    for pid in (process.pid, *descendants(process.pid)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
 def _lives(pid):
     """Whether a process still runs: one in the middle of a write to a disk dies after it."""
     try:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.write_lease import LeasedState
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 from ansible_collections.stackguard.nova.tests.unit.builders import AT
@@ -16,7 +17,9 @@ HERE = {"controller": "here", "pid": 1, "pid_start": None}
 
 
 class State:
-    """The journal, as on a real host."""
+    """The journal, as on a real host. ``near``: on this very machine."""
+
+    near = True
 
     def __init__(self, directory):
         self.directory = str(directory)
@@ -46,6 +49,12 @@ def life(state, options, prefix, said=None, mine=None, check_mode=False, overrid
         "prefix": prefix,
         "cloud_id": lambda: cloud_id,
     }
+
+
+def leased(given):
+    """The same for a run that asks its host before it writes elsewhere. Nobody waits."""
+    state = LeasedState(given["state"], given["mine"], sleep=lambda _seconds: None)
+    return {**given, "state": state, "leased": state}
 
 
 def begun(runner, plan, about, run=None, ended=None):

@@ -27,7 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
 from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import operation as pin_zones
 from ansible_collections.stackguard.nova.tests.unit import nova_lists
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
-from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
+from ansible_collections.stackguard.nova.tests.unit.journaled import State, leased, life
 from ansible_collections.stackguard.nova.tests.unit.operations import test_pin_zones as pins
 from ansible_collections.stackguard.nova.tests.unit.two_cells import TwoCells
 
@@ -137,7 +137,7 @@ def test_a_name_is_not_unique_while_a_cell_does_not_answer(nova):
 def pin(nova, kept, **options):
     given = {**pins.OPTIONS, "nova_api_db_url": None, **options}
     more = {"cloud": nova, "chosen": server_zone_pin._chosen, "operation_id": "op1", "keeper": "here"}
-    return pin_zones.PinRun(**life(kept, given, ""), **more).carry_out()
+    return pin_zones.PinRun(**leased(life(kept, given, "")), **more).carry_out()
 
 
 SELECTIONS = [

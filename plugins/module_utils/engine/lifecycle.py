@@ -171,6 +171,12 @@ def open_journal(run: Run, kind: str) -> t.Optional[Json]:
     return journal
 
 
+def refuse_lost(run: Run, kind: str, operation_id: str) -> None:
+    """Raise StackguardError (SG707) where another run has this run's operation, or where it is not open any more."""
+    request = {"op": "still_ours", "kind": kind, "operation_id": operation_id, "run": dict(run.mine)}
+    run.state.call([request])
+
+
 def goes_back(journal: t.Mapping[str, t.Any]) -> bool:
     """Whether an open operation is being undone. One that says it was undone was cut off while it was closed."""
     return journal["state"] in (journals.ROLLING_BACK, journals.ROLLED_BACK)

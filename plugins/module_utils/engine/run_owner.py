@@ -18,7 +18,7 @@ from ..systems.host import processes
 def this_run() -> t.Dict[str, t.Any]:
     """Name this process: that of one task, which goes on where only the playbook above it was killed."""
     pid = os.getpid()
-    return {"controller": socket.gethostname(), "pid": pid, "pid_start": processes.start_time(pid)}
+    return {"controller": socket.gethostname(), "pid": pid, "pid_start": processes.start_time(pid), **place()}
 
 
 def this_playbook() -> t.Dict[str, t.Any]:
@@ -31,7 +31,7 @@ def whole_playbook(**more: t.Any) -> t.Dict[str, t.Any]:
 
     ``more``: what else a later run needs to know of this one.
     """
-    return {"controller": socket.gethostname(), **_playbook(), **more}
+    return {"controller": socket.gethostname(), **_playbook(), **place(), **more}
 
 
 def _playbook() -> t.Dict[str, t.Any]:

@@ -33,7 +33,6 @@ def new_run(operator: str, begun_at: str) -> t.Dict[str, t.Any]:
     """Return who this run is, with a token of its own."""
     return {
         **run_owner.this_run(),
-        **run_owner.place(),
         "operator": operator,
         "begun_at": begun_at,
         "token": new_token(),
@@ -72,11 +71,12 @@ class JournalHost:
         run: t.Mapping[str, t.Any],
         now: t.Callable[[], str],
         clock: t.Callable[[], float] = uptime,
+        sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
         self.host = host
         self.run = run
         self._now = now
-        self._clock = clock
+        self._clock, self._sleep = clock, sleep
         self._about = {"kind": kind, "operation_id": operation_id}
         self._answered = clock()
 
@@ -101,6 +101,9 @@ class JournalHost:
             raise StackguardError(
                 f"SG707 lock-held: {journals.run_text(before)} is still active on this Ansible controller"
             )
+        if take_over and ended is not True and before.get("token") and not before.get("ended"):
+            # By its operator's word it has ended. If it lives all the same, it asks before it writes after so long.
+            self._sleep(FRESH)
         request = {
             "op": "journal_claim",
             **self._about,

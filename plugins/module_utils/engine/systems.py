@@ -13,7 +13,7 @@ import typing as t
 from ..model.errors import ApiError, Conflict, DatabaseError
 from ..model.facts import HostFacts, to_plain
 from ..model.findings import Checked, Override, overridden
-from ..systems.api import connection
+from ..systems.api import connection, http
 from ..systems.db import nova
 from .runner import Request, Result, StepError, TimedOutError
 
@@ -59,6 +59,7 @@ class Systems:
         """The SDK connection, made once."""
         if self._connection is None:
             self._connection = connection.connect(self.options)
+            http.guard_changes(self._connection, self.still_ours)
         return self._connection
 
     def url(self, database: str) -> str:

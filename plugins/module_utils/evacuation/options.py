@@ -25,7 +25,7 @@ ACTIONS = ("apply", "resume", "status", "abort")
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "evacuate_host": {"type": "str", "required": True},
     "action": {"type": "str", "default": "apply", "choices": list(ACTIONS)},
-    "phase": {"type": "str", "default": "advance", "choices": ["begin", "advance", "end"]},
+    "phase": {"type": "str", "default": "advance", "choices": ["begin", "advance", "end", "hold"]},
     "answers": {"type": "list", "elements": "dict", "default": []},
     "failure": {"type": "str"},
     "inventory_name": {"type": "str"},

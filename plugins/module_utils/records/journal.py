@@ -261,6 +261,12 @@ def executing(directory: str, holder: t.Mapping[str, t.Any], what: str, opens: b
         _give_sign(signs, token, "nothing")
 
 
+def refuse_of_another(directory: str, kind: str, operation_id: str, run: t.Mapping[str, t.Any]) -> None:
+    """Raise :class:`JournalError` where the open journal is not that operation's, or another run has it."""
+    with locked(directory):
+        _refuse_of_another(_open(directory, kind, operation_id), run)
+
+
 def release(directory: str, kind: str, operation_id: str, token: str, at: str) -> None:
     """Note that a run has ended, with its operation open: the next one need not wait. Nothing where it is closed."""
     with locked(directory):

@@ -284,7 +284,9 @@ class Operator:
             runner = self._runner(host, lambda: None)
             return self._run(runner, journal, operation)
         run = {"token": actor.name, "operator": actor.name, "controller": "c"}
-        mine = run_token.JournalHost(host, KIND, operation, run, lambda: "t", lambda: world.now)
+        mine = run_token.JournalHost(
+            host, KIND, operation, run, lambda: "t", lambda: world.now, sleep=lambda _seconds: None
+        )
         fresh = (lambda: None) if world.defects.never_stale else mine.fresh
         runner = self._runner(mine, fresh)
         try:

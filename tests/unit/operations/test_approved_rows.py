@@ -223,7 +223,7 @@ class Pins:
         given = journaled.life(self.state, {**pinning.OPTIONS, **self.options, **options}, "", check_mode=check)
         servers = ServerList([self.cloud.server(uuid) for uuid in self.chosen], [])
         more = {"cloud": None, "chosen": lambda *_given: servers, "operation_id": operation_id, "keeper": "here"}
-        return pin_zones.PinRun(**given, **more).carry_out()
+        return pin_zones.PinRun(**journaled.leased(given), **more).carry_out()
 
     def planned(self, **more):
         return self.run(check=True, **more)["plan_sha256"]

@@ -27,7 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.server
 from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import operation as pin_zones
 from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import steps as zone_pins
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
-from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
+from ansible_collections.stackguard.nova.tests.unit.journaled import State, leased, life
 from ansible_collections.stackguard.nova.tests.unit.life import DEAD, OTHER
 from ansible_collections.stackguard.nova.tests.unit.zoned import server, zoned
 
@@ -66,7 +66,7 @@ class Cloud:
         self.ahead = lambda _uuid: None
         self.busy, self.most, self.lock = 0, 0, threading.Lock()
         self.tasks, self.silent = {}, set()
-        monkeypatch.setattr(zone_pins, "BATCH", 5)
+        monkeypatch.setattr(zone_pins, "PARALLEL", 5)
         monkeypatch.setattr(pin_zones.zone_facts, "read_zones", self.look)
         monkeypatch.setattr(pin_zones.server_records, "whole_server", lambda _cloud, uuid: self.shown(uuid))
         monkeypatch.setattr(pin_zones.server_records, "is_deleted", lambda _cloud, uuid: uuid in self.deleted)
@@ -116,7 +116,7 @@ class Cloud:
         chosen = chosen or (lambda _cloud, _options: ServerList(rows, []))
         operation_id = options.get("operation_id", "op1")
         more = {"cloud": object(), "chosen": chosen, "operation_id": operation_id, "keeper": KEEPER}
-        return pin_zones.PinRun(**given, **more).carry_out()
+        return pin_zones.PinRun(**leased(given), **more).carry_out()
 
 
 @pytest.fixture

@@ -49,7 +49,8 @@ class Database:
     def read(self, _url, uuids):
         return {uuid: self.nova.server["pin"] for uuid in uuids if uuid == WEB and self.nova.server}
 
-    def swap(self, _url, _uuid, before, after):
+    def swap(self, _url, _uuid, before, after, before_commit):
+        before_commit()
         self.nova.burn()
         found = self.nova.server["pin"]
         if found == after:

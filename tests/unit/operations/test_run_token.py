@@ -36,6 +36,9 @@ class Clock:
     def __call__(self):
         return self.now
 
+    def sleep(self, seconds):
+        self.now += seconds
+
 
 class Host:
     """The host with the journal, as a module executes requests there."""
@@ -68,7 +71,7 @@ def who(name, controller="elsewhere", **more):
 
 
 def run(directory, clock, name, **more):
-    return run_token.JournalHost(Host(directory), KIND, OPERATION, who(name, **more), lambda: "t", clock)
+    return run_token.JournalHost(Host(directory), KIND, OPERATION, who(name, **more), lambda: "t", clock, clock.sleep)
 
 
 def opened(directory, clock, name="one", **more):
@@ -314,7 +317,7 @@ def test_a_process_of_another_machine_boot_or_container_is_not_looked_for_here(d
 def test_a_controller_that_can_not_tell_its_processes_waits(directory, clock, monkeypatch):
     """Such as one without /proc."""
     monkeypatch.setattr(run_owner, "place", lambda: {"boot_id": None, "pid_space": None})
-    opened(directory, clock, **run_owner.this_run(), **run_owner.place())
+    opened(directory, clock, **run_owner.this_run())
     with pytest.raises(runner.StepError, match="was alive 0 s ago"):
         run(directory, clock, "two").claim(stored(directory), False)
 

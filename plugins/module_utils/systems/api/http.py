@@ -44,6 +44,15 @@ GET_RETRIES = 4
 PARALLEL = 8
 
 
+#: By the id of a connection: the connection, so that the id stays its own, and what is asked before each change.
+_GUARDS: t.Dict[int, t.Tuple[t.Any, t.Callable[[], None]]] = {}
+
+
+def guard_changes(connection: t.Any, check: t.Callable[[], None]) -> None:
+    """Call ``check`` before each request of this connection that changes something. What it raises is raised."""
+    _GUARDS[id(connection)] = (connection, check)
+
+
 def call(
     connection: t.Any,
     service: str,
@@ -65,6 +74,8 @@ def call(
     if method == "GET":
         # A server, or a balancer before it, may drop an idle connection in the moment it is used again.
         arguments["connect_retries"] = GET_RETRIES
+    elif id(connection) in _GUARDS:
+        _GUARDS[id(connection)][1]()
     try:
         # The SDK can be configured to cache answers; nothing here may ever come from a cache.
         response = getattr(connection, service).request(path, method, skip_cache=True, **arguments)

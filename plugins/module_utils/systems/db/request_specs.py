@@ -46,11 +46,19 @@ def read_zones(url: str, uuids: t.Sequence[str]) -> t.Dict[str, t.Optional[str]]
     return found
 
 
-def swap_zone(url: str, uuid: str, before: t.Optional[str], after: t.Optional[str]) -> str:
+def swap_zone(
+    url: str,
+    uuid: str,
+    before: t.Optional[str],
+    after: t.Optional[str],
+    before_commit: t.Callable[[], None] = lambda: None,
+) -> str:
     """Change the zone in one spec: ``changed``, or ``already`` where it is as wanted, or ``gone`` without a spec.
 
-    Nothing else of the text is written anew. Raises :class:`Conflict` with nothing changed where the zone is neither,
-    :class:`DatabaseError` where the database fails or the spec is not understood.
+    Nothing else of the text is written anew. ``before_commit``: the last word, while the row is locked.
+
+    Raises :class:`Conflict` with nothing changed where the zone is neither, :class:`DatabaseError` where the database
+    fails or the spec is not understood.
     """
     spec = schema.table(schema.API, "request_specs")
     with engine.transaction(url) as connection:
@@ -77,6 +85,7 @@ def swap_zone(url: str, uuid: str, before: t.Optional[str], after: t.Optional[st
         done = connection.execute(sa.update(spec).where(guard).values(spec=wanted))
         if done.rowcount != 1:
             raise Conflict(f"the request spec of server {uuid} changed since it was read")
+        before_commit()
     return CHANGED
 
 

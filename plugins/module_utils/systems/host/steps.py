@@ -667,8 +667,7 @@ class HostRunner:
         }
         self._reads: t.Dict[str, t.Callable[[Params], Result]] = {
             "journal_read": self._journal_read,
-            # Of a run that has nothing to do here: the token is compared, and the sign of life renewed.
-            "still_ours": lambda _request: {},
+            "still_ours": lambda request: _still_ours(state_dir, request),
             "journal_list": self._journal_list,
             "journal_closed": lambda request: {"journals": journal.list_closed(state_dir, request["kind"])},
             "batch_states": lambda request: {"states": list(batches.states(self._batches(request)).items())},
@@ -797,6 +796,13 @@ class HostRunner:
         if name not in self.actions:
             raise HostStepError(f"unknown action {name}")
         return self.actions[name]
+
+
+def _still_ours(state_dir: str, request: Params) -> Result:
+    """Of a run that has nothing else to do here. With a token: that is compared, and the sign of life renewed."""
+    if request.get("run") is not None:
+        journal.refuse_of_another(state_dir, request["kind"], request["operation_id"], request["run"])
+    return {}
 
 
 def _token(request: Params) -> t.Optional[str]:

@@ -14,7 +14,7 @@ import dataclasses
 import json
 import typing as t
 
-from ...engine import lifecycle
+from ...engine import lifecycle, write_lease
 from ...engine.approval import SHA256, Approver
 from ...model import approval, facts, findings, server_selection
 from ...model.errors import StackguardError
@@ -81,6 +81,8 @@ class PinRun(lifecycle.Run):
     operation_id: str
     #: The host that keeps the file, for people.
     keeper: str
+    #: Whether this run may still change pins.
+    leased: write_lease.Lease
     diff: bool = False
     #: Not empty from the moment when pins may have changed.
     begun: t.List[str] = dataclasses.field(default_factory=list)
@@ -232,7 +234,7 @@ class PinRun(lifecycle.Run):
         kept.begin(about, work.plan.changes, self.clock.now(), restores)
         if work.plan.changes:
             self.say(f"The old pins are in {self._place(kept)}")
-        done = zone_pins.carry_out(self.cloud, url, work.plan.changes, self.say, kept.refuse_another)
+        done = zone_pins.carry_out(self.cloud, url, work.plan.changes, self.say, self.leased.check, self.leased.fresh)
         failed = [entry for entry in done if entry.outcome == zone_pins.FAILED]
         settled = [entry.server for entry in done if entry.outcome == zone_pin.GONE]
         if restores:

@@ -27,9 +27,15 @@ class BusyError(ApiError):
 
 
 class Pins:
-    """Reads and changes pins in one way. ``url``: the API database, for ``pin_db``."""
+    """Reads and changes pins in one way. ``url``: the API database, for ``pin_db``.
 
-    def __init__(self, cloud: t.Any, method: str, url: t.Optional[str] = None) -> None:
+    ``check``: raises where this run may not write any more. What goes by the API has its own (http.guard_changes).
+    """
+
+    def __init__(
+        self, cloud: t.Any, method: str, url: t.Optional[str] = None, check: t.Callable[[], None] = lambda: None
+    ) -> None:
+        self._check = check
         self.cloud = cloud
         self.method = method
         self.url = url
@@ -52,7 +58,7 @@ class Pins:
         if server is None:
             return GONE
         if self.method == BY_DB:
-            outcome = request_specs.swap_zone(str(self.url), uuid, before, after)
+            outcome = request_specs.swap_zone(str(self.url), uuid, before, after, self._check)
         else:
             outcome = self._by_api(server, before, after)
         if outcome == CHANGED:

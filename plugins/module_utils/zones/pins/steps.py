@@ -28,8 +28,6 @@ KIND = "zone-pins"
 SUBJECT = "availability zone pins of servers"
 #: Servers whose pins are changed at a time.
 PARALLEL = 8
-#: Pins that are changed between two looks at whether the file is still this run's.
-BATCH = 50
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,10 +89,6 @@ class OldPinsFile:
         self._state.call([request])
         self._run = about["run"]
 
-    def refuse_another(self) -> None:
-        """Raise an error (SG707) where another run has taken the file over."""
-        self._state.call([{"op": "pins_ours", "run": self._run}])
-
     def end(self, finished: bool, settled: t.Iterable[str], not_made: t.Iterable[str]) -> None:
         """Let go of the file. ``settled``: servers of which nothing is to be restored any more."""
         request = {"finished": finished, "settled": sorted(settled), "not_made": sorted(not_made)}
@@ -106,16 +100,18 @@ def carry_out(
     url: t.Optional[str],
     changes: t.Sequence[PinChange],
     say: t.Callable[[str], None],
-    refuse_another: t.Callable[[], None] = lambda: None,
+    check: t.Callable[[], None] = lambda: None,
+    fresh: t.Callable[[], None] = lambda: None,
 ) -> t.List[PinOutcome]:
     """Make every change. One that fails does not keep the others from being made.
 
-    ``refuse_another``: raises where another run is at work, and nothing more is changed.
+    ``check``: raises where another run is at work, and nothing more is changed. ``fresh``: the same right before each
+    change, without asking anybody: several are made at a time.
     """
     done: t.List[PinOutcome] = []
-    for start in range(0, len(changes), BATCH):
-        refuse_another()
-        done += _together(cloud, url, changes[start : start + BATCH], say, start, len(changes))
+    for start in range(0, len(changes), PARALLEL):
+        check()
+        done += _together(cloud, url, changes[start : start + PARALLEL], say, start, len(changes), fresh)
     return done
 
 
@@ -126,19 +122,22 @@ def _together(
     say: t.Callable[[str], None],
     before: int,
     total: int,
+    fresh: t.Callable[[], None],
 ) -> t.List[PinOutcome]:
     """Some at a time; they are reported in their order."""
     done = []
     with futures.ThreadPoolExecutor(PARALLEL) as threads:
-        for number, entry in enumerate(threads.map(lambda change: _one(cloud, url, change), changes), before + 1):
+        for number, entry in enumerate(
+            threads.map(lambda change: _one(cloud, url, change, fresh), changes), before + 1
+        ):
             said = f"{entry.before or 'no pin'} -> {entry.after or 'no pin'} ({entry.method}): {entry.outcome}"
             say(f"{number}/{total} {entry.name}: {entry.reason or said}")
             done.append(entry)
     return done
 
 
-def _one(cloud: t.Any, url: t.Optional[str], change: PinChange) -> PinOutcome:
-    pins, reason = zone_pin.Pins(cloud, change.method, url), None
+def _one(cloud: t.Any, url: t.Optional[str], change: PinChange, fresh: t.Callable[[], None]) -> PinOutcome:
+    pins, reason = zone_pin.Pins(cloud, change.method, url, fresh), None
     try:
         outcome = pins.swap(change.server, change.before, change.after)
         not_made = outcome == zone_pin.ALREADY

@@ -65,7 +65,7 @@ def _swap(systems: Systems, params: Params, before: t.Optional[str], after: t.Op
     """Change the pin as soon as no task of the server is in progress."""
     method = str(params["method"])
     url = systems.url("api") if method == zone_pin.BY_DB else None
-    pins = zone_pin.Pins(systems.cloud, method, url)
+    pins = zone_pin.Pins(systems.cloud, method, url, systems.still_ours)
 
     def seen() -> t.Optional[str]:
         try:

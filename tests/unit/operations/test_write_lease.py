@@ -1,0 +1,171 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A run that slept while another one took its operation over changes nothing more."""
+
+from __future__ import annotations
+
+import types
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.write_lease import RENEW, LeasedState
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
+from ansible_collections.stackguard.nova.tests.unit import journaled
+
+PLAN = Plan("migrate", "op1", "compute1", [])
+ABOUT = {"plan_sha256": None}
+FIRST = {"controller": "here", "pid": 1, "pid_start": 11, "boot_id": "b", "pid_space": "p"}
+SECOND = {**FIRST, "pid": 2, "pid_start": 22}
+
+
+class Two:
+    """Two runs on one state directory, with one clock. ``slept``: seconds that a run that takes over has waited."""
+
+    def __init__(self, directory):
+        self.time, self.slept = 100.0, []
+        self.host = journaled.State(directory)
+        self.host.near = False
+        self.first, self.second = self.of(FIRST), self.of(SECOND)
+
+    def of(self, mine):
+        return LeasedState(self.host, mine, clock=lambda: self.time, sleep=self.slept.append)
+
+    def run(self, state, mine, take_over=False):
+        given = journaled.life(state, {"take_over": take_over}, "", mine=mine)
+        return lifecycle.Run(**given)
+
+    def begin(self):
+        return lifecycle.Book.open(self.run(self.first, FIRST), PLAN, ABOUT)
+
+    def take_over(self):
+        run = self.run(self.second, SECOND, take_over=True)
+        return lifecycle.Book.take_up(run, lifecycle.open_journal(run, "migrate"), "resumed")
+
+
+@pytest.fixture
+def two(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_owner, "has_ended", lambda run: run.get("pid") == 3)
+    return Two(tmp_path / "state")
+
+
+def test_a_run_that_has_its_operation_writes_and_is_asked_for_now_and_then(two):
+    two.begin()
+    for _wave in range(5):
+        two.time += RENEW + 1
+        with pytest.raises(StackguardError):
+            two.first.fresh()
+        two.first.check()
+        two.first.fresh()
+
+
+def test_a_run_that_slept_writes_nothing_more_once_another_has_its_operation(two):
+    two.begin()
+    two.time += RENEW + 1
+    two.take_over()
+    with pytest.raises(StackguardError, match="SG707"):
+        two.first.check()
+    with pytest.raises(StackguardError):
+        two.first.fresh()
+    two.second.check()
+
+
+def test_where_the_journal_is_near_it_is_asked_for_before_each_change(two):
+    two.host.near = True
+    two.begin()
+    two.take_over()
+    with pytest.raises(StackguardError, match="SG707"):
+        two.first.check()
+
+
+def test_whoever_takes_over_from_a_run_that_may_live_waits_as_long_as_that_may_write(two):
+    two.begin()
+    two.take_over()
+    assert two.slept == [RENEW]
+
+
+def test_whoever_takes_over_from_a_run_that_has_ended_does_not_wait(two):
+    ended = {**FIRST, "pid": 3}
+    lifecycle.Book.open(two.run(two.of(ended), ended), PLAN, ABOUT)
+    two.take_over()
+    assert two.slept == []
+
+
+def test_an_operation_that_is_closed_is_asked_for_no_more(two):
+    two.begin().close("finished", "done")
+    two.time += 1000
+    two.first.check()
+    two.first.fresh()
+
+
+def test_a_host_that_does_not_answer_ends_the_run(two):
+    two.begin()
+    two.time += RENEW + 1
+    two.host.call = lambda _requests: (_ for _ in ()).throw(StackguardError("it does not answer"))
+    with pytest.raises(StackguardError):
+        two.first.check()
+
+
+def test_a_later_task_of_the_same_playbook_has_the_operation_as_soon_as_it_has_read_the_journal(two):
+    """An evacuation is many tasks of one run: each is a process, and reads the journal first."""
+    two.begin()
+    later = two.of(FIRST)
+    lifecycle.open_journal(two.run(later, FIRST), "migrate")
+    two.time += RENEW + 1
+    two.take_over()
+    with pytest.raises(StackguardError, match="SG707"):
+        later.check()
+
+
+def test_pins_are_a_run_s_from_its_file_on(two):
+    about = {"operation_id": "op1", "run": FIRST}
+    two.first.call([{"op": "pins_begin", "about": about, "rows": [], "previous": None}])
+    two.time += RENEW + 1
+    two.first.check()
+    more = {"operation_id": "op2", "run": SECOND}
+    two.second.call([{"op": "pins_begin", "about": more, "rows": [], "previous": about}])
+    assert two.slept == [RENEW]
+    two.time += RENEW + 1
+    with pytest.raises(StackguardError, match="SG707"):
+        two.first.check()
+    end = {"finished": True, "settled": [], "not_made": []}
+    two.second.call([{"op": "pins_end", "run": SECOND, **end}])
+    two.time += RENEW + 1
+    two.second.check()
+
+
+# --- requests to APIs -------------------------------------------------------------------------------------------
+
+
+def answered(sent):
+    response = types.SimpleNamespace(status_code=202, content=b"", json=dict)
+    service = types.SimpleNamespace(request=lambda path, method, **_given: sent.append((method, path)) or response)
+    return types.SimpleNamespace(compute=service)
+
+
+def test_what_changes_something_is_asked_for_and_what_reads_is_not(two):
+    sent = []
+    connection = answered(sent)
+    http.guard_changes(connection, two.first.check)
+    two.begin()
+    http.call(connection, "compute", "POST", "/servers/1/action", body={"os-start": None})
+    two.time += RENEW + 1
+    two.take_over()
+    http.call(connection, "compute", "GET", "/servers/1")
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        with pytest.raises(StackguardError, match="SG707"):
+            http.call(connection, "compute", method, "/servers/1")
+    assert sent == [("POST", "/servers/1/action"), ("GET", "/servers/1")]
+
+
+def test_another_connection_is_not_held_up(two):
+    sent = []
+    two.begin()
+    two.time += RENEW + 1
+    two.take_over()
+    http.call(answered(sent), "compute", "DELETE", "/servers/1")
+    assert sent == [("DELETE", "/servers/1")]
