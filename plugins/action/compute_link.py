@@ -11,7 +11,6 @@ import time
 import typing as t
 import uuid
 
-from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.engine import lifecycle, run_owner
@@ -26,12 +25,11 @@ from ..module_utils.records import evidence
 from ..module_utils.records import journal as journals
 from ..module_utils.systems.api.connection import database_spec
 from ..module_utils.systems.db import engine
-from ..module_utils.systems.host.steps import HostRunner
 from ..plugin_utils import screen
+from ..plugin_utils.journal_host import state_of
 
 #: What the operation is given by name; the rest is in its request.
 OPTIONS = ("action", "nova_api_db_url", "nova_cell_db_urls", "neutron_db_url", "report_dir", "expect_plan")
-STEP_MODULE = "stackguard.nova.compute_host_step"
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "action": {"type": "str", "default": "apply", "choices": ["apply", "resume", "status", "rollback"]},
@@ -47,52 +45,6 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "report_dir": {"type": "path"},
     "expect_plan": {"type": "str"},
 }
-
-
-class LocalState:
-    """The journal on this very machine: no module has to be started for each batch."""
-
-    near = True
-
-    def __init__(self, state_dir: str, check_mode: bool) -> None:
-        self._runner = HostRunner(state_dir, check_mode)
-
-    def call(self, requests: t.Sequence[t.Dict[str, t.Any]]) -> t.List[t.Dict[str, t.Any]]:
-        """Carry out requests. Raises StackguardError for the first that fails."""
-        outcome = self._runner.run(requests)
-        if outcome.error is not None:
-            raise StackguardError(f"the journal: {outcome.error}")
-        return outcome.results
-
-
-class RemoteState:
-    """The journal on a host that Ansible reaches."""
-
-    def __init__(self, execute: t.Callable[[t.Dict[str, t.Any]], t.Dict[str, t.Any]], state_dir: str) -> None:
-        self._execute = execute
-        self._state_dir = state_dir
-
-    def call(self, requests: t.Sequence[t.Dict[str, t.Any]]) -> t.List[t.Dict[str, t.Any]]:
-        """Carry out requests. Raises StackguardError for the first that fails."""
-        try:
-            result = self._execute({"requests": list(requests), "state_dir": self._state_dir})
-        except AnsibleConnectionFailure as error:
-            raise StackguardError(f"the host that keeps the journal does not answer: {error}") from error
-        if result.get("unreachable") or result.get("failed"):
-            raise StackguardError(f"the journal: {result.get('msg')}")
-        return list(result["results"])
-
-
-def state_of(action: ActionBase, state_dir: str, task_vars: t.Mapping[str, t.Any]) -> Host:
-    """Return the host that keeps the journal: the one that the task runs on."""
-    if action._connection.transport == "local" and not action._play_context.become:
-        return LocalState(state_dir, bool(action._task.check_mode))
-    return RemoteState(
-        lambda arguments: dict(
-            action._execute_module(module_name=STEP_MODULE, module_args=arguments, task_vars=task_vars)
-        ),
-        state_dir,
-    )
 
 
 class ActionModule(ActionBase):

@@ -34,7 +34,7 @@ from ..module_utils.systems.api.connection import (
 from ..module_utils.systems.db import engine
 from ..module_utils.zones.pins import operation as pin_zones
 from ..plugin_utils import screen, without_effect
-from .compute_link import state_of
+from ..plugin_utils.journal_host import state_of
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "action": {"type": "str", "default": "apply", "choices": list(pin_zones.ACTIONS)},

@@ -14,7 +14,6 @@ import uuid
 
 from ansible.plugins.action import ActionBase
 
-from ..action.compute_link import state_of
 from ..module_utils.engine import lifecycle, run_owner, server_run
 from ..module_utils.engine.runner import Host, StepError
 from ..module_utils.engine.systems import Systems
@@ -32,6 +31,7 @@ from ..module_utils.systems.api.connection import (
 )
 from ..module_utils.systems.db import engine
 from . import operation_pages, screen, without_effect
+from .journal_host import state_of
 
 
 class JournaledRun(ActionBase):

@@ -15,7 +15,6 @@ import json
 import types
 
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
-from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.options import ARGUMENTS, FIXED
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
@@ -28,6 +27,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
     network,
     server_records,
 )
+from ansible_collections.stackguard.nova.plugins.plugin_utils import pumped_run
+from ansible_collections.stackguard.nova.plugins.plugin_utils.journal_host import LocalState
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import disks, image, lock, scene
 from ansible_collections.stackguard.nova.tests.unit.rabbit import Rabbit
@@ -73,7 +74,7 @@ class Life:
         self.rabbit.where = lambda uuid: self.nova.servers.get(uuid, {}).get("host")
 
     def _patch(self, monkeypatch):
-        monkeypatch.setattr(server_evacuate, "connect", lambda _args: self.nova)
+        monkeypatch.setattr(pumped_run, "connect", lambda _args: self.nova)
         monkeypatch.setattr(server_evacuate.facts, "addresses", lambda: ["203.0.113.200"])
         monkeypatch.setattr(cloud_facts, "read_cloud", lambda *_args, **_more: self.look().bundle.cloud)
         monkeypatch.setattr(evacuation_facts, "read_evacuation", lambda *_args, **_more: self.look().about)
@@ -86,7 +87,7 @@ class Life:
         monkeypatch.setattr(compute_services, "give_back", self._give_back)
         for name in ("list_agents", "agents_now"):
             monkeypatch.setattr(network, name, lambda _cloud, _host: list(self.agents))
-        monkeypatch.setattr(server_evacuate, "_say", self.said.append)
+        monkeypatch.setattr(pumped_run, "_say", self.said.append)
         self.read_at = {}
 
     # --- what can be read
@@ -298,14 +299,14 @@ class _Run(server_evacuate.ActionModule):
 
     def call(self, phase, answers=(), failure=None):
         args = {**self.args, "phase": phase, "answers": list(answers), "failure": failure}
-        problem = server_evacuate._problem(args)
+        problem = self.problem(args)
         if problem is not None:
             return self._refused(args, problem)
         try:
             outcome = self._carry_out(args)
         except lifecycle.Refused as refused:
             return self._refused(args, refused.message, report=refused.data.get("report"))
-        except server_evacuate.ERRORS as error:
+        except pumped_run.ERRORS as error:
             return self._refused(args, f"{'Nothing was changed. ' if phase == 'begin' else ''}{error}", "failed")
         return self._answer(args, outcome)
 

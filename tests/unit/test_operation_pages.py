@@ -19,8 +19,8 @@ import types
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename, server_migrate
-from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
 from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages
+from ansible_collections.stackguard.nova.plugins.plugin_utils.journal_host import LocalState
 from ansible_collections.stackguard.nova.tests.unit.browser import Browser
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import Life
 from ansible_collections.stackguard.nova.tests.unit.pictured import HOSTILE_NAME, drained, evacuated, renamed, report

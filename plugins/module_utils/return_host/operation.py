@@ -173,7 +173,7 @@ class HostReturn:
         except (StackguardError, FactsError, journals.JournalError, findings.OverrideError) as error:
             return self._stop(str(error))
 
-    def leave(self, scratch: ReturnScratch, failure: str) -> ReturnCall:
+    def leave(self, scratch: ReturnScratch, _answers: t.Sequence[Json], failure: str) -> ReturnCall:
         """End a run that something outside has ended: a task failed."""
         self.scratch = scratch
         return self._over() if scratch.state else self._stop(failure or "the run was interrupted")

@@ -15,13 +15,14 @@ import random
 import types
 
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
-from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.options import ARGUMENTS, FIXED
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
+from ansible_collections.stackguard.nova.plugins.plugin_utils import pumped_run
+from ansible_collections.stackguard.nova.plugins.plugin_utils.journal_host import LocalState
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation import reading
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation.world import START, Killed
 
@@ -63,14 +64,14 @@ class Plugin(server_evacuate.ActionModule):
 
     def go(self, args):
         """What C(run) does with validated arguments."""
-        problem = server_evacuate._problem(args)
+        problem = self.problem(args)
         if problem is not None:
             return self._refused(args, problem)
         try:
             outcome = self._carry_out(args)
         except lifecycle.Refused as refused:
             return self._refused(args, refused.message)
-        except server_evacuate.ERRORS as error:
+        except pumped_run.ERRORS as error:
             return self._refused(args, str(error), "failed")
         return self._answer(args, outcome)
 

@@ -12,7 +12,6 @@ import threading
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, runner
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book, Refused
@@ -21,6 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal_read
 from ansible_collections.stackguard.nova.plugins.module_utils.records.installed import collection_version
+from ansible_collections.stackguard.nova.plugins.plugin_utils.journal_host import LocalState
 
 AT = "2026-11-21T06:00:00+00:00"
 
