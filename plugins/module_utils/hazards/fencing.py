@@ -19,6 +19,7 @@ import dataclasses
 import typing as t
 
 from ..capacity.leaving_guests import Guest
+from ..model.commands import typed
 from ..model.facts import (
     Bundle,
     CephRights,
@@ -401,14 +402,20 @@ def _evidence(client: Client, whose: t.Optional[str]) -> t.Dict[str, t.Any]:
 
 
 def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
-    remedy = f"Run rbd status {client.pool}/{client.image} to identify the client, then stop the client's process."
+    place = f"{client.pool}/{client.image}"
+    remedy, look = (
+        f"Run rbd status {place} to identify the client, then stop the client's process.",
+        typed("rbd status", place),
+    )
     if clients.is_volume(client.image):
+        look = ()
         remedy = clients.who_has_volume(client.image)
     if whose is None:
         remedy += (
             " If the client is the dead host itself, add the client's address to evacuate_blocklist_addresses=[...]."
         )
-    return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy)
+    subject = Subject("instance", client.uuid, name)
+    return finding("SG507", subject, _evidence(client, whose), remedy, commands=look)
 
 
 def _stale(client: Client, name: str, whose: t.Optional[str]) -> Finding:
@@ -417,7 +424,8 @@ def _stale(client: Client, name: str, whose: t.Optional[str]) -> Finding:
         f"Check whether an operator added the lock: rbd lock ls {place}. The client that holds the lock does not have "
         "the image open."
     )
-    return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy, WARNING)
+    subject, look = Subject("instance", client.uuid, name), typed("rbd lock ls", place)
+    return finding("SG507", subject, _evidence(client, whose), remedy, WARNING, look)
 
 
 # --- may the Ceph user do it? ---------------------------------------------------------------------------------

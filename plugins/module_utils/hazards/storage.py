@@ -16,6 +16,7 @@ import typing as t
 from ..capacity.leaving_guests import Guest, images_of
 from ..capacity.measured import RUNNING, by_nova_name
 from ..model import fence_proof
+from ..model.commands import typed
 from ..model.facts import (
     Bundle,
     EvacuationFacts,
@@ -210,7 +211,8 @@ def silent(bundle: Bundle, request: EvacuationRequest) -> Items:
             "Make libvirt answer on the host (systemctl restart libvirtd), or switch the machine off, then run "
             "the same command again."
         )
-        yield finding("SG709", Subject("host", request.host), evidence, remedy)
+        host = Subject("host", request.host)
+        yield finding("SG709", host, evidence, remedy, commands=typed("systemctl restart libvirtd"))
 
 
 _LIFE = ("domains", "qemu_processes")
@@ -603,8 +605,10 @@ def leaks(
                     )
                     yield Unchecked("SG508", image.id, reason)
                 elif snapshot.name[len(GUARD) :] not in open_operations:
-                    remedy = f"Remove the snapshot: rbd snap rm {entry.pool}/{name}@{snapshot.name}"
-                    yield finding("SG508", image, {"snapshot": snapshot.name, "seen by": list(entry.by)}, remedy)
+                    place = f"{entry.pool}/{name}@{snapshot.name}"
+                    remedy = f"Remove the snapshot: rbd snap rm {place}"
+                    evidence = {"snapshot": snapshot.name, "seen by": list(entry.by)}
+                    yield finding("SG508", image, evidence, remedy, commands=typed("rbd snap rm", place))
             if gone is None:
                 yield Unchecked("SG508", image.id, "the run did not read whether the instance still exists")
             elif name.partition("_")[0] in gone:
@@ -613,7 +617,7 @@ def leaks(
                     "Save the data you need from this image of a deleted server, then delete the image: rbd rm "
                     f"{entry.pool}/{name}."
                 )
-                yield finding("SG508", image, evidence, remedy)
+                yield finding("SG508", image, evidence, remedy, commands=typed("rbd rm", f"{entry.pool}/{name}"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -663,7 +667,8 @@ def unchanged(
                 "Look for the original image (rbd trash ls, guard snapshots), because the image is missing or was "
                 "created again. Do not move the server to any host."
             )
-            yield finding("SG504", Subject("instance", before.uuid), evidence, remedy)
+            server = Subject("instance", before.uuid)
+            yield finding("SG504", server, evidence, remedy, commands=typed("rbd trash ls"))
 
 
 # --- after a guest has landed ---------------------------------------------------------------------------------
@@ -842,7 +847,7 @@ def _landed_image(
             "Stop the server, and look for the original disk (rbd trash ls, guard snapshots), because the server now "
             "has another disk."
         )
-        yield finding("SG504", subject, evidence, remedy)
+        yield finding("SG504", subject, evidence, remedy, commands=typed("rbd trash ls"))
         return
     if found.watchers is None:
         yield finding(

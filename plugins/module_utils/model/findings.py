@@ -639,6 +639,8 @@ class Finding:
     object: Subject
     evidence: t.Dict[str, t.Any]
     remedy: str
+    #: What of the remedy can be copied into a shell, see :mod:`.commands`. The text says when.
+    commands: t.Tuple[str, ...] = ()
 
     @property
     def absolute(self) -> bool:
@@ -689,8 +691,11 @@ def finding(
     evidence: t.Mapping[str, t.Any],
     remedy: str,
     severity: t.Optional[str] = None,
+    commands: t.Sequence[str] = (),
 ) -> Finding:
     """Make a finding of a catalogued code; ``severity`` only where it differs from the catalogue's.
+
+    ``commands``: those of the remedy, of which :mod:`.commands` makes each.
 
     Raises KeyError for a code that is not catalogued and ValueError for an unknown severity or kind.
     """
@@ -700,7 +705,13 @@ def finding(
         raise ValueError(f"unknown severity {level!r}")
     if subject.kind not in KINDS:
         raise ValueError(f"unknown kind of object {subject.kind!r}")
-    return Finding(code, entry.slug, level, subject, dict(to_plain(dict(evidence))), remedy)
+    commands = tuple(dict.fromkeys(commands))
+    return Finding(code, entry.slug, level, subject, dict(to_plain(dict(evidence))), remedy, commands)
+
+
+def with_remedy(item: Finding, remedy: str, commands: t.Sequence[str] = ()) -> Finding:
+    """Return a finding with another remedy: the commands of the first one go with its text."""
+    return dataclasses.replace(item, remedy=remedy, commands=tuple(commands))
 
 
 #: The option ``overrides`` of the modules: what :func:`parse_overrides` reads.
@@ -827,7 +838,7 @@ def report(
         "generated_at": generated_at,
         "hosts": hosts,
         "servers": servers,
-        "findings": [to_plain(item) for item in findings],
+        "findings": [plain_of(item) for item in findings],
         "unchecked": [to_plain(item) for item in unchecked],
         "counts": counts,
         "overrides": [dataclasses.asdict(entry) for entry in overrides],
@@ -842,6 +853,14 @@ def overrides_of(plain: t.Mapping[str, t.Any]) -> t.List[Override]:
         return []
 
 
+def plain_of(item: Finding) -> t.Dict[str, t.Any]:
+    """Return a finding as a report keeps it: with ``commands`` only if its remedy has any."""
+    found: t.Dict[str, t.Any] = to_plain(item)
+    if not item.commands:
+        del found["commands"]
+    return found
+
+
 def from_report(plain: t.Mapping[str, t.Any]) -> Finding:
     """Return a finding from what a report or a journal keeps of it."""
     there = plain["object"]
@@ -852,6 +871,7 @@ def from_report(plain: t.Mapping[str, t.Any]) -> Finding:
         Subject(there["kind"], there["id"], there.get("name"), there.get("host")),
         dict(plain["evidence"]),
         str(plain["remedy"]),
+        tuple(map(str, plain.get("commands") or ())),
     )
 
 
