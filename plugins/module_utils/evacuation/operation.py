@@ -273,8 +273,8 @@ class Evacuation(GuardedEvacuation):
             "fence": fence,
             SHA256: self.scratch.plan_sha256,
             REQUEST: self._asked,
-            "addresses": {fsid: dict(found) for fsid, found in addresses.items()},
-            "proven": to_plain(dict(decision.addresses.proven)) if decision.addresses else {},
+            "addresses": records.origins(addresses),
+            "proven": records.origins(decision.addresses.seen) if decision.addresses else {},
             "blocklisted": {},
             "order": [guest.uuid for guest in decision.guests],
             # Whether a person chose some servers of the host: then the others stay on purpose.
@@ -362,7 +362,7 @@ class Evacuation(GuardedEvacuation):
         # Of version 0.1: what was listed is listed by its fsid as soon as that is read back.
         book.tell(
             fence=fence,
-            addresses={fsid: dict(found) for fsid, found in addresses.items()} or records.addresses_of(journal),
+            addresses=addresses or records.addresses_of(journal),
             blocklisted={fsid: found for fsid, found in records.blocklisted(journal).items() if fsid},
             servers=records.plain(servers),
         )
@@ -428,7 +428,7 @@ class Evacuation(GuardedEvacuation):
                 + terminal.findings_text(checked, self.run.overrides)
             )
         found = decision.addresses.by_cluster if decision.addresses else {}
-        return found if lists or self.options["also_blocklist"] else {}
+        return records.origins(found) if lists or self.options["also_blocklist"] else {}
 
     def _completed(self, bundle: Bundle, servers: t.Sequence[PlannedServer]) -> t.List[PlannedServer]:
         """Return servers with the cluster and pool of each image: journals of version 0.1 have none."""

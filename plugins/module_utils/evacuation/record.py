@@ -244,20 +244,26 @@ def without_guard(home: t.Mapping[str, t.Any]) -> t.Set[str]:
 
 
 def of_host(addresses: t.Any) -> t.List[str]:
-    """Return those that more than locks shows to be the dead host's. An old journal has no evidence: none."""
+    """Return those that more than locks shows to be the dead host's. A journal whose words are not known: none."""
     known = addresses if isinstance(addresses, dict) else {}
-    return sorted(address for address, why in known.items() if why and not clients.by_locks_only(str(why)))
+    return sorted(address for address, origin in known.items() if clients.shows_host(origin))
 
 
-def proven_addresses(journal: t.Mapping[str, t.Any]) -> t.Iterator[t.Tuple[str, str]]:
-    """Yield each address that an operation has seen as the host's, with its cluster; none that was only named.
+def origins(listed: t.Mapping[str, t.Mapping[str, clients.Known]]) -> t.Dict[str, t.Dict[str, str]]:
+    """Return addresses by cluster as a journal keeps them: each with the key of its origin."""
+    return {fsid: {address: entry.origin.value for address, entry in found.items()} for fsid, found in listed.items()}
 
-    Earlier versions kept those that the operator had named among them.
+
+def proven_addresses(journal: t.Mapping[str, t.Any]) -> t.Iterator[t.Tuple[str, str, str]]:
+    """Yield each address that an operation has seen as the host's, with its cluster and its origin.
+
+    None that was only named, and none whose origin is a word that is not known.
     """
-    about = journal["about"]
-    for fsid, addresses in (about.get("proven") or {}).items():
-        why = (about.get("addresses") or {}).get(fsid) or {}
-        yield from ((str(each), str(fsid)) for each in addresses if not clients.by_word_only(str(why.get(each))))
+    for fsid, addresses in (journal["about"].get("proven") or {}).items():
+        known = addresses if isinstance(addresses, dict) else {}
+        for address, origin in known.items():
+            if clients.is_seen(origin):
+                yield str(address), str(fsid), str(origin)
 
 
 def addresses_of(journal: t.Mapping[str, t.Any]) -> Json:

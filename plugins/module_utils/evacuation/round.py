@@ -630,17 +630,24 @@ def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Fin
 
 
 def stays(
-    left: t.Mapping[str, str], names: t.Mapping[str, str], source: str, now: t.Mapping[str, str]
+    left: t.Mapping[str, str],
+    names: t.Mapping[str, str],
+    source: str,
+    now: t.Mapping[str, str],
+    late: t.Collection[str] = (),
 ) -> t.List[Finding]:
-    """SG512: each server that is still on the dead host, for the report. ``now``: its status, as just read."""
+    """SG512: each server that is still on the dead host, for the report.
+
+    ``now``: its status, as just read; ``late``: those that came to the host after the evacuation began.
+    """
     remedy = "Remove the cause that this finding reports, then run the same command again."
     again = "After the end of this evacuation, run the same command again to evacuate the server in a new evacuation."
     return [
         finding(
             "SG512",
             Subject("instance", uuid, names.get(uuid), source),
-            {"stays because": why, "status": now.get(uuid)},
-            again if why == LATE else remedy,
+            {"stays because": why, "status": now.get(uuid), **({"late": True} if uuid in late else {})},
+            again if uuid in late else remedy,
         )
         for uuid, why in sorted(left.items())
     ]
