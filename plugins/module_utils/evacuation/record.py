@@ -7,6 +7,8 @@
     about.servers       who was on the host when it began, with power state and images
     about.chosen        whether a person chose them; absent in older journals
     about.fence         the kind of fence that was requested last
+    about.addresses     Ceph fsid to addresses that this operation was to list, each with the key of its origin
+    about.proven        the same of those that were seen as the host's, see :class:`clients.Origin`
     about.blocklisted   Ceph fsid to addresses that are on its OSD blocklist for this operation
     memory.proof        the newest proof of the fence, for people: it is read again before each act
     memory.in_transit   servers that were sent and have not arrived

@@ -341,7 +341,8 @@ class EvidenceElsewhere:
     """What the evidence of this reading does not hold.
 
     ``earlier``: addresses that were read on the dead host before, each with the cluster whose client it was there
-    (None: only an address of the host). ``by_locks``: those of them that only locks showed. ``controllers``, ``gateways``: addresses that are never the dead host's.
+    (None: only an address of the host). ``by_locks``: those of them that only locks showed. ``controllers``,
+    ``gateways``: addresses that are never the dead host's.
     """
 
     earlier: t.Tuple[t.Tuple[str, t.Optional[str]], ...] = ()
