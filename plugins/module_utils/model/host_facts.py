@@ -17,12 +17,20 @@ import typing as t
 
 from .deployment_facts import Deployment, Fact
 
-#: Reasons of an :class:`Unread` that is no failure: whoever read left the part out on purpose.
-NOT_ASKED_FOR = "not asked for"
-NOT_OPENED = "not opened"
-NO_VOLUME_POOL = "the run has no Ceph pool in which to search for volumes"
-NO_API_DATABASE = "nova_api_db_url is not set"
-ONLY_NAMED_CELLS = f"{NO_API_DATABASE}: only the databases in nova_cell_db_urls were read"
+#: Causes of an :class:`Unread` that is no failure: whoever read left the part out on purpose. Evidence keeps them.
+NOT_ASKED_FOR = "not-asked-for"
+NOT_OPENED = "not-opened"
+NO_VOLUME_POOL = "no-volume-pool"
+NO_API_DATABASE = "no-api-database"
+ONLY_NAMED_CELLS = "only-named-cells"
+#: The same in words.
+LEFT_OUT: t.Mapping[str, str] = {
+    NOT_ASKED_FOR: "not asked for",
+    NOT_OPENED: "not opened",
+    NO_VOLUME_POOL: "the run has no Ceph pool in which to search for volumes",
+    NO_API_DATABASE: "nova_api_db_url is not set",
+    ONLY_NAMED_CELLS: "nova_api_db_url is not set: only the databases in nova_cell_db_urls were read",
+}
 
 
 class FactsError(ValueError):
@@ -33,11 +41,18 @@ class FactsError(ValueError):
 class Unread(Fact):
     """A part of the evidence that could not be read.
 
-    ``part`` is a dotted name below its owner, such as ``libvirt.domains``; ``reason`` is what the system answered.
+    ``part`` is a dotted name below its owner, such as ``libvirt.domains``; ``reason`` is what the system answered, for
+    people. ``cause``: the key of :data:`LEFT_OUT` for what was left out on purpose; None, or any other word: a failure.
     """
 
     part: str
     reason: str
+    cause: t.Optional[str] = None
+
+
+def left_out(part: str, cause: str) -> Unread:
+    """Return that a part was left out on purpose, and why."""
+    return Unread(part, LEFT_OUT[cause], cause)
 
 
 # --- read on a compute host -----------------------------------------------------------------------------------

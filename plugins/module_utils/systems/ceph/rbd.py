@@ -51,6 +51,7 @@ from ...model.host_facts import (
     RbdVolume,
     RbdWatcher,
     Unread,
+    left_out,
 )
 from ..host import commands
 from ..host.container_files import ContainerFiles
@@ -263,7 +264,7 @@ def _volumes(ceph: Ceph, more: ReadOptions, parts: Parts) -> t.Optional[t.List[R
         return [RbdVolume(pool, image) for image in images]
 
     if not more.volume_pools:
-        parts.note("volumes", NO_VOLUME_POOL)
+        parts.unread.append(left_out("volumes", NO_VOLUME_POOL))
     found = [parts.read(f"volumes {pool}", lambda pool=pool: read(pool)) for pool in more.volume_pools]  # type: ignore[misc]
     known = [volumes for volumes in found if volumes is not None]
     return [volume for volumes in known for volume in volumes] if known else None
@@ -362,7 +363,7 @@ def _images(ceph: Ceph, instances: t.Sequence[str], opened: bool) -> t.List[RbdI
 
 
 def _unopened(name: str) -> RbdImage:
-    return RbdImage(name, unread=[Unread("image", NOT_OPENED)])
+    return RbdImage(name, unread=[left_out("image", NOT_OPENED)])
 
 
 def _wanted(name: str, instances: t.Container[str]) -> bool:
@@ -922,7 +923,7 @@ def parse_long_listing(answer: Json) -> t.List[RbdImage]:
             id=None if entry.get("id") is None else str(entry["id"]),
             size=int(entry["size"]),
             snapshots=snapshots.get(name, []),
-            unread=[Unread("watchers", NOT_ASKED_FOR), Unread("locks", NOT_ASKED_FOR)],
+            unread=[left_out("watchers", NOT_ASKED_FOR), left_out("locks", NOT_ASKED_FOR)],
         )
         for name, entry in sorted(images.items())
     ]
