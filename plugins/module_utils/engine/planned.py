@@ -104,7 +104,7 @@ class Planned(abc.ABC):
     def refuse_another(self, journal: Result, action: str) -> None:
         """Raise Refused (SG706) where an open operation stands in the way of what is asked for."""
         if action != lifecycle.ROLLBACK and journal["state"] == journals.OPEN and self.is_another(journal):
-            raise Refused(lifecycle.another_open(self.run, journal, self.goal(journal)))
+            raise Refused(lifecycle.another_open(self.run, journal, self.goal(journal)), lifecycle.OPERATION_OPEN)
 
     def nothing_open(self, action: str) -> Result:
         """Return what comes of an action while nothing is open. Raises Refused: a resume begins nothing."""

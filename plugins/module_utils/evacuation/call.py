@@ -79,7 +79,8 @@ class EvacuationCall:
         found = [entry for entry in lifecycle.open_journals(self.run) if records.is_of(entry, self.host)]
         if len(found) > 1:
             ids = ", ".join(str(entry["operation_id"]) for entry in found)
-            raise Refused(f"SG706 operation-open: more than one evacuation of {self.host} is open: {ids}")
+            said = f"SG706 operation-open: more than one evacuation of {self.host} is open: {ids}"
+            raise Refused(said, lifecycle.OPERATION_OPEN)
         if found and self.options["action"] != lifecycle.STATUS:
             self.run.refuse_other_cloud(found[0])
         return found[0] if found else None
@@ -362,7 +363,7 @@ class EvacuationCall:
             said, code = "this run did not check the host and its servers", "SG709"
             if not scratch.ended_well:
                 # A refusal names its reason, such as SG706: another operation is open.
-                code = scratch.message[:5] if scratch.message[:5] in findings.CATALOGUE else code
+                code = scratch.code or code
                 said = scratch.message.partition("\n")[0]
             unchecked.append(findings.Unchecked(code, self.host, said))
         left = scratch.left if scratch.rounds else dict.fromkeys(scratch.late, rounds.LATE)

@@ -144,6 +144,7 @@ class Evacuation(GuardedEvacuation):
         try:
             return t.cast("CallResult", getattr(self, f"_{scratch.phase}")())
         except Refused as refused:
+            self.scratch.code = refused.code
             return self._end("refused", refused.message, over=True)
         except Stopped as stopped:
             return self._stop(stopped.message, stopped.checked)
@@ -330,7 +331,8 @@ class Evacuation(GuardedEvacuation):
         if lifecycle.goes_back(journal):
             raise Refused(
                 f"SG706 operation-open: an abort of operation {journal['operation_id']} is in progress. Finish the "
-                f"abort with {self.run.variable('action')}=abort"
+                f"abort with {self.run.variable('action')}=abort",
+                lifecycle.OPERATION_OPEN,
             )
         self._same_servers(journal)
         if self.run.check_mode:
@@ -394,7 +396,8 @@ class Evacuation(GuardedEvacuation):
             raise Refused(
                 f"SG706 operation-open: operation {journal['operation_id']} evacuates these servers: "
                 f"{', '.join(sorted(known.values()))}. To resume this operation, unset {self.run.variable('servers')}. "
-                f"To end this operation, use {self.run.variable('action')}=abort"
+                f"To end this operation, use {self.run.variable('action')}=abort",
+                lifecycle.OPERATION_OPEN,
             )
 
     def _judged_again(self, bundle: Bundle, about: EvacuationFacts, journal: Json, act: bool) -> t.Mapping[str, t.Any]:

@@ -296,12 +296,13 @@ def uncovered(
     for guest in guests:
         places = by_server.get(guest.uuid, {})
         places.update({name: images.get(name, []) for name in guest.images or () if name not in places})
-        places.update({f"volume {name}": known.disks.places.get(name, []) for name in volumes.get(guest.uuid, [])})
+        own_volumes = {f"volume {name}": known.disks.places.get(name, []) for name in volumes.get(guest.uuid, [])}
+        places.update(own_volumes)
         if guest.images is None:
             found[guest.uuid] = "the list of the server's disks was not read"
         for name, entries in sorted(places.items()):
             reason = _not_covered(guest, entries, known, own)
-            if not entries and name.startswith("volume ") and known.disks.unread:
+            if not entries and name in own_volumes and known.disks.unread:
                 reason = f"{reason}, and did not read: {'; '.join(known.disks.unread)}"
             if reason is not None:
                 found.setdefault(guest.uuid, f"{name}: {reason}")

@@ -310,7 +310,7 @@ def _paths(facts: HostFacts, uuid: t.Optional[str]) -> str:
 
 
 def _from_api(index: Index) -> bool:
-    return bool(index.nodes) and index.nodes is not None and index.nodes[0].source == "compute API"
+    return bool(index.nodes) and index.nodes is not None and index.nodes[0].of_api
 
 
 def duplicates(index: Index) -> Items:

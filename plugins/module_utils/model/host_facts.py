@@ -274,6 +274,8 @@ class Unit(Fact):
 
 #: The service of a :class:`NameSpace` that not every compute host has.
 NEUTRON_AGENT = "neutron agent"
+#: Kinds of a :class:`NameSpace`.
+PROCESS, CONTAINER, UNIT, NOT_RUNNING = "process", "container", "unit", "not-running"
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -290,6 +292,8 @@ class NameSpace(Fact):
     hostname: t.Optional[str] = None
     #: Why it is not known.
     reason: t.Optional[str] = None
+    #: What ``what`` is: one of PROCESS, CONTAINER, UNIT and NOT_RUNNING. None: of an earlier version.
+    kind: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

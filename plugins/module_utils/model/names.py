@@ -18,6 +18,7 @@ import typing as t
 from . import host_domain
 from .deployment_facts import NOVA_COMPUTE
 from .facts import HostFacts, HostsLine, Unit
+from .host_facts import CONTAINER
 
 
 class NamesError(ValueError):
@@ -78,7 +79,7 @@ def own_hostname(facts: HostFacts) -> t.Optional[str]:
         frozen = [
             entry.hostname
             for entry in facts.name_spaces or ()
-            if entry.service == NOVA_COMPUTE and entry.own and " container " in entry.what
+            if entry.service == NOVA_COMPUTE and entry.own and entry.kind == CONTAINER
         ]
     return frozen[0] if frozen else facts.kernel_hostname
 

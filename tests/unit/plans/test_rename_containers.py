@@ -122,7 +122,7 @@ def test_the_operators_own_commands_and_the_containers_do_not_go_together():
 def test_a_service_that_does_not_run_is_refused():
     """Its container is not known for certain: the engine may have several."""
     some = boxed_fleet()
-    stopped = facts.NameSpace("libvirt", "podman container nova_libvirt", True, "compute1")
+    stopped = facts.NameSpace("libvirt", "podman container nova_libvirt", True, "compute1", kind="container")
     spaces = some.cloud.bundle.hosts["compute1"].name_spaces
     some = dataclasses.replace(some, cloud=some.cloud.host(name_spaces=[spaces[0], stopped, spaces[2]]))
     (item,) = found(some).values()

@@ -545,7 +545,7 @@ def test_providers_of_guaranteed_bandwidth_are_a_blocker_and_say_why():
 def test_a_service_that_would_keep_the_old_name_is_refused_whatever_is_overridden(service, in_place):
     """The review, A1: kolla's containers keep the name that they were made with; four stores were renamed by then."""
     some = fleet()
-    entry = facts.NameSpace(service, "podman container x", True, some.old)
+    entry = facts.NameSpace(service, "podman container x", True, some.old, kind="container")
     cloud = some.cloud.host(name_spaces=[*some.cloud.bundle.hosts["compute1"].name_spaces, entry])
     checked = preflight_rename(cloud.bundle, some.request, in_place=in_place)
     (found,) = [item for item in checked.findings if item.code == "SG123"]
@@ -558,7 +558,7 @@ def test_a_service_that_would_keep_the_old_name_is_refused_whatever_is_overridde
 
 def test_a_stopped_agent_that_may_be_in_a_container_matters_where_neutron_has_one_of_this_host():
     """docker was installed and did not run, on a host that has no agent: a clean host was refused."""
-    entry = facts.NameSpace("neutron agent", "not running", None, reason="docker ps: no daemon")
+    entry = facts.NameSpace("neutron agent", "not running", None, reason="docker ps: no daemon", kind="not-running")
     for l2_agents, codes in ((False, set()), (True, {"SG709"})):
         some = fleet(l2_agents=l2_agents)
         spaces = [*some.cloud.bundle.hosts["compute1"].name_spaces, entry]
@@ -568,7 +568,7 @@ def test_a_stopped_agent_that_may_be_in_a_container_matters_where_neutron_has_on
 @pytest.mark.parametrize("in_place", [True, False])
 def test_a_service_whose_host_name_is_not_known_is_not_taken_for_the_hosts(in_place):
     some = fleet()
-    entry = facts.NameSpace("nova-compute", "not running", None, reason="docker ps: no answer")
+    entry = facts.NameSpace("nova-compute", "not running", None, reason="docker ps: no answer", kind="not-running")
     for spaces in ([entry], None):
         assert "SG709" in blockers(some.cloud.host(name_spaces=spaces), some.request, in_place=in_place)
 

@@ -125,8 +125,8 @@ def test_a_process_with_a_host_name_of_its_own_is_seen_with_that_name(proc, star
     frozen, plain = started("nova-compute", own="frozen1"), started("libvirtd")
     proc(frozen)
     found = read(proc(plain))
-    assert of(found, "nova-compute") == NameSpace("nova-compute", f"process {frozen}", True, "frozen1")
-    assert of(found, "libvirt") == NameSpace("libvirt", f"process {plain}", False)
+    assert of(found, "nova-compute") == NameSpace("nova-compute", f"process {frozen}", True, "frozen1", kind="process")
+    assert of(found, "libvirt") == NameSpace("libvirt", f"process {plain}", False, kind="process")
 
 
 def test_a_network_agent_in_a_container_is_seen_too(proc, started, engines):
@@ -145,7 +145,7 @@ def test_a_namespace_that_cannot_be_read_is_not_the_hosts(proc, started, engines
 
     monkeypatch.setattr(os, "readlink", denied)
     assert of(read(proc(pid)), "nova-compute") == NameSpace(
-        "nova-compute", f"process {pid}", None, reason="Permission denied"
+        "nova-compute", f"process {pid}", None, reason="Permission denied", kind="process"
     )
 
 
@@ -181,8 +181,10 @@ def test_a_unit_that_protects_the_host_name_has_one_of_its_own(proc, engines, sa
 def test_a_stopped_container_is_asked_how_it_was_made(proc, engines, engine):
     engines[engine] = {"nova_compute": ("", "compute1"), "nova_libvirt": ("host", ""), "rabbitmq": ("", "x")}
     found = read(proc.root)
-    assert of(found, "nova-compute") == NameSpace("nova-compute", f"{engine} container nova_compute", True, "compute1")
-    assert of(found, "libvirt") == NameSpace("libvirt", f"{engine} container nova_libvirt", False)
+    assert of(found, "nova-compute") == NameSpace(
+        "nova-compute", f"{engine} container nova_compute", True, "compute1", kind="container"
+    )
+    assert of(found, "libvirt") == NameSpace("libvirt", f"{engine} container nova_libvirt", False, kind="container")
 
 
 def test_an_engine_that_does_not_answer_is_not_one_without_containers(proc, engines):
