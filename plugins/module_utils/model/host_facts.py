@@ -34,7 +34,21 @@ LEFT_OUT: t.Mapping[str, str] = {
 
 
 class FactsError(ValueError):
-    """An evidence file that cannot be understood: which file or field, and why."""
+    """An evidence file that cannot be understood: which file or field, and why.
+
+    ``problem``: why, as a key; ``place``: the field, such as C(host.domains); ``line``: that of the file.
+    """
+
+    TYPE, FIELD, MISSING = "type", "unknown-field", "missing"
+    CUT_OFF, JSON, TWICE, KIND, ORDER, END, MORE = "cut-off", "json", "twice", "unknown-kind", "order", "end", "more"
+    OLD, NO_EVIDENCE, SCHEMA, CHANGED, NUMBER = "old", "no-evidence", "schema", "changed", "number"
+    UNREADABLE, OTHER_HOST, BOTH, NOTHING = "unreadable", "other-host", "both", "nothing"
+
+    def __init__(self, message: str, problem: str = "", place: str = "", line: t.Optional[int] = None) -> None:
+        super().__init__(message)
+        self.problem = problem
+        self.place = place
+        self.line = line
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -630,18 +644,18 @@ def prepare(cls: t.Type[t.Any]) -> None:
 def _from_plain(cls: t.Type[_T], data: t.Any, where: str) -> _T:
     where = where or cls.__name__
     if not isinstance(data, dict):
-        raise FactsError(f"{where}: expected an object, found {type(data).__name__}")
+        raise FactsError(f"{where}: expected an object, found {type(data).__name__}", FactsError.TYPE, where)
     hints = _hints(cls)
     unknown = sorted(set(data) - set(hints))
     if unknown:
-        raise FactsError(f"{where}: unknown field {unknown[0]!r}")
+        raise FactsError(f"{where}: unknown field {unknown[0]!r}", FactsError.FIELD, f"{where}.{unknown[0]}")
     values = {}
     for field in dataclasses.fields(t.cast(t.Any, cls)):
         place = f"{where}.{field.name}"
         if field.name in data:
             values[field.name] = _convert(hints[field.name], data[field.name], place)
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise FactsError(f"{place}: missing")
+            raise FactsError(f"{place}: missing", FactsError.MISSING, place)
     return cls(**values)
 
 
@@ -660,12 +674,12 @@ def _convert(hint: t.Any, data: t.Any, where: str) -> t.Any:
         return _convert(inner[0], data, where)
     if origin is list:
         if not isinstance(data, (list, tuple)):
-            raise FactsError(f"{where}: expected a list, found {type(data).__name__}")
+            raise FactsError(f"{where}: expected a list, found {type(data).__name__}", FactsError.TYPE, where)
         (item_hint,) = t.get_args(hint)
         return [_convert(item_hint, item, f"{where}[{index}]") for index, item in enumerate(data)]
     if origin is dict:
         if not isinstance(data, dict):
-            raise FactsError(f"{where}: expected an object, found {type(data).__name__}")
+            raise FactsError(f"{where}: expected an object, found {type(data).__name__}", FactsError.TYPE, where)
         _key, item_hint = t.get_args(hint)
         return {str(key): _convert(item_hint, item, f"{where}.{key}") for key, item in data.items()}
     if dataclasses.is_dataclass(hint):
@@ -684,7 +698,8 @@ def _scalar(hint: t.Any, data: t.Any, where: str) -> t.Any:
     if hint is str and isinstance(data, str):
         # Ansible hands over tagged str subclasses; facts hold plain ones.
         return str(data)
-    raise FactsError(f"{where}: expected {getattr(hint, '__name__', hint)}, found {type(data).__name__}")
+    said = f"{where}: expected {getattr(hint, '__name__', hint)}, found {type(data).__name__}"
+    raise FactsError(said, FactsError.TYPE, where)
 
 
 # --- the same, quickly: evidence of a whole cloud has millions of fields, and nearly all of it is sound
