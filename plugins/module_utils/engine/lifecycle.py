@@ -106,6 +106,7 @@ class Run:
                 "example after its region was renamed. If the journal's cloud and this run's cloud are the same cloud, "
                 f"open the journal file and set {CLOUD_ID} to the identity of this run's cloud",
                 OPERATION_OPEN,
+                problem="operation-open",
             )
 
     def of_this_cloud(self, found: t.Iterable[Json]) -> t.List[Json]:

@@ -264,7 +264,9 @@ class Planned(abc.ABC):
                 ", ".join(sorted({item.code for item in standing}))
                 or "an override cannot replace facts that were not read"
             )
-            raise Refused(f"refused, and nothing was changed: {codes}", report=findings.refused(report))
+            raise Refused(
+                f"refused, and nothing was changed: {codes}", report=findings.refused(report), problem="refused"
+            )
         return report
 
     def _journal(self) -> t.Optional[Result]:

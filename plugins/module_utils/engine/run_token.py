@@ -99,7 +99,8 @@ class JournalHost:
         ended = run_owner.has_ended(before)
         if ended is False and not before.get("ended") and not take_over:
             raise StackguardError(
-                f"SG707 lock-held: {journals.run_text(before)} is still active on this Ansible controller"
+                f"SG707 lock-held: {journals.run_text(before)} is still active on this Ansible controller",
+                problem="lock-held",
             )
         request = {
             "op": "journal_claim",
@@ -128,7 +129,8 @@ class JournalHost:
         if age > FRESH:
             raise runner.StepError(
                 f"this run paused for {int(age)} s, so another run may have taken over the operation. "
-                "Nothing was written. Run the same command again"
+                "Nothing was written. Run the same command again",
+                problem="paused",
             )
 
     def release(self) -> None:

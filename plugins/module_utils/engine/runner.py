@@ -22,20 +22,27 @@ import typing as t
 from ..model.facts import from_plain, to_plain
 from ..model.findings import Checked
 from ..model.plan import HOST, Plan, Step
+from ..model.problems import ProblemError
 from ..records import journal as journals
 
 Request = t.Dict[str, t.Any]
 Result = t.Dict[str, t.Any]
 
 
-class StepError(Exception):
+class StepError(ProblemError):
     """A step that failed. ``changed_meanwhile``: what was read before is no longer so, and the step changed nothing."""
 
     #: Why, where findings say it: they belong in the report.
     checked = Checked()
 
-    def __init__(self, message: str, changed_meanwhile: bool = False, checked: t.Optional[Checked] = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str,
+        changed_meanwhile: bool = False,
+        checked: t.Optional[Checked] = None,
+        problem: str = "",
+    ) -> None:
+        super().__init__(message, problem)
         self.changed_meanwhile = changed_meanwhile
         if checked is not None:
             self.checked = checked

@@ -175,7 +175,8 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     if bundle.cloud is None or bundle.cloud.servers is None:
         raise ApiError(
             "the run could not read the servers of the dead host, so the run does not know which servers are still "
-            "on this host"
+            "on this host",
+            problem="not-read",
         )
     here = {server.id: server for server in bundle.cloud.servers}
     # One that has used up its time is not waited for again: it would keep all the others where they are.

@@ -64,6 +64,7 @@ from ..model.names import (
     configured_host,
     refused_host,
 )
+from ..model.problems import ProblemError
 from ..model.stored_names import found_as, name_key, why_unknown
 from . import guest_places
 from .recovery import (
@@ -111,7 +112,7 @@ class Fate:
     note: t.Optional[str] = None
 
 
-class UnreadError(ValueError):
+class UnreadError(ProblemError, ValueError):
     """What the forecast needs was not read: which part. It is never guessed."""
 
 

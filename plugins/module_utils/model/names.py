@@ -19,9 +19,10 @@ from . import host_domain
 from .deployment_facts import NOVA_COMPUTE
 from .facts import HostFacts, HostsLine, Unit
 from .host_facts import CONTAINER
+from .problems import ProblemError
 
 
-class NamesError(ValueError):
+class NamesError(ProblemError, ValueError):
     """The new names cannot be told from the old ones: which, and what the operator can say to decide."""
 
 

@@ -120,7 +120,9 @@ class Selection:
 def compiled(expression: str) -> Selection:
     """Return an expression ready for use. Raises :class:`SelectionError`: it is none, or the library is missing."""
     if not JMESPATH:
-        raise SelectionError("the Python library jmespath is not installed on the Ansible controller")
+        raise SelectionError(
+            "the Python library jmespath is not installed on the Ansible controller", problem="no-jmespath"
+        )
     try:
         parsed = jmespath.compile(expression)
         tokens = list(jmespath.lexer.Lexer().tokenize(expression))

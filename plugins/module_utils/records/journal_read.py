@@ -10,10 +10,12 @@ import json
 import os
 import typing as t
 
+from ..model.problems import ProblemError
+
 SCHEMA = 1
 
 
-class JournalError(Exception):
+class JournalError(ProblemError):
     """A journal that cannot be opened, read or written: which file, and why."""
 
 

@@ -14,6 +14,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import fence
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation, refusal
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import FenceTarget, ProofError
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 AT = "2026-11-21T06:00:00+00:00"
 OPERATION = "0123456789ab"
@@ -69,7 +70,7 @@ def test_the_clock_may_go_back_by_a_second():
 
 @pytest.mark.parametrize("name", ["host", "operation_id", "read", "at", "source"])
 def test_a_proof_that_lacks_anything_is_none(name):
-    with pytest.raises(ProofError, match=f"the field {name} is empty"):
+    with pytest.raises(ProofError, match=f"{name}", check=problem_is("empty-field")):
         dataclasses.replace(off(), **{name: ""})
 
 
@@ -100,7 +101,7 @@ def test_a_blocklist_proof_covers_its_own_clusters_only():
 
 @pytest.mark.parametrize("wanted", [{}, {"f1": []}, {"f1": ["192.0.2.2"], "f2": []}])
 def test_an_empty_list_is_no_proof(wanted):
-    with pytest.raises(ProofError, match="knows no address of the host, so the run added no entry"):
+    with pytest.raises(ProofError, check=problem_is("knows-no-address")):
         listed(wanted, wanted)
 
 

@@ -18,6 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.record_shape
     shape_of,
 )
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 SERVER = shape_of(facts.ApiServer, "a server")
 
@@ -213,5 +214,5 @@ def test_a_field_is_taken_exactly_if_a_record_has_it(known, other):
 def test_without_the_library_nothing_is_selected(monkeypatch):
     monkeypatch.setattr(selection, "JMESPATH", False)
     selection.compiled.cache_clear()
-    with pytest.raises(selection.SelectionError, match="jmespath is not installed"):
+    with pytest.raises(selection.SelectionError, check=problem_is("no-jmespath")):
         selection.compiled("@")

@@ -48,7 +48,8 @@ def options(
         raise ReadError(
             f"nova-compute runs in a container, and the run does not know the path of the container's {inside} on the "
             "host. Set the option of your playbook (audit_ceph_conf, doctor_ceph_conf, evacuate_ceph_conf or "
-            "return_ceph_conf), or rbd_conf of the module compute_host_info, to the path of this file on the host"
+            "return_ceph_conf), or rbd_conf of the module compute_host_info, to the path of this file on the host",
+            problem="path-in-container-unknown",
         )
     return dataclasses.replace(made, conf=found, files=files, inside=inside)
 

@@ -101,8 +101,8 @@ class GoneError(CephError):
 class _FailedError(CephError):
     """Ceph's answer is an error, with its number."""
 
-    def __init__(self, message: str, code: int) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, code: int, problem: str = "") -> None:
+        super().__init__(message, problem)
         self.code = code
 
 
@@ -339,7 +339,10 @@ def client_address(monitors: t.Sequence[str]) -> str:
                 return str(probe.getsockname()[0])
         except (OSError, ValueError):
             continue
-    raise CephError(f"this host has no route to any Ceph monitor: {', '.join(monitors) or 'no monitor is known'}")
+    raise CephError(
+        f"this host has no route to any Ceph monitor: {', '.join(monitors) or 'no monitor is known'}",
+        problem="no-cluster",
+    )
 
 
 def instance_of(image: str) -> t.Optional[str]:
@@ -379,7 +382,9 @@ def connect(options: RbdOptions) -> t.Iterator[Ceph]:
     """Open a way to Ceph and close it again. Raises :class:`CephError`."""
     library = None if options.command or options.via == COMMAND else _library()
     if library is None and options.via == LIBRARY:
-        raise CephError("install python3-rbd: the Python bindings of Ceph are missing on this host")
+        raise CephError(
+            "install python3-rbd: the Python bindings of Ceph are missing on this host", problem="install-python3-rbd"
+        )
     if library is None:
         yield _Commands(by_commands(options))
         return
@@ -755,7 +760,7 @@ class _Commands(_Monitors):
             if error.code == _EEXIST:
                 return False
             if error.code == _ENOENT and image not in self.names():
-                raise GoneError(f"image {image} does not exist") from error  # pylint: disable=bad-exception-cause
+                raise GoneError(f"image {image} does not exist", problem="image-not-exist") from error  # pylint: disable=bad-exception-cause
             raise
         return True
 

@@ -81,7 +81,8 @@ def host_namespace(proc: str) -> str:
     if first != ours:
         raise ReadError(
             "Ansible sees a host name that differs from the host name of process 1. Check that Ansible does not "
-            "connect to a container"
+            "connect to a container",
+            problem="ansible-sees-host",
         )
     return first
 

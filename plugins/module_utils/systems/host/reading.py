@@ -11,13 +11,14 @@ import threading
 import typing as t
 
 from ...model.host_facts import Unread
+from ...model.problems import ProblemError
 from ...records.journal_read import JournalError
 
 _A = t.TypeVar("_A")
 _T = t.TypeVar("_T")
 
 
-class HostError(Exception):
+class HostError(ProblemError):
     """Something on a compute host is not as needed. The message says all, and holds nothing secret."""
 
 

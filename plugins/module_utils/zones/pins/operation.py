@@ -115,7 +115,8 @@ class PinRun(lifecycle.Run):
             raise Refused(
                 f"SG706 operation-open: a change of pins that version 0.1 of this collection began is open (operation "
                 f"{kept.earlier['operation_id']}): {path} on {self.keeper}. Finish it with version 0.1: run the module "
-                "server_zone_pin with action=resume or action=rollback"
+                "server_zone_pin with action=resume or action=rollback",
+                problem="operation-open",
             )
         if kept.content:
             self.refuse_other_cloud(kept.content)
@@ -396,7 +397,10 @@ def _recorded_as(word: str, pins: t.Mapping[str, plans.OldPin]) -> str:
     if not found:
         raise StackguardError(f"servers: no old pin of {word} is recorded")
     if len(found) > 1:
-        raise StackguardError(f"servers: {len(found)} recorded servers have the name {word}. Use the server's uuid")
+        raise StackguardError(
+            f"servers: {len(found)} recorded servers have the name {word}. Use the server's uuid",
+            problem="ambiguous-name",
+        )
     return found[0]
 
 
