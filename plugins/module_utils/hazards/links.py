@@ -169,11 +169,15 @@ def _judged(links: Links, at_most: t.Optional[int]) -> t.List[Item]:
     return items
 
 
+class InProgress(Unchecked):
+    """A link that looks wrong while something is in progress with its row: it is not judged now."""
+
+
 def item(wrong: Wrong, verdict: Verdict) -> t.Union[Finding, Unchecked]:
     """Return what a report says of one wrong link."""
     subject = subject_of(wrong)
     if verdict.busy:
-        return Unchecked(wrong.code, subject.id, f"the link between the database rows looks wrong, but {verdict.why}")
+        return InProgress(wrong.code, subject.id, f"the link between the database rows looks wrong, but {verdict.why}")
     evidence: t.Dict[str, t.Any] = {"read from": f"cell {wrong.cell.name}", **_evidence(wrong)}
     evidence["heals by itself"] = HEALS[wrong.code]
     remedy = REMEDIES[wrong.code]
