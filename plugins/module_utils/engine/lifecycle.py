@@ -34,6 +34,8 @@ CLOUD_ID = "cloud_id"
 VERBS = {ROLLBACK: "roll back"}
 
 
+#: The problem of a resume that has nothing to resume.
+NOTHING_OPEN = "nothing-open"
 #: Another operation is open, or its journal is of another cloud.
 OPERATION_OPEN = "SG706"
 
@@ -358,7 +360,8 @@ def nothing_open(what: str, action: str = STATUS) -> str:
 
 def nothing_to_resume(run: Run, what: str) -> Refused:
     """Return the refusal of a resume: it begins nothing."""
-    return Refused(f"{nothing_open(what, RESUME)}. To begin a new operation, use {run.variable('action')}={APPLY}")
+    said = f"{nothing_open(what, RESUME)}. To begin a new operation, use {run.variable('action')}={APPLY}"
+    return Refused(said, problem=NOTHING_OPEN)
 
 
 def another_open(run: Run, journal: t.Mapping[str, t.Any], what: str, back: str = UNDO) -> str:

@@ -847,7 +847,7 @@ class Evacuation(GuardedEvacuation):
         """Wait until nothing stands against the removal. Then the fence is read back for it."""
         why = self._not_all_away()
         if why is not None:
-            return self._close(ChassisOutcome(why=why))
+            return self._close(ChassisOutcome(why=why[1], problem=why[0]))
         found = self._removal().decide(self.book.memory.get(CHASSIS))
         if isinstance(found, ChassisOutcome):
             return self._close(found)
@@ -855,7 +855,7 @@ class Evacuation(GuardedEvacuation):
             waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
             if found.passing and waited < float(self.options["death_timeout"]):
                 return self._need([needs.wait(LOOK)])
-            return self._close(ChassisOutcome(why=found.why))
+            return self._close(ChassisOutcome(why=found.why, problem=found.problem))
         # Noted before it is done: a run after a kill finds it gone, and knows why.
         self.book.remember(write=False, **{CHASSIS: found.name})
         self.book.mark(REMOVE, journals.APPLYING)
@@ -867,19 +867,19 @@ class Evacuation(GuardedEvacuation):
         try:
             self._proven()
         except Stopped as stopped:
-            return self._close(ChassisOutcome(why=stopped.message))
+            return self._close(ChassisOutcome(why=stopped.message, problem="not-fenced"))
         return self._close(self._removal().remove(str(self.book.memory[CHASSIS]), self._maybe_on))
 
     def _removal(self) -> ChassisRemoval:
         return ChassisRemoval(self.connection, self.options, self.host, self.run.clock)
 
-    def _not_all_away(self) -> t.Optional[str]:
-        """Return why this run may remove no chassis at all, whatever OVN and neutron show."""
+    def _not_all_away(self) -> t.Optional[t.Tuple[str, str]]:
+        """Return why this run may remove no chassis at all, whatever OVN and neutron show: a key, and in words."""
         if self.options["fence"] not in POWERING_OFF:
-            return f"the fence {self.options['fence']} does not prove that the machine is off"
+            return "fence", f"the fence {self.options['fence']} does not prove that the machine is off"
         wrong = any(entry["state"] == rounds.WRONG for entry in self.scratch.arrived)
         if wrong or self.scratch.left or self._look_for_late() or self._maybe_in_transit():
-            return f"the run has not verified that each server of {self.host} is on another host"
+            return "not-away", f"the run has not verified that each server of {self.host} is on another host"
         return None
 
     def _close(self, outcome: ChassisOutcome) -> CallResult:
@@ -892,6 +892,7 @@ class Evacuation(GuardedEvacuation):
             self.run.say(said)
         elif outcome.why:
             said = f"the run did not remove the OVN chassis of {self.host}: {outcome.why}"
+            self.book.remember(write=False, chassis_kept=outcome.problem)
             self.book.mark(REMOVE, journals.PENDING, said)
             self.run.say(f"warning: {said}")
         self._look_for_late()

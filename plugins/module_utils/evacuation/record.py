@@ -17,6 +17,7 @@
     memory.sent         servers that were ever sent
     memory.tried        by server, the hosts on which it failed
     memory.guarded      servers that may have a guard snapshot
+    memory.chassis_kept why the chassis was not removed, as a key
     memory.chassis      the chassis that is about to be removed from OVN, or is
 
 Of version 0.1: C(about.fence_proof) is a sentence and counts as no proof; images have an id, but no cluster and pool;

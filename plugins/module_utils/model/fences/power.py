@@ -51,7 +51,7 @@ class Power(FenceKind):
             if not ended_well(read):
                 switched = answer.get("switched")
                 first = "" if not switched or ended_well(switched) else f"; switch off: {why(switched)}"
-                raise ProofError(f"{_unread(read, target.options)}{first}")
+                raise ProofError(f"{_unread(read, target.options)}{first}", problem="not-read")
             states.append(power_state(t.cast(Json, read), target.options))
         if len(states) < self.readings:
             raise ProofError(
@@ -59,7 +59,7 @@ class Power(FenceKind):
             )
         off = re.compile(target.options.get("power_off") or OFF)
         if not all(off.fullmatch(state) for state in states):
-            raise ProofError(f"the power state was read as {', '.join(states)}")
+            raise ProofError(f"the power state was read as {', '.join(states)}", problem="not-off")
         return Reading(f"power state {' and '.join(states)}", source_of(answers))
 
 
