@@ -419,7 +419,7 @@ def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
     place = f"{client.pool}/{client.image}"
     remedy, look = (
         f"Run rbd status {place} to identify the client, then stop the client's process.",
-        typed("rbd status", place),
+        typed(("rbd", "status"), place),
     )
     if clients.is_volume(client.image):
         look = ()
@@ -438,7 +438,7 @@ def _stale(client: Client, name: str, whose: t.Optional[str]) -> Finding:
         f"Check whether an operator added the lock: rbd lock ls {place}. The client that holds the lock does not have "
         "the image open."
     )
-    subject, look = Subject("instance", client.uuid, name), typed("rbd lock ls", place)
+    subject, look = Subject("instance", client.uuid, name), typed(("rbd", "lock", "ls"), place)
     return finding("SG507", subject, _evidence(client, whose), remedy, WARNING, look)
 
 

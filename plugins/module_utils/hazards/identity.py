@@ -612,7 +612,7 @@ def unmapped(index: Index, row: ServiceRow) -> Items:
             Subject("host", str(row.host), host=row.host),
             {"service": row.uuid, "similar mapping names": alike},
             "Run nova-manage cell_v2 discover_hosts --by-service.",
-            commands=typed("nova-manage cell_v2 discover_hosts --by-service"),
+            commands=typed(("nova-manage", "cell_v2", "discover_hosts", "--by-service")),
         )
 
 

@@ -209,13 +209,13 @@ def holds(index: Index) -> Items:
             "Verify that no run of this operation is active on another Ansible controller, then run openstack "
             f"compute service set --enable {host} nova-compute"
         )
-        commands = for_host("openstack compute service set --enable", host, "nova-compute")
+        commands = for_host(("openstack", "compute", "service", "set", "--enable"), host, "nova-compute")
         if kind == EVACUATE:
             remedy = (
                 "Run return_host for the host as soon as the host is back. If the host never comes back, delete the "
                 f"host's compute service. To find the compute service: openstack compute service list --host {host}"
             )
-            look = for_host("openstack compute service list --host", host)
+            look = for_host(("openstack", "compute", "service", "list", "--host"), host)
             commands = (*look, *playbook("return_host", host, "return_host"))
         yield finding("SG516", Subject("host", host), evidence, remedy, commands=commands)
 

@@ -99,7 +99,7 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
             remedy = "Ask the owner to send the request again. No nova-compute will execute the request in the queue."
             if uuid is not None and request.request_id is not None:
                 remedy += f" To see the request: openstack server event show {uuid} {request.request_id}"
-                look = typed("openstack server event show", uuid, request.request_id)
+                look = typed(("openstack", "server", "event", "show"), uuid, request.request_id)
             subject = Subject("host", old) if uuid is None else Subject("instance", uuid, host=old)
             yield finding("SG121", subject, evidence, remedy, commands=look)
 

@@ -212,7 +212,7 @@ def silent(bundle: Bundle, request: EvacuationRequest) -> Items:
             "the same command again."
         )
         host = Subject("host", request.host)
-        yield finding("SG709", host, evidence, remedy, commands=typed("systemctl restart libvirtd"))
+        yield finding("SG709", host, evidence, remedy, commands=typed(("systemctl", "restart", "libvirtd")))
 
 
 _LIFE = ("domains", "qemu_processes")
@@ -608,7 +608,7 @@ def leaks(
                     place = f"{entry.pool}/{name}@{snapshot.name}"
                     remedy = f"Remove the snapshot: rbd snap rm {place}"
                     evidence = {"snapshot": snapshot.name, "seen by": list(entry.by)}
-                    yield finding("SG508", image, evidence, remedy, commands=typed("rbd snap rm", place))
+                    yield finding("SG508", image, evidence, remedy, commands=typed(("rbd", "snap", "rm"), place))
             if gone is None:
                 yield Unchecked("SG508", image.id, "the run did not read whether the instance still exists")
             elif name.partition("_")[0] in gone:
@@ -617,7 +617,7 @@ def leaks(
                     "Save the data you need from this image of a deleted server, then delete the image: rbd rm "
                     f"{entry.pool}/{name}."
                 )
-                yield finding("SG508", image, evidence, remedy, commands=typed("rbd rm", f"{entry.pool}/{name}"))
+                yield finding("SG508", image, evidence, remedy, commands=typed(("rbd", "rm"), f"{entry.pool}/{name}"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -668,7 +668,7 @@ def unchanged(
                 "created again. Do not move the server to any host."
             )
             server = Subject("instance", before.uuid)
-            yield finding("SG504", server, evidence, remedy, commands=typed("rbd trash ls"))
+            yield finding("SG504", server, evidence, remedy, commands=typed(("rbd", "trash", "ls")))
 
 
 # --- after a guest has landed ---------------------------------------------------------------------------------
@@ -847,7 +847,7 @@ def _landed_image(
             "Stop the server, and look for the original disk (rbd trash ls, guard snapshots), because the server now "
             "has another disk."
         )
-        yield finding("SG504", subject, evidence, remedy, commands=typed("rbd trash ls"))
+        yield finding("SG504", subject, evidence, remedy, commands=typed(("rbd", "trash", "ls")))
         return
     if found.watchers is None:
         yield finding(

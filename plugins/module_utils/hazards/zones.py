@@ -135,7 +135,9 @@ def _copies(facts: ZoneFacts, aggregate: ApiAggregate) -> Items:
             "in placement's aggregate, but not in Nova's aggregate": strange[:SHOWN],
         }
         remedy = "Synchronise the aggregates: nova-manage placement sync_aggregates."
-        yield finding("SG408", subject, evidence, remedy, commands=typed("nova-manage placement sync_aggregates"))
+        yield finding(
+            "SG408", subject, evidence, remedy, commands=typed(("nova-manage", "placement", "sync_aggregates"))
+        )
 
 
 # --- servers --------------------------------------------------------------------------------------------------

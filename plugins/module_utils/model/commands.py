@@ -24,16 +24,16 @@ _HOST = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*\Z")
 MASK: Commands = ("systemctl mask nova-compute",)
 
 
-def typed(command: str, *names: t.Optional[str]) -> Commands:
+def typed(command: t.Sequence[str], *names: t.Optional[str]) -> Commands:
     """Return a command with these names at its end; none if a name is not known or means something to a shell."""
     if not all(name is not None and _PLAIN.match(name) for name in names):
         return ()
-    return (" ".join([command, *map(str, names)]),)
+    return (" ".join([*command, *map(str, names)]),)
 
 
-def for_host(command: str, host: t.Optional[str], *rest: str) -> Commands:
+def for_host(command: t.Sequence[str], host: t.Optional[str], *rest: str) -> Commands:
     """Return a command with the name of a host, and what follows it; none if the name means something to a shell."""
-    return (" ".join([command, host, *rest]),) if host is not None and _HOST.match(host) else ()
+    return (" ".join([*command, host, *rest]),) if host is not None and _HOST.match(host) else ()
 
 
 def playbook(name: str, host: t.Optional[str], variable: str, *more: str) -> Commands:

@@ -69,7 +69,7 @@ class HostMappings(NamePlace):
                     "Delete the mapping (nova-manage cell_v2 delete_host). Then map the host to the cell that has the "
                     "host's compute service (nova-manage cell_v2 discover_hosts --by-service)."
                 )
-                commands = typed("nova-manage cell_v2 discover_hosts --by-service")
+                commands = typed(("nova-manage", "cell_v2", "discover_hosts", "--by-service"))
                 yield finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy, commands=commands)
 
     def rows(self, renaming: Renaming) -> t.List[RowChange]:
@@ -98,7 +98,10 @@ def _stale(index: Index, row: HostMappingRow) -> Item:
         f"If no compute host has this name, delete the mapping: nova-manage cell_v2 delete_host --host {row.host}. "
         "If a compute host has this name, an earlier rename of the host is unfinished: follow the remedy of SG301."
     )
-    level, delete = BLOCKER if alike else WARNING, for_host("nova-manage cell_v2 delete_host --host", row.host)
+    level, delete = (
+        BLOCKER if alike else WARNING,
+        for_host(("nova-manage", "cell_v2", "delete_host", "--host"), row.host),
+    )
     return finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy, level, delete)
 
 

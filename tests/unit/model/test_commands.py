@@ -13,15 +13,32 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.model import commands, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject
 
-STRANGE = ("x$(reboot)", "x;reboot", "x, reboot", "x`id`", "x -y", "-y", "x\nreboot", "x\n", "", "x|y", "x>y", None)
+STRANGE = (
+    "--force",
+    "-f",
+    "x$(reboot)",
+    "x;reboot",
+    "x, reboot",
+    "x`id`",
+    "x -y",
+    "-y",
+    "x\nreboot",
+    "x\n",
+    "",
+    "x|y",
+    "x>y",
+    None,
+)
 
 
 def test_a_command_with_plain_names():
-    assert commands.typed("rbd trash ls") == ("rbd trash ls",)
-    assert commands.typed("rbd snap rm", "vms/x_disk@stackguard-abc") == ("rbd snap rm vms/x_disk@stackguard-abc",)
-    listed = commands.for_host("openstack compute service list --host", "c1")
+    assert commands.typed(("rbd", "trash", "ls")) == ("rbd trash ls",)
+    assert commands.typed(("rbd", "snap", "rm"), "vms/x_disk@stackguard-abc") == (
+        "rbd snap rm vms/x_disk@stackguard-abc",
+    )
+    listed = commands.for_host(("openstack", "compute", "service", "list", "--host"), "c1")
     assert listed == ("openstack compute service list --host c1",)
-    assert commands.for_host("x --enable", "c1", "nova-compute") == ("x --enable c1 nova-compute",)
+    assert commands.for_host(("x", "--enable"), "c1", "nova-compute") == ("x --enable c1 nova-compute",)
     play = "ansible-playbook stackguard.nova."
     assert commands.playbook("return_host", "c1", "return_host") == (
         f"{play}return_host -i INVENTORY --check -e return_host=c1",
@@ -33,9 +50,9 @@ def test_a_command_with_plain_names():
 
 @pytest.mark.parametrize("name", STRANGE)
 def test_a_strange_name_makes_no_command(name):
-    assert commands.typed("rbd snap rm", name) == ()
-    assert commands.typed("rbd snap rm", "vms/x", name) == ()
-    assert commands.for_host("openstack compute service list --host", name) == ()
+    assert commands.typed(("rbd", "snap", "rm"), name) == ()
+    assert commands.typed(("rbd", "snap", "rm"), "vms/x", name) == ()
+    assert commands.for_host(("openstack", "compute", "service", "list", "--host"), name) == ()
     assert commands.playbook("return_host", name, "return_host") == ()
 
 
@@ -45,7 +62,9 @@ def test_a_text_makes_no_command():
 
 
 def test_another_remedy_does_not_keep_the_commands():
-    item = findings.finding("SG508", Subject("image", "x"), {}, "first", commands=commands.typed("rbd rm", "vms/x"))
+    item = findings.finding(
+        "SG508", Subject("image", "x"), {}, "first", commands=commands.typed(("rbd", "rm"), "vms/x")
+    )
     assert item.commands == ("rbd rm vms/x",)
     other = findings.with_remedy(item, "second")
     assert (other.remedy, other.commands) == ("second", ())

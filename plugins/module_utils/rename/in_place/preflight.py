@@ -26,6 +26,7 @@ from ...hazards import (
 from ...model import deployment as deployments
 from ...model import input_rules, releases
 from ...model import names as naming
+from ...model.commands import typed
 from ...model.facts import (
     LOCK_EXCLUSIVE,
     NEUTRON_AGENT,
@@ -642,7 +643,8 @@ def _other_services(case: Case) -> Items:
             f"Move {binary} to another host, because a rename covers only nova-compute. Then delete the {binary} "
             f"service of this host: openstack compute service delete {uuid}"
         )
-        yield finding("SG301", Subject("service", str(uuid), binary, host), evidence, remedy)
+        delete = typed(("openstack", "compute", "service", "delete"), uuid)
+        yield finding("SG301", Subject("service", str(uuid), binary, host), evidence, remedy, commands=delete)
 
 
 def _one_home(case: Case, service: ServiceRow) -> Items:

@@ -21,6 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place im
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.preflight import preflight_rename
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.corruptions import CORRUPTIONS, HARMLESS, NARROWED, NEEDS_AGENTS
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet, fleets
 
 
@@ -415,7 +416,7 @@ def test_another_service_of_the_name_is_refused_before_anything_is_renamed(binar
         if item.code == "SG301"
     ]
     assert (found.severity, found.evidence["binary"]) == (findings.BLOCKER, binary)
-    assert found.remedy.endswith(f"openstack compute service delete {builders.uid('other')}")
+    assert found.commands == (f"openstack compute service delete {builders.uid('other')}",)
     for harmless in (other_service(some, binary, deleted=900), other_service(some, binary, host="controller1")):
         assert "SG301" not in blockers(harmless, some.request, in_place=in_place)
 
@@ -550,7 +551,7 @@ def test_a_service_that_would_keep_the_old_name_is_refused_whatever_is_overridde
     checked = preflight_rename(cloud.bundle, some.request, in_place=in_place)
     (found,) = [item for item in checked.findings if item.code == "SG123"]
     assert (found.object.name, found.evidence["its host name"], found.absolute) == (service, some.old, True)
-    with pytest.raises(findings.OverrideError, match="absolute"):
+    with pytest.raises(findings.OverrideError, check=problem_is("absolute")):
         findings.parse_overrides([{"code": "SG123", "object": service, "reason": "a trial"}])
     shared = some.cloud.host(name_spaces=[dataclasses.replace(entry, own=False)])
     assert blockers(shared, some.request) == set()
