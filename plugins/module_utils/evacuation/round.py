@@ -430,13 +430,13 @@ def _barred(
     _all, by_server = split(found, uuids)
     barred = {uuid: items[0].code for uuid, items in by_server.items()}
     for uuid, why in unguarded(bundle, staying, given.guarded, given.snapshot).items():
-        barred.setdefault(uuid, f"the server has no verified guard snapshots: {why}")
+        barred.setdefault(uuid, f"the server has no verified guard snapshots: {why.text}")
     return barred, found
 
 
 def unguarded(
     bundle: Bundle, staying: t.Sequence[PlannedServer], guarded: t.Container[str], snapshot: str
-) -> t.Dict[str, str]:
+) -> t.Dict[str, storage.Unguarded]:
     """Return servers of which not every image has its guard, by what was just read, and why each."""
     with_images = [entry for entry in staying if entry.images]
     homes = {name: home for entry in with_images for name, home in entry.homes.items()}
@@ -449,14 +449,16 @@ def unguarded(
         if unknown:
             why.setdefault(
                 entry.uuid,
-                (
+                storage.Unguarded(
+                    "unknown-images",
                     "the run did not know the id or the pool of these images when it made the guard snapshots: "
-                    f"{', '.join(unknown)}"
+                    f"{', '.join(unknown)}",
                 ),
             )
     for entry in with_images:
         if entry.uuid not in guarded:
-            why.setdefault(entry.uuid, "this run made no guard snapshots for the server")
+            said = "this run made no guard snapshots for the server"
+            why.setdefault(entry.uuid, storage.Unguarded("not-made", said))
     return why
 
 

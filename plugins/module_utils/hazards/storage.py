@@ -538,43 +538,54 @@ def readers(bundle: Bundle, source: str) -> t.Dict[Home, t.List[str]]:
     return found
 
 
+@dataclasses.dataclass(frozen=True)
+class Unguarded:
+    """Why a server is not under guard: a key, and in words."""
+
+    problem: str
+    text: str
+
+
 def guarded(
     bundle: Bundle,
     servers: t.Mapping[str, t.Mapping[str, str]],
     homes: t.Mapping[str, Home],
     snapshot: str,
-) -> t.Dict[str, str]:
+) -> t.Dict[str, Unguarded]:
     """Return the servers that must not be sent, and why: an image of theirs was not seen under guard.
 
     ``servers``: by uuid, the images and Ceph's ids of them, as the journal has them. ``snapshot``: the guard's name.
     """
     now = seen(bundle, servers)
-    found: t.Dict[str, str] = {}
+    found: t.Dict[str, Unguarded] = {}
     for uuid, images in sorted(servers.items()):
         for name, identity in sorted(images.items()):
             reason = _unguarded(now.get(name, []), identity, homes.get(name), snapshot)
             if reason is not None:
-                found.setdefault(uuid, f"{name}: {reason}")
+                found.setdefault(uuid, Unguarded(reason.problem, f"{name}: {reason.text}"))
     return found
 
 
-def _unguarded(places: t.Sequence[SeenImage], identity: str, home: t.Optional[Home], snapshot: str) -> t.Optional[str]:
+def _unguarded(
+    places: t.Sequence[SeenImage], identity: str, home: t.Optional[Home], snapshot: str
+) -> t.Optional[Unguarded]:
     if home is None:
-        return "the cluster and the pool of the image are not known"
+        return Unguarded("no-home", "the cluster and the pool of the image are not known")
     if len([entry for entry in places if entry.home is not None]) > 1:
-        return "the image was found in more than one Ceph pool"
+        return Unguarded("several-pools", "the image was found in more than one Ceph pool")
     image = next((entry.image for entry in places if entry.home == home), None)
     if image is None:
-        return f"the image was not found in pool {home[1]} of cluster {home[0]}"
+        return Unguarded("not-found", f"the image was not found in pool {home[1]} of cluster {home[0]}")
     if image.id is None or image.snapshots is None:
-        return "the image was listed, but its id or its snapshots were not read"
+        return Unguarded("not-read", "the image was listed, but its id or its snapshots were not read")
     if image.id != identity:
-        return (
+        return Unguarded(
+            "another-image",
             f"the image is not the disk that the run protected with a guard snapshot: the disk had the id {identity}, "
-            f"but the image has the id {image.id}"
+            f"but the image has the id {image.id}",
         )
     if snapshot not in {entry.name for entry in image.snapshots}:
-        return f"the image has no guard snapshot {snapshot}"
+        return Unguarded("no-guard", f"the image has no guard snapshot {snapshot}")
     return None
 
 

@@ -153,7 +153,7 @@ def apply(run: ServerRun) -> Result:
     try:
         found, request = _read(run)
     except (OptionError, FactsError) as error:
-        raise Refused(f"refused, and nothing was changed: {error}") from error
+        raise Refused(f"refused, and nothing was changed: {error}", problem="options") from error
     decision, reached = mover.decide(found, _context(run, request), mover.RoundHistory())
     if reached.missing:
         return _to_probe(mover.ProbeError(found.bundle, reached.missing))

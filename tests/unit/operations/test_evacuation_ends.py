@@ -571,7 +571,7 @@ def test_a_server_that_the_operation_began_without_is_no_success(life, monkeypat
     assert set(done["left"]) == {LATE}
     (item,) = [item for item in life.report()["findings"] if item["code"] == "SG512"]
     assert (item["object"]["id"], item["evidence"]["status"], item["evidence"]["late"]) == (LATE, "ACTIVE", True)
-    assert any("warning: " in said and "guest3" in said for said in life.said), "before anything is fenced"
+    assert any("guest3" in said for said in life.said), "before anything is fenced"
     # The next run begins anew, with it.
     assert life.open() is None
 
@@ -629,7 +629,7 @@ def test_the_evacuation_of_another_cloud_is_not_taken_up(life, action):
     journal, life.cloud_id, life.done = life.open(), "nova2 in RegionOne", []
     done = life.run(action=action)
     assert (done["failed"], done["state"], life.done, life.open()) == (True, "refused", [], journal)
-    assert "belongs to another cloud (nova1 in RegionOne). This run works on nova2 in RegionOne" in done["msg"]
+    assert all(word in done["msg"] for word in ("SG706", "(nova1 in RegionOne)", "nova2 in RegionOne"))
     assert life.run(action="status")["failed"] is False
     life.cloud_id = "nova1 in RegionOne"
     assert life.run()["failed"] is False

@@ -119,9 +119,7 @@ def test_after_another_run_took_over_no_request_of_the_first_is_executed(directo
         late = {"op": "journal_close", "journal": {**before, "run": one.run, "state": "finished"}}
     executed = []
     monkeypatch.setattr(one.host.runner, "_carry_out", lambda *_given: executed.append(late) or {})
-    with pytest.raises(
-        runner.StepError, match=r"SG707 lock-held: a run of ann@elsewhere .* has taken over operation op1"
-    ):
+    with pytest.raises(runner.StepError, match=r"SG707 .* ann@elsewhere .* op1\b"):
         one.call([late])
     assert executed == []
     assert stored(directory) == before
@@ -144,9 +142,9 @@ def test_what_was_taken_over_and_closed_is_not_opened_again_by_a_late_close(dire
     two = run(directory, clock, "two")
     taken = two.claim(stored(directory), False)
     two.call([{"op": "journal_close", "journal": {**taken, "state": "rolled-back"}}])
-    with pytest.raises(runner.StepError, match="is not the open operation"):
+    with pytest.raises(runner.StepError, match=r"\bop1\b"):
         one.call([{"op": "journal_close", "journal": late}])
-    with pytest.raises(JournalError, match="is not the open operation"):
+    with pytest.raises(JournalError, match=r"\bop1\b"):
         journals.close(directory, late)
     assert [entry["state"] for entry in journals.list_closed(directory, KIND)] == ["rolled-back"]
 
@@ -172,7 +170,7 @@ def test_each_request_is_a_sign_of_life(directory, clock):
     for _minute in range(5):
         clock.now += journals.LEASE - 1
         one.call([{"op": "still_ours"}])
-    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
+    with pytest.raises(runner.StepError, match=r"SG707 .* 0 s "):
         run(directory, clock, "two").claim(stored(directory), False)
 
 
@@ -215,7 +213,7 @@ def test_of_two_that_take_it_up_at_once_one_has_it(directory, clock):
     seen = stored(directory)
     clock.now += journals.LEASE
     run(directory, clock, "two").claim(seen, False)
-    with pytest.raises(runner.StepError, match="resumed operation op1 a moment ago"):
+    with pytest.raises(runner.StepError, match=r"SG707 .* op1\b"):
         run(directory, clock, "three").claim(seen, True)
     assert stored(directory)["run"]["token"] == "two"
 
@@ -241,7 +239,7 @@ def test_an_operation_that_is_over_is_not_taken_up(directory, clock):
     opened(directory, clock)
     seen = stored(directory)
     journals.close(directory, {**seen, "state": "finished"})
-    with pytest.raises(runner.StepError, match="is not the open operation"):
+    with pytest.raises(runner.StepError, match=r"\bop1\b"):
         run(directory, clock, "two").claim(seen, True)
 
 
@@ -251,7 +249,7 @@ def test_where_nothing_says_when_it_lived_last_the_lease_begins_now(directory, c
     with open(os.path.join(directory, ".rename.run"), "wb") as stream:
         stream.write(sign)
     two = run(directory, clock, "two")
-    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
+    with pytest.raises(runner.StepError, match=r"SG707 .* 0 s "):
         two.claim(stored(directory), False)
     clock.now += journals.LEASE
     assert two.claim(stored(directory), False)
@@ -266,7 +264,7 @@ def test_after_a_reboot_of_the_host_the_time_since_is_what_counts(directory, clo
     if passes:
         assert two.claim(stored(directory), False)
         return
-    with pytest.raises(runner.StepError, match=f"was alive {up} s ago"):
+    with pytest.raises(runner.StepError, match=f"SG707 .* {up} s "):
         two.claim(stored(directory), False)
 
 
@@ -307,7 +305,7 @@ def test_a_process_of_another_machine_boot_or_container_is_not_looked_for_here(d
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     opened(directory, clock, **{**of(process), other: "another"})
-    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
+    with pytest.raises(runner.StepError, match=r"SG707 .* 0 s "):
         run(directory, clock, "two").claim(stored(directory), False)
 
 
@@ -315,7 +313,7 @@ def test_a_controller_that_can_not_tell_its_processes_waits(directory, clock, mo
     """Such as one without /proc."""
     monkeypatch.setattr(run_owner, "place", lambda: {"boot_id": None, "pid_space": None})
     opened(directory, clock, **run_owner.this_run(), **run_owner.place())
-    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
+    with pytest.raises(runner.StepError, match=r"SG707 .* 0 s "):
         run(directory, clock, "two").claim(stored(directory), False)
 
 
@@ -353,7 +351,7 @@ def test_the_lease_begins_when_a_long_request_ends(directory, clock):
 
     one.host.runner._writes["stop_begin"] = slow
     one.call([{"op": "stop_begin", "action": "stop_units", "params": {}}])
-    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
+    with pytest.raises(runner.StepError, match=r"SG707 .* 0 s "):
         run(directory, clock, "two").claim(stored(directory), False)
 
 
