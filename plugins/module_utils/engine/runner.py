@@ -144,7 +144,8 @@ class Runner:
             return self._close(journal, journals.FINISHED)
         if journal["state"] != journals.OPEN:
             raise StepError(
-                f"operation {plan.operation_id} is {journal['state']}: only a rollback can end this operation"
+                f"operation {plan.operation_id} is {journal['state']}: only a rollback can end this operation",
+                problem="only-rollback",
             )
         for number, step in enumerate(plan.steps, 1):
             if journal["steps"].get(step.name) == journals.DONE:
@@ -158,7 +159,8 @@ class Runner:
                     self.backward(journal)
                     raise StepError(
                         f"{error}. The run had made only preparations, such as the stop of nova-compute. The run has "
-                        "undone these preparations, so everything is as before the run. Run the same command again."
+                        "undone these preparations, so everything is as before the run. Run the same command again.",
+                        problem="only-check-mode",
                     ) from error
                 raise
         return self._close(journal, journals.FINISHED)
@@ -186,7 +188,8 @@ class Runner:
             raise StepError(
                 f"another version of this collection began operation {plan.operation_id}. This version of the "
                 f"collection does not know these steps of the operation: {', '.join(unknown)}. Nothing was changed. "
-                "End the operation with the version of the collection that began the operation"
+                "End the operation with the version of the collection that began the operation",
+                problem="other-version",
             )
         return plan
 
@@ -240,7 +243,10 @@ class Runner:
                 return
             seconds = int(result.get("seconds", 0))
             if seconds > int(what["params"]["timeout"]):
-                raise StepError(f"the service has not stopped after {seconds} s: {result.get('state')}")
+                raise StepError(
+                    f"the service has not stopped after {seconds} s: {result.get('state')}",
+                    problem="service-not-stopped",
+                )
             if seconds >= said + 10:
                 said = seconds
                 self.voice.remark(f"waiting for the service to stop: {seconds} s ({result.get('state')})")

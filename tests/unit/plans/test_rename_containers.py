@@ -280,7 +280,11 @@ def test_ovn_controller_that_takes_its_name_from_its_container_is_no_plan():
     some = boxed_fleet(deployment=dataclasses.replace(base, processes=[*base.processes, controller]))
     host = some.cloud.bundle.hosts["compute1"]
     unnamed = dataclasses.replace(some, cloud=some.cloud.host(ovs_external_ids={"system-id": "x"}))
-    with pytest.raises(PlanError, match=r"external_ids:hostname", check=problem_is("set-external-ids")):
+    with pytest.raises(
+        PlanError,
+        match=r"external_ids:hostname",
+        check=problem_is("set-external-ids"),
+    ):
         made(unnamed)
     told = dataclasses.replace(some, cloud=some.cloud.host(ovs_external_ids={"hostname": "compute1"}))
     assert "recreate_containers" in named(made(told))

@@ -200,7 +200,7 @@ def test_marks_are_of_the_open_operation_alone(directory):
     assert seen["history"] == [{"at": "t1", "step": "stop", "step_state": "applying"}]
     with pytest.raises(JournalError, check=problem_is("operation-not-open")):
         journals.mark(directory, "rename", "op2", {"at": "t2"})
-    with pytest.raises(JournalError, match="not the open operation"):
+    with pytest.raises(JournalError, check=problem_is("operation-not-open")):
         journals.mark(directory, "links", "op1", {"at": "t2"})
 
 

@@ -157,7 +157,7 @@ def _existing_provider(connection: t.Any, uuid: str) -> facts.ResourceProvider:
         return get_provider(connection, uuid)
     except ApiError as error:
         if error.data.get("status") == 404:
-            raise Conflict(f"resource provider {uuid} no longer exists", uuid=uuid) from None
+            raise Conflict(f"resource provider {uuid} no longer exists", uuid=uuid, problem="no-provider") from None
         raise
 
 

@@ -386,7 +386,7 @@ def block(
     refused = set(hosts_of(never)) if never else set()
     for host in hosts:
         if host in refused:
-            raise CephError(f"{host} is one of the addresses that must never be on the blocklist")
+            raise CephError(f"{host} is one of the addresses that must never be on the blocklist", problem="no-address")
     _refuse_infrastructure(ceph, hosts, infrastructure, host_addresses)
     moment = time.time()
     before = ceph.blocklist()
@@ -435,7 +435,7 @@ def unblock(ceph: Ceph, addresses: t.Sequence[str], check: bool = False) -> Bloc
     after = before if check else ceph.blocklist()
     left = sorted(entry.address for host in hosts for entry in after if not check and _is_of_one(entry, host))
     if left:
-        raise CephError(f"these addresses are still on the OSD blocklist: {', '.join(left)}")
+        raise CephError(f"these addresses are still on the OSD blocklist: {', '.join(left)}", problem="still-listed")
     others = [(host, entry) for host in hosts for entry in _covering(after, host) if not _is_of_one(entry, host)]
     still = {host for host, _entry in others}
     return BlocklistResult(

@@ -234,7 +234,7 @@ def _arguments(
     if not given.has_files and not default.has_files:
         if os.path.exists(KOLLA_CONF):
             return nova_conf.Arguments((("file", KOLLA_CONF),)), True
-        raise ReadError("no nova.conf was found: set nova_conf_files to the path of nova.conf")
+        raise ReadError("no nova.conf was found: set nova_conf_files to the path of nova.conf", problem="no-nova-conf")
     return nova_conf.with_defaults(given, default), False
 
 

@@ -66,7 +66,7 @@ def within(seconds: float, what: str, reader: t.Callable[[], _T]) -> _T:
     call.start()
     call.join(seconds)
     if call.is_alive():
-        raise ReadError(f"{what}: no answer within {seconds:g} s")
+        raise ReadError(f"{what}: no answer within {seconds:g} s", problem="timed-out")
     return call.result()
 
 

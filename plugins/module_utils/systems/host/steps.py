@@ -142,7 +142,8 @@ class _UnitAction:
                 raise HostStepError(f"{name} is not masked", problem="not-masked")
             if not units.is_stopped(shown):
                 raise HostStepError(
-                    f"{name} is not stopped: {units.state_text(shown)}, main process {shown.get('MainPID')}"
+                    f"{name} is not stopped: {units.state_text(shown)}, main process {shown.get('MainPID')}",
+                    problem="not-stopped",
                 )
         left = _contained(params)
         if left:

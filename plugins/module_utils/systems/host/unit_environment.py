@@ -55,7 +55,7 @@ def next_start(
         _nothing_set(unit, names)
         return found
     if load_state != "loaded":
-        raise ReadError(f"systemd has not loaded {unit}: {load_state}")
+        raise ReadError(f"systemd has not loaded {unit}: {load_state}", problem="unit-not-loaded")
     own, files, passed, unset = _ask(run, object_path(unit), f"{_NAME}.Service", *_PROPERTIES)
     found.update(_passed(passed, names))
     found.update(_named(own, names))

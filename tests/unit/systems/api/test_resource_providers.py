@@ -39,7 +39,7 @@ def test_provider_there_and_back() -> None:
         resource_providers.rename_provider(player, uuid, "other", "cn9")
     with pytest.raises(Conflict, match="already exists"):
         resource_providers.rename_provider(player, uuid, "compute1", "compute2")
-    with pytest.raises(Conflict, match="no longer exists"):
+    with pytest.raises(Conflict, check=problem_is("no-provider")):
         resource_providers.rename_provider(player, NOBODY, "a", "b")
 
 

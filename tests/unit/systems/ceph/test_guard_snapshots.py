@@ -210,7 +210,7 @@ def test_an_entry_that_does_not_show_is_an_error():
         guard_snapshots.block(there, ["192.0.2.11"], [])
     assert there.calls[-1] == ("ls", "")
     there.blocked = ["192.0.2.11:0/0"]
-    with pytest.raises(CephError, match="still on the OSD blocklist"):
+    with pytest.raises(CephError, check=problem_is("still-listed")):
         guard_snapshots.unblock(there, ["192.0.2.11"])
 
 
@@ -265,7 +265,7 @@ def test_a_pool_that_lacks_an_image_of_the_plan_is_refused_before_anything_is_gu
     with pytest.raises(CephError, match=f"{ONE}", check=problem_is("no-guard-unexpected")):
         guard_snapshots.guard(there, "op1", [ONE], {f"{ONE}_disk": f"id-{ONE}_disk"})
     there = pool()
-    with pytest.raises(CephError, match="missing_disk: the pool has no image with this name"):
+    with pytest.raises(CephError, check=problem_is("no-guard-unexpected")):
         guard_snapshots.guard(there, "op1", [ONE], {f"{ONE}_disk": f"id-{ONE}_disk", "missing_disk": "x"})
     assert there.calls == []
 
@@ -276,7 +276,7 @@ def test_an_image_that_was_made_again_under_its_name_is_refused_before_anything_
     with pytest.raises(CephError, match=f"{ONE}", check=problem_is("no-guard-unexpected")):
         guard_snapshots.guard(there, "op1", [ONE], {f"{ONE}_disk": identity})
     there.ids[f"{ONE}_disk"] = None
-    with pytest.raises(CephError, match="the image id is unread"):
+    with pytest.raises(CephError, check=problem_is("no-guard-unexpected")):
         guard_snapshots.guard(there, "op1", [ONE], {f"{ONE}_disk": f"id-{ONE}_disk"})
     assert there.calls == []
 
@@ -396,7 +396,7 @@ def test_addresses_that_are_never_listed_say_nothing_of_managers():
     there.answers["mgr dump"] = there.answers["fs dump"] = CephError("error -13: access denied")
     with pytest.raises(CephError, check=problem_is("unread-infrastructure")):
         guard_snapshots.block(there, ["192.0.2.11"], [], never=["203.0.113.200"])
-    with pytest.raises(CephError, match=r"192\.0\.2\.11 is one of the addresses that must never be on the blocklist"):
+    with pytest.raises(CephError, match=r"192\.0\.2\.11", check=problem_is("no-address")):
         guard_snapshots.block(pool(), ["192.0.2.11"], [], never=["::ffff:192.0.2.11"])
     assert orders(there) == []
     assert guard_snapshots.block(pool(), ["192.0.2.11"], [], never=["203.0.113.200"]).listed == ["192.0.2.11"]

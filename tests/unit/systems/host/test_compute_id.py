@@ -71,7 +71,7 @@ def test_a_file_that_a_container_copies_is_left_alone_where_it_holds_another_uui
         steps.IdentityFile().apply(files)
     assert (tmp_path / "a" / "compute_id").read_text() == OTHER
     (tmp_path / "a" / "compute_id").unlink()
-    with pytest.raises(steps.HostStepError, match="holds nothing"):
+    with pytest.raises(steps.HostStepError, check=problem_is("other-value")):
         steps.IdentityFile().apply(files)
 
 

@@ -157,7 +157,7 @@ def test_the_way_back_overwrites_no_container_and_says_what_is_missing(host):
     with pytest.raises(HostStepError, match=r"nova_libvirt", check=problem_is("another-container-remove")):
         action.undo(ASIDE)
     host.containers = {}
-    with pytest.raises(HostStepError, match="no longer exists"):
+    with pytest.raises(HostStepError, check=problem_is("old-container-no")):
         action.undo(ASIDE)
     with pytest.raises(HostStepError, match="is not named"):
         action.verify(ASIDE)
@@ -173,7 +173,7 @@ def test_the_way_back_takes_a_container_that_was_created_under_the_old_name(host
     for name in ("nova_libvirt", "nova_compute"):
         host.containers[name] = ["created-again", 0]
         host.made[name] = f"private|{NEW}"
-    with pytest.raises(HostStepError, match="no longer exists"):
+    with pytest.raises(HostStepError, check=problem_is("old-container-no")):
         containers.SetAside().undo(aside)
     host.made = dict.fromkeys(host.made, f"private|{OLD}")
     containers.SetAside().undo(aside)

@@ -91,7 +91,7 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
 
 def test_a_reader_that_hangs_is_left_behind():
     hanging = threading.Event()
-    with pytest.raises(reading.ReadError, match=r"qemu:///system: no answer within 0\.05 s"):
+    with pytest.raises(reading.ReadError, match=r"0\.05", check=problem_is("timed-out")):
         reading.within(0.05, "qemu:///system", hanging.wait)
     hanging.set()
     assert reading.within(9, "x", lambda: 1) == 1
@@ -415,7 +415,7 @@ def test_what_cannot_be_read_of_a_units_environment_is_not_none(tmp_path, monkey
         with pytest.raises(units.HostError, check=problem_is(word)):
             started_with(Systemd(files=files))
     for state in ("error", "bad-setting", None):
-        with pytest.raises(units.HostError, match="has not loaded"):
+        with pytest.raises(units.HostError, check=problem_is("unit-not-loaded")):
             started_with(Systemd(), state)
     refused = lambda argv, _timeout: subprocess.CompletedProcess(argv, 1, b"", b"Access denied\n")  # noqa: E731
     for run, word in (
@@ -448,7 +448,7 @@ def test_a_masked_unit_is_read_from_its_files_and_never_guessed(tmp_path, monkey
         started_with(Systemd(), "masked")
     defaults.write_text("")
     more.write_text(f"[Service]\nEnvironment={HOST}=envhost\nUser=other\n")
-    with pytest.raises(units.HostError, match=r"is masked, so .*a\.conf may set"):
+    with pytest.raises(units.HostError, check=problem_is("masked-systemd-not")):
         started_with(Systemd(), "masked")
     assert unit_environment.masked_setting("nova-compute.service", "User") is None
 
@@ -601,7 +601,7 @@ def test_kolla_where_only_its_file_exists(conf, monkeypatch, tmp_path):
     monkeypatch.setattr(nova_compute, "KOLLA_CONF", str(tmp_path / "nowhere"))
     with pytest.raises(nova_compute.ReadError, match=r"nova_conf_files", check=problem_is("path-in-container-unknown")):
         nova_compute.load((), (), service(["nova-compute"], pid=1, same_root=False))
-    with pytest.raises(nova_compute.ReadError, match=r"no nova\.conf was found"):
+    with pytest.raises(nova_compute.ReadError, check=problem_is("no-nova-conf")):
         nova_compute.load((), (), service())
 
 
@@ -616,7 +616,7 @@ def test_a_package_of_the_host_is_not_what_runs_in_a_container(conf, monkeypatch
         if known:
             assert nova_compute.nova_version(service()) == "27.5.1"
         else:
-            with pytest.raises(nova_compute.ReadError, match="runs in a container"):
+            with pytest.raises(nova_compute.ReadError, check=problem_is("no-package-in-container")):
                 nova_compute.nova_version(service())
         assert nova_compute.nova_version(service(["nova-compute"], pid=1)) == "27.5.1"
 
