@@ -576,5 +576,5 @@ def test_a_place_that_was_not_read_at_the_end_keeps_the_service_disabled(monkeyp
     """It said "the old name is gone" of ports, agents and providers that the API had not answered for."""
     cloud = builders.healthy()
     assert last_look(monkeypatch, cloud).remark
-    with pytest.raises(StepError, match="could not read some places that store the name"):
+    with pytest.raises(StepError, check=problem_is("places-not-read")):
         last_look(monkeypatch, types.SimpleNamespace(bundle=without(cloud, part), rows=cloud.rows))

@@ -596,7 +596,10 @@ class DrainAudit:
             raise StepError(f"findings after the rename:\n{findings_text(Checked(tuple(refused)))}")
         if checked.unchecked:
             said = findings_text(Checked(unchecked=checked.unchecked))
-            raise StepError(f"after the rename, the run could not read some places that store the name:\n{said}")
+            raise StepError(
+                f"after the rename, the run could not read some places that store the name:\n{said}",
+                problem="places-not-read",
+            )
         told = Checked(tuple(item for item in checked.findings if item.severity != BLOCKER))
         if told.findings:
             self.systems.remark(findings_text(told))

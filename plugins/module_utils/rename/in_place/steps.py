@@ -626,7 +626,9 @@ class Audit:
         if unread.unchecked:
             said = findings_text(unread)
             raise StepError(
-                f"after the rename, the run could not read some places that store the name:\n{said}", checked=unread
+                f"after the rename, the run could not read some places that store the name:\n{said}",
+                checked=unread,
+                problem="places-not-read",
             )
         ours = rename.leftovers(bundle, expected) + rename.unchanged(bundle, expected)
         found = rename.deleted_since(bundle, expected, identity.check(bundle) + names.check(bundle))

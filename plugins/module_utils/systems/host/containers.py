@@ -139,7 +139,7 @@ class SetAside:
             self._check(engine, item)
         for name in params.get("free") or ():
             if engine.find(str(name)) is not None and name not in {item["aside"] for item in params["containers"]}:
-                raise HostStepError(_left_over(engine, str(name)), changed_meanwhile=True)
+                raise HostStepError(_left_over(engine, str(name)), changed_meanwhile=True, problem="left-over")
         # A later step sets these aside: nothing but preparations is done now, and can be undone at once.
         for item in params.get("known") or ():
             _same(engine.find(str(item["name"])), item)
@@ -157,7 +157,7 @@ class SetAside:
                 problem="container-still-runs",
             )
         if engine.find(str(item["aside"])) is not None:
-            raise HostStepError(_left_over(engine, str(item["aside"])), changed_meanwhile=True)
+            raise HostStepError(_left_over(engine, str(item["aside"])), changed_meanwhile=True, problem="left-over")
 
     def verify(self, params: Params) -> Result:
         """See them under the other name only."""
@@ -206,11 +206,11 @@ def _is(found: t.Optional[Container], item: Params) -> bool:
 def _same(found: t.Optional[Container], item: Params) -> Container:
     """Return the container, if it is the one that the plan knows. Raises HostStepError."""
     if found is None or found.id != item["id"]:
-        is_now = "was removed" if found is None else "was created again"
+        is_now, key = ("was removed", "container-removed") if found is None else ("was created again", "container-new")
         raise HostStepError(
             f"container {item['name']} {is_now} after the run had read it",
             changed_meanwhile=True,
-            problem="container-changed",
+            problem=key,
         )
     return found
 
