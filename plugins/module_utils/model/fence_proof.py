@@ -56,7 +56,7 @@ class FenceProof:
             if not getattr(self, name):
                 raise ProofError(f"the proof is invalid, because the field {name} is empty", problem="empty-field")
         if self.kind not in PROVABLE:
-            raise ProofError(f"the run cannot verify a fence of kind {self.kind!r}")
+            raise ProofError(f"the run cannot verify a fence of kind {self.kind!r}", "unknown-kind")
         if of_addresses(self.kind) != bool(self.clusters):
             raise ProofError(
                 "the proof is invalid: the proof of a fence by OSD blocklist must list Ceph clusters, and the proof of "

@@ -67,7 +67,7 @@ def test_a_fence_that_is_read_back_less_often_than_it_says_is_not_proven(monkeyp
     monkeypatch.setitem(FENCES, "watchdog", Watchdog())
     with pytest.raises(ProofError, check=problem_is("other-state")):
         fence_proof.prove("watchdog", target(), [{}], AT)
-    with pytest.raises(ProofError, match="the run cannot verify a fence of kind"):
+    with pytest.raises(ProofError, check=problem_is("unknown-kind")):
         fence_proof.prove("watchdog", target(), [{}, {}], AT)
 
 
@@ -152,7 +152,7 @@ def test_the_machine_is_named_by_a_jmespath_expression():
     assert power(*2 * [two_systems(node1="Off", node2="On")], power_state_query=query).read.startswith(
         "power state Off"
     )
-    with pytest.raises(ProofError, match="read as On, On"):
+    with pytest.raises(ProofError, match="On, On", check=problem_is("not-off")):
         power(*2 * [two_systems(node1="On", node2="Off")], power_state_query=query)
 
 
@@ -182,13 +182,13 @@ def test_the_output_of_a_command_counts_by_the_operators_own_pattern():
     with pytest.raises(ProofError, check=problem_is("no-power-states")):
         power(off, off)
     on = {"rc": 0, "stdout": "Chassis Power is on"}
-    with pytest.raises(ProofError, match="0 power states"):
+    with pytest.raises(ProofError, check=problem_is("no-power-states")):
         power(off, on, power_off="Chassis Power is off")
 
 
 def test_a_machine_that_could_not_be_switched_off_says_so_where_its_state_was_not_read():
     answer = {"switched": {"failed": True, "msg": "401"}, "read": {"failed": True, "msg": "no route"}}
-    with pytest.raises(ProofError, match="no route; switch off: 401"):
+    with pytest.raises(ProofError, match=r"no route; .*: 401", check=problem_is("not-read")):
         fence_proof.prove("power", target(), [answer, answer], AT)
 
 
@@ -310,7 +310,7 @@ def test_a_task_that_was_skipped_or_not_run_did_not_end_well():
 def test_a_machine_that_stays_on_is_reported_as_on_and_not_as_unread():
     """A reading that was repeated in vain fails without a message: "the power state was not read: no reason given"."""
     repeated = {"failed": True, "attempts": 24, "PowerState": "On"}
-    with pytest.raises(ProofError, match="the power state was read as On, 24 times"):
+    with pytest.raises(ProofError, match=" On, 24 ", check=problem_is("not-read")):
         power(repeated, "Off")
     with pytest.raises(ProofError, match="was not read: the answer of the power module has 0 power states"):
         power({"failed": True, "attempts": 24}, "Off")

@@ -587,7 +587,7 @@ def test_what_the_source_does_not_reach_is_sent_nobody_and_all_stay_active(nova,
     with pytest.raises(lifecycle.Refused) as refused:
         nova.apply(state, probe=True, probes=probes)
     assert {item["code"] for item in refused.value.data["report"]["findings"]} == {"SG406"}
-    assert "does not reach libvirt at compute3 port 16509: Connection refused" in str(refused.value.data["report"])
+    assert "16509: Connection refused" in str(refused.value.data["report"])
     assert nova.calls == []
 
 
