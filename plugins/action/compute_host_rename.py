@@ -86,7 +86,9 @@ class RemoteHost:
             raise steps.StepError(f"the compute host does not answer: {result.get('msg')}")
         if result.get("failed"):
             raise steps.StepError(
-                f"the request failed on the compute host: {result.get('msg')}", bool(result.get("changed_meanwhile"))
+                f"the request failed on the compute host: {result.get('msg')}",
+                bool(result.get("changed_meanwhile")),
+                problem="request-failed",
             )
         return result
 

@@ -302,6 +302,10 @@ report:
         remedy:
           description: What to do next.
           type: str
+        commands:
+          description: Commands of the remedy that you can copy into a shell. The key is missing if the remedy has none.
+          type: list
+          elements: str
     unchecked:
       description: Undecided checks, each with the reason. If a check is undecided, the verdict is never V(pass).
       type: list

@@ -119,6 +119,10 @@ unread:
     reason:
       description: Reason why the module could not read this part of the facts.
       type: str
+    cause:
+      description: Key of the cause if the module left out the part on purpose, for example C(not-asked-for);
+        V(null) if the module failed to read the part.
+      type: str
   sample: [{part: cells.cell2.services, reason: "Can't connect to MySQL server on 'db2' (timed out)"}]
 counts:
   description: Number of rows that the module read in all cells.
@@ -246,6 +250,10 @@ databases:
         reason:
           description: Reason why the module could not read this part of the facts.
           type: str
+        cause:
+          description: Key of the cause if the module left out the part on purpose, for example C(not-asked-for);
+            V(null) if the module failed to read the part.
+          type: str
     lock:
       description: With O(probe_rename=true), the result of the test with a lock in the API database. C(scope) shows
         whether the lock is valid on all nodes of the database cluster. C(reason) contains the reason.
@@ -281,13 +289,13 @@ from ..module_utils.systems.db import engine, links, nova
 from ..module_utils.systems.ovn import reading
 
 
-def unread(read: facts.DatabaseFacts) -> t.List[t.Dict[str, str]]:
+def unread(read: facts.DatabaseFacts) -> t.List[t.Dict[str, t.Optional[str]]]:
     """Return everything unread, with its owner's name before the part's."""
     owners: t.List[t.Tuple[str, t.Any]] = [("", read), ("api.", read.api), ("neutron.", read.neutron)]
     owners += [("ovn.", read.ovn)]
     owners += [(f"cells.{cell.name}.", cell) for cell in read.cells or ()]
     return [
-        {"part": prefix + item.part, "reason": item.reason}
+        {"part": prefix + item.part, "reason": item.reason, "cause": item.cause}
         for prefix, owner in owners
         if owner is not None
         for item in owner.unread

@@ -108,6 +108,10 @@ unread:
     reason:
       description: Reason why the module could not read this part of the facts.
       type: str
+    cause:
+      description: Key of the cause if the module left out the part on purpose, for example C(not-asked-for);
+        V(null) if the module failed to read the part.
+      type: str
   sample: [{part: agents, reason: "network: no endpoint in the catalogue"}]
 counts:
   description: Number of objects read.
@@ -220,6 +224,10 @@ cloud:
           type: str
         reason:
           description: Reason why the module could not read this part of the facts.
+          type: str
+        cause:
+          description: Key of the cause if the module left out the part on purpose, for example C(not-asked-for);
+            V(null) if the module failed to read the part.
           type: str
     port_devices:
       description: Uuids of the servers on O(hosts). The module read the ports of these servers only. If O(hosts) is

@@ -325,6 +325,10 @@ host:
         reason:
           description: Reason why the module could not read this part of the facts.
           type: str
+        cause:
+          description: Key of the cause if the module left out the part on purpose, for example C(not-asked-for);
+            V(null) if the module failed to read the part.
+          type: str
     definitions:
       description: With O(definitions=true), the definitions of the guests, each with C(uuid), C(name), C(read_at),
         C(live) and C(inactive).
@@ -435,6 +439,10 @@ unread:
       type: str
     reason:
       description: Reason why the module could not read this part of the facts.
+      type: str
+    cause:
+      description: Key of the cause if the module left out the part on purpose, for example C(not-asked-for);
+        V(null) if the module failed to read the part.
       type: str
   sample: [{part: ovs_external_ids, reason: Open vSwitch is not installed on this host}]
 """

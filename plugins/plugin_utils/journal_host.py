@@ -30,7 +30,7 @@ class LocalState:
         """Carry out requests. Raises StackguardError for the first that fails."""
         outcome = self._runner.run(requests)
         if outcome.error is not None:
-            raise StackguardError(f"the journal: {outcome.error}")
+            raise StackguardError(f"the journal: {outcome.error}", problem="journal-unreadable")
         return outcome.results
 
 

@@ -6,8 +6,9 @@
     tests/gates/generated.py            says which are not what the code says, and returns 1
     tests/gates/generated.py --write    writes them
 
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. The role's argument specification has the
-kinds of fence as choices, since Ansible reads them there; AWX's survey takes them from it.
+The page of a code begins with the summary and severity of the catalogue. A table stands between `<!-- table: NAME -->`
+and `<!-- end of table -->`. The role's argument specification has the kinds of fence as choices, since Ansible reads
+them there; AWX's survey takes them from it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
@@ -33,6 +35,7 @@ SPECIFICATION = "roles/evacuate_host/meta/argument_specs.yml"
 #: The choices of evacuate_fence in it: the first ones after its name.
 CHOICES = re.compile(r"(\n      evacuate_fence:\n(?:        .*\n)*?        choices: \[)[^\]]*(\])")
 GRANTS = "docs/database-grants.md"
+CODES = "docs/codes"
 PAGES = (
     *("docs/name-places.md", "docs/guides/evacuate.md", "docs/codes/README.md", "docs/upgrading.md"),
     *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("roles/*/README.md"))),
@@ -115,6 +118,21 @@ def made(name: str, page: str) -> str:
     return tables[kind]()
 
 
+def code_page(name: str, page: str) -> str:
+    """The page with its code's summary and severity; what a page adds to them stays."""
+    head, _blank, rest = page.partition("\n\n")
+    first, blank, rest = rest.partition("\n\n")
+    entry = findings.CATALOGUE[pathlib.Path(name).stem]
+    flat = " ".join(first.split())
+    said = re.match(r"(.*?) Severity: (\w+)\.", flat)
+    if said is None:
+        sys.exit(f"{name}: the page does not begin with the summary and the severity")
+    new = f"{entry.summary} Severity: {entry.severity}."
+    # A paragraph that says it stays as it is, with its line ends.
+    kept = first if said[0] == new else "\n".join(textwrap.wrap(new + flat[said.end() :], 120))
+    return f"{head}\n\n{kept}{blank}{rest}"
+
+
 def granted(page: str) -> str:
     """The page with the GRANT statements of each kind of server and of database, as the table of rights has them."""
     pairs = itertools.product(("mysql", "postgresql"), grant_statements.DATABASES)
@@ -130,6 +148,8 @@ def remade(name: str, old: str) -> str:
     """Return what a file should hold."""
     if name == GRANTS:
         return granted(old)
+    if name.startswith(f"{CODES}/SG"):
+        return code_page(name, old)
     if name == SPECIFICATION:
         choices = ", ".join(("''", *FENCES))
         new, count = CHOICES.subn(rf"\g<1>{choices}\g<2>", old)
@@ -142,7 +162,8 @@ def remade(name: str, old: str) -> str:
 def main(arguments: list[str]) -> int:
     """Return 1 where a file differs and is not to be written."""
     different = []
-    for name in (*PAGES, SPECIFICATION, GRANTS):
+    pages = sorted(str(path.relative_to(ROOT)) for path in (ROOT / CODES).glob("SG*.md"))
+    for name in (*PAGES, *pages, SPECIFICATION, GRANTS):
         path = ROOT / name
         old = path.read_text()
         new = remade(name, old)

@@ -557,7 +557,7 @@ def last_cell_does_not_answer(fleet):
 
 @spoils("SG709")
 def cells_perhaps_not_all(fleet):
-    return fleet.cloud.databases(unread=[facts.Unread("cells", "nova_api_db_url is not set")])
+    return fleet.cloud.databases(unread=[facts.left_out("cells", facts.NO_API_DATABASE)])
 
 
 @spoils("SG709")

@@ -60,7 +60,7 @@ class Life:
         try:
             result = self.act(action)
         except ERRORS as error:
-            result = {"failed": True, "changed": False, "msg": str(error)}
+            result = {"failed": True, "changed": False, "msg": str(error), "problem": getattr(error, "problem", "")}
         return bool(result.get("failed")), result
 
     @property

@@ -52,6 +52,8 @@ class Changes:
     known: int
     #: Blockers that stand now and did not stand then; None: there is nothing to compare with.
     new_blockers: t.Optional[int]
+    #: The keys of ``because``.
+    why: t.Tuple[str, ...] = ()
 
     @property
     def comparable(self) -> bool:
@@ -59,7 +61,7 @@ class Changes:
         return self.since is not None and not self.because
 
 
-NOTHING = Changes(None, ("there is no earlier report",), (), (), 0, None)
+NOTHING = Changes(None, ("there is no earlier report",), (), (), 0, None, ("none",))
 
 
 def previous(content: t.Any, where: str) -> Previous:
@@ -67,7 +69,7 @@ def previous(content: t.Any, where: str) -> Previous:
     try:
         if content["schema"] == REPORT_SCHEMA and moment(str(content["generated_at"])) is not None:
             # All that a comparison will look at.
-            _compared(content, content, ())
+            _compared(content, content, {})
             _against(content, content)
             return Previous(content)
     except (KeyError, TypeError, ValueError, AttributeError, OverrideError):
@@ -95,15 +97,15 @@ def changes(now: Json, then: Previous) -> Changes:
     """Compare a report with the one of the audit before."""
     last = then.report
     if last is None:
-        return dataclasses.replace(NOTHING, because=(then.damaged,)) if then.damaged else NOTHING
+        return dataclasses.replace(NOTHING, because=(then.damaged,), why=("damaged",)) if then.damaged else NOTHING
     if not _before(str(last["generated_at"]), str(now["generated_at"])):
         return NOTHING
     if any(last["scope"][name] != now["scope"][name] for name in ("cloud", "region")):
-        return dataclasses.replace(NOTHING, because=("the earlier report is of another cloud",))
-    return _compared(now, last, tuple(_against(last, now)))
+        return dataclasses.replace(NOTHING, because=("the earlier report is of another cloud",), why=("cloud",))
+    return _compared(now, last, _against(last, now))
 
 
-def _compared(now: Json, last: Json, because: t.Tuple[str, ...]) -> Changes:
+def _compared(now: Json, last: Json, because: t.Mapping[str, str]) -> Changes:
     left = collections.Counter(_with_severity(item) for item in last["findings"])
     new, known = [], 0
     for item in now["findings"]:
@@ -120,7 +122,13 @@ def _compared(now: Json, last: Json, because: t.Tuple[str, ...]) -> Changes:
     # More of one key than there were before are new, too.
     blockers = sum((_standing(now) - _standing(last)).values())
     return Changes(
-        str(last["generated_at"]), because, tuple(map(_short, new)), tuple(map(_short, gone)), known, blockers
+        str(last["generated_at"]),
+        tuple(because.values()),
+        tuple(map(_short, new)),
+        tuple(map(_short, gone)),
+        known,
+        blockers,
+        tuple(because),
     )
 
 
@@ -148,31 +156,29 @@ def _before(one: str, other: str) -> bool:
     return then is not None and now is not None and then < now
 
 
-def _against(then: Json, now: Json) -> t.List[str]:
-    """Return every reason why the previous report may excuse nothing."""
+def _against(then: Json, now: Json) -> t.Dict[str, str]:
+    """Return every reason why the previous report may excuse nothing, by its key."""
     before, today = ({name: report["scope"][name] for name in _SCOPE} for report in (then, now))
-    reasons = [] if _hosts(then) == _hosts(now) else ["the hosts differ between the two audits"]
-    reasons += [
-        f"{what} differ between the two audits"
-        for what, name in (
-            ("the sources that were requested", "requested"),
-            ("the sources that were read", "read"),
-            ("the databases or Ceph pools", "stores"),
-        )
-        if before[name] != today[name]
-    ]
+    reasons = {} if _hosts(then) == _hosts(now) else {"hosts": "the hosts differ between the two audits"}
+    for what, name in (
+        ("the sources that were requested", "requested"),
+        ("the sources that were read", "read"),
+        ("the databases or Ceph pools", "stores"),
+    ):
+        if before[name] != today[name]:
+            reasons[name] = f"{what} differ between the two audits"
     if today["cloud"] is None and not today["stores"]:
-        reasons.append(
+        reasons["unknown-cloud"] = (
             "the cloud is not known, because the evidence of this audit contains neither the name of the cloud nor the "
             "name of a database or Ceph pool"
         )
-    for report, which in ((now, "this audit"), (then, "the earlier audit")):
+    for report, key, which in ((now, "gaps-now", "this audit"), (then, "gaps-then", "the earlier audit")):
         if _gaps(report):
-            reasons.append(f"{which} did not read all sources")
+            reasons[key] = f"{which} did not read all sources"
     undecided = _undecided(now) - _undecided(then)
     if undecided:
         codes = sorted({code for code, _object in undecided})
-        reasons.append(
+        reasons["undecided"] = (
             f"this audit could not complete the checks {', '.join(codes[:5])}{' ...' if len(codes) > 5 else ''}"
         )
     return reasons

@@ -38,7 +38,7 @@ _REMEDY = (
     "from audit_sources."
 )
 _NO_REASON = "the source was not read, and no reason was recorded"
-#: Reasons of parts that were left out on purpose.
+#: Causes of parts that were left out on purpose.
 ON_PURPOSE = (NOT_ASKED_FOR, NOT_OPENED, ONLY_NAMED_CELLS)
 #: Fields of which None is an answer, or that whoever read was free not to ask for.
 _MAY_BE_NONE = frozenset(
@@ -72,7 +72,7 @@ def check(bundle: Bundle) -> Items:
 
 def _gaps(owner: t.Any, on_purpose: t.Collection[str] = ON_PURPOSE) -> _Gaps:
     """Return each part that was not read, with its reason; a None without any reason is a gap too."""
-    found = {entry.part: entry.reason for entry in owner.unread if entry.reason not in on_purpose}
+    found = {entry.part: entry.reason for entry in owner.unread if entry.cause not in on_purpose}
     named = {entry.part for entry in owner.unread}
     for field in dataclasses.fields(owner):
         # With a default: a version that did not know the field has left it out.
@@ -93,9 +93,9 @@ def _each(code: str, owner: str, gaps: _Gaps, more: t.Optional[t.Mapping[str, t.
         yield finding(code, Subject("service", f"{owner}:{part}"), evidence, _REMEDY)
 
 
-def _left_out(code: str, owner: str, unread: t.Sequence[Unread], reasons: t.Collection[str]) -> Items:
+def _left_out(code: str, owner: str, unread: t.Sequence[Unread], causes: t.Collection[str]) -> Items:
     for entry in unread:
-        if entry.reason in reasons:
+        if entry.cause in causes:
             yield Unchecked(code, f"{owner}:{entry.part}", entry.reason)
 
 
@@ -205,7 +205,7 @@ def _rbd_gaps(rbd: RbdFacts) -> _Gaps:
         image.name: entry.reason
         for image in rbd.images or []
         for entry in image.unread
-        if entry.reason not in ON_PURPOSE and entry.part != "gone"
+        if entry.cause not in ON_PURPOSE and entry.part != "gone"
     }
     if images:
         names = sorted(images)

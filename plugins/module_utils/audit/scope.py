@@ -162,7 +162,7 @@ def _parts(bundle: Bundle) -> t.Iterator[Part]:
 def _whole(what: str, source: str, bundle: Bundle, part: t.Any, detail: str) -> Part:
     if part is None or source in bundle.failures:
         return _none(what, source, bundle)
-    unread = [entry.part for entry in part.unread if entry.reason not in coverage.ON_PURPOSE]
+    unread = [entry.part for entry in part.unread if entry.cause not in coverage.ON_PURPOSE]
     if unread:
         return Part(what, False, f"not read: {', '.join(sorted(unread)[:5])}{' ...' if len(unread) > 5 else ''}")
     return Part(what, True, detail)

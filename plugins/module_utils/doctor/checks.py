@@ -157,7 +157,7 @@ def _databases(asked: Asked, read: DatabasesState, cloud: t.Optional[CloudState]
     found: t.List[Result] = []
     names = {database.name for database in read.databases}
     if "api" not in names:
-        reason = read.problem or facts.NO_API_DATABASE
+        reason = read.problem or facts.LEFT_OUT[facts.NO_API_DATABASE]
         fix = "put the URL into the variables: nova_api_db_url: mysql+pymysql://stackguard:PASSWORD@HOST/nova_api"
         found.append(Result("databases", "api", "database", FAILED, reason, fix))
         found += _unreached("api", "the URL of the database is not known")

@@ -119,7 +119,9 @@ class Approver:
         ways = f"Nothing was changed. Resume the operation without {name}, or end the operation before you use {name}"
         if begun != self.expected:
             with_plan = f"the plan {begun}" if begun else "a plan whose plan_sha256 is missing in the journal"
-            raise Refused(f"{said} operation {journal['operation_id']} began with {with_plan}. {ways}")
+            raise Refused(
+                f"{said} operation {journal['operation_id']} began with {with_plan}. {ways}", problem="another-plan"
+            )
         before = journal["about"].get(REQUEST)
         if request is not None and before != _plain(request):
             lines = approval.differences({"request": before or {}}, {"request": _plain(request)})

@@ -39,8 +39,21 @@ SHARED = {"take_over": "stackguard_take_over"}
 VERBS = {ROLLBACK: "roll back"}
 
 
+#: The problem of a resume that has nothing to resume.
+NOTHING_OPEN = "nothing-open"
+#: Another operation is open, or its journal is of another cloud.
+OPERATION_OPEN = "SG706"
+
+
 class Refused(StackguardError):  # noqa: N818 (it is what happened, not a mistake)
-    """The run ends, and nothing was changed by it. ``data``: more of the result, such as C(report)."""
+    """The run ends, and nothing was changed by it.
+
+    ``code``: of the finding that the message is about, such as SG706. ``data``: more of the result, such as C(report).
+    """
+
+    def __init__(self, message: str, code: t.Optional[str] = None, /, **data: t.Any) -> None:
+        super().__init__(message, **data)
+        self.code = code
 
 
 class Stopped(StackguardError):  # noqa: N818 (it is what happened, not a mistake)
@@ -98,7 +111,9 @@ class Run:
                 f"({theirs}). This run works on {mine or 'a cloud that cannot be identified from its catalog'}. Set "
                 "stackguard_state_dir to a different directory for each cloud. One cloud can have two identities, for "
                 "example after its region was renamed. If the journal's cloud and this run's cloud are the same cloud, "
-                f"open the journal file and set {CLOUD_ID} to the identity of this run's cloud"
+                f"open the journal file and set {CLOUD_ID} to the identity of this run's cloud",
+                OPERATION_OPEN,
+                problem="operation-open",
             )
 
     def of_this_cloud(self, found: t.Iterable[Json]) -> t.List[Json]:
@@ -400,7 +415,8 @@ def nothing_open(what: str, action: str = STATUS) -> str:
 
 def nothing_to_resume(run: Run, what: str) -> Refused:
     """Return the refusal of a resume: it begins nothing."""
-    return Refused(f"{nothing_open(what, RESUME)}. To begin a new operation, use {run.variable('action')}={APPLY}")
+    said = f"{nothing_open(what, RESUME)}. To begin a new operation, use {run.variable('action')}={APPLY}"
+    return Refused(said, problem=NOTHING_OPEN)
 
 
 def another_open(run: Run, journal: t.Mapping[str, t.Any], what: str, back: str = UNDO) -> str:

@@ -104,7 +104,7 @@ class Planned(abc.ABC):
     def refuse_another(self, journal: Result, action: str) -> None:
         """Raise Refused (SG706) where an open operation stands in the way of what is asked for."""
         if action != lifecycle.ROLLBACK and journal["state"] == journals.OPEN and self.is_another(journal):
-            raise Refused(lifecycle.another_open(self.run, journal, self.goal(journal)))
+            raise Refused(lifecycle.another_open(self.run, journal, self.goal(journal)), lifecycle.OPERATION_OPEN)
 
     def nothing_open(self, action: str) -> Result:
         """Return what comes of an action while nothing is open. Raises Refused: a resume begins nothing."""
@@ -264,7 +264,9 @@ class Planned(abc.ABC):
                 ", ".join(sorted({item.code for item in standing}))
                 or "an override cannot replace facts that were not read"
             )
-            raise Refused(f"refused, and nothing was changed: {codes}", report=findings.refused(report))
+            raise Refused(
+                f"refused, and nothing was changed: {codes}", report=findings.refused(report), problem="refused"
+            )
         return report
 
     def _journal(self) -> t.Optional[Result]:

@@ -99,7 +99,8 @@ class JournalHost:
         ended = run_owner.has_ended(before)
         if ended is False and not before.get("ended") and not take_over:
             raise StackguardError(
-                f"SG707 lock-held: {journals.run_text(before)} is still active on this Ansible controller"
+                f"SG707 lock-held: {journals.run_text(before)} is still active on this Ansible controller",
+                problem="lock-held",
             )
         if take_over and ended is not True and before.get("token") and not before.get("ended"):
             # By its operator's word it has ended. If it lives all the same, it asks before it writes after so long.
@@ -131,7 +132,8 @@ class JournalHost:
         if age > FRESH:
             raise runner.StepError(
                 f"this run paused for {int(age)} s, so another run may have taken over the operation. "
-                "Nothing was written. Run the same command again"
+                "Nothing was written. Run the same command again",
+                problem="paused",
             )
 
     def release(self) -> None:

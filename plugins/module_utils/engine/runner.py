@@ -22,20 +22,27 @@ import typing as t
 from ..model.facts import from_plain, to_plain
 from ..model.findings import Checked
 from ..model.plan import HOST, Plan, Step
+from ..model.problems import ProblemError
 from ..records import journal as journals
 
 Request = t.Dict[str, t.Any]
 Result = t.Dict[str, t.Any]
 
 
-class StepError(Exception):
+class StepError(ProblemError):
     """A step that failed. ``changed_meanwhile``: what was read before is no longer so, and the step changed nothing."""
 
     #: Why, where findings say it: they belong in the report.
     checked = Checked()
 
-    def __init__(self, message: str, changed_meanwhile: bool = False, checked: t.Optional[Checked] = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str,
+        changed_meanwhile: bool = False,
+        checked: t.Optional[Checked] = None,
+        problem: str = "",
+    ) -> None:
+        super().__init__(message, problem)
         self.changed_meanwhile = changed_meanwhile
         if checked is not None:
             self.checked = checked
@@ -137,7 +144,8 @@ class Runner:
             return self._close(journal, journals.FINISHED)
         if journal["state"] != journals.OPEN:
             raise StepError(
-                f"operation {plan.operation_id} is {journal['state']}: only a rollback can end this operation"
+                f"operation {plan.operation_id} is {journal['state']}: only a rollback can end this operation",
+                problem="only-rollback",
             )
         for number, step in enumerate(plan.steps, 1):
             if journal["steps"].get(step.name) == journals.DONE:
@@ -151,7 +159,8 @@ class Runner:
                     self.backward(journal)
                     raise StepError(
                         f"{error}. The run had made only preparations, such as the stop of nova-compute. The run has "
-                        "undone these preparations, so everything is as before the run. Run the same command again."
+                        "undone these preparations, so everything is as before the run. Run the same command again.",
+                        problem="only-check-mode",
                     ) from error
                 raise
         return self._close(journal, journals.FINISHED)
@@ -179,7 +188,8 @@ class Runner:
             raise StepError(
                 f"SG706 operation-open: another version of this collection began operation {plan.operation_id}. This "
                 f"version of the collection does not know these steps of the operation: {', '.join(unknown)}. Nothing "
-                f"was changed. End the operation with {journals.finisher(journal, str(journal['kind']))}"
+                f"was changed. End the operation with {journals.finisher(journal, str(journal['kind']))}",
+                problem="other-version",
             )
         return plan
 
@@ -233,7 +243,10 @@ class Runner:
                 return
             seconds = int(result.get("seconds", 0))
             if seconds > int(what["params"]["timeout"]):
-                raise StepError(f"the service has not stopped after {seconds} s: {result.get('state')}")
+                raise StepError(
+                    f"the service has not stopped after {seconds} s: {result.get('state')}",
+                    problem="service-not-stopped",
+                )
             if seconds >= said + 10:
                 said = seconds
                 self.voice.remark(f"waiting for the service to stop: {seconds} s ({result.get('state')})")

@@ -78,7 +78,9 @@ class Systems:
                 return answer
             now = self.monotonic()
             if now - start > timeout:
-                raise TimedOutError(f"timed out after {int(timeout)} s while waiting until {what()}")
+                raise TimedOutError(
+                    f"timed out after {int(timeout)} s while waiting until {what()}", problem="timed-out"
+                )
             if now - told >= 10:
                 told = now
                 self.remark(f"after {int(now - start)} s, the run is still waiting until {what()}")

@@ -194,9 +194,13 @@ class EvacuationCall:
         """
         found = [entry for entry in lifecycle.open_journals(self.run) if records.is_of(entry, self.host)]
         ended = self._same_outage(bundle, found)
-        earlier = [pair for journal in [*ended, *found] for pair in records.proven_addresses(journal)]
+        earlier: t.Dict[t.Tuple[str, str], t.Set[str]] = {}
+        for journal in [*ended, *found]:
+            for address, fsid, origin in records.proven_addresses(journal):
+                earlier.setdefault((address, fsid), set()).add(origin)
+        by_locks = frozenset(pair for pair, origins in earlier.items() if origins == {clients.Origin.LOCKS.value})
         return clients.EvidenceElsewhere(
-            tuple(dict.fromkeys(earlier)), tuple(self.controllers), tuple(self.options["never_blocklist"])
+            tuple(earlier), tuple(self.controllers), tuple(self.options["never_blocklist"]), by_locks
         )
 
     def _same_outage(self, bundle: Bundle, opened: t.Iterable[Json]) -> t.List[t.Mapping[str, t.Any]]:
@@ -357,11 +361,11 @@ class EvacuationCall:
             said, code = "this run did not check the host and its servers", "SG709"
             if not scratch.ended_well:
                 # A refusal names its reason, such as SG706: another operation is open.
-                code = scratch.message[:5] if scratch.message[:5] in findings.CATALOGUE else code
+                code = scratch.code or code
                 said = scratch.message.partition("\n")[0]
             unchecked.append(findings.Unchecked(code, self.host, said))
         left = scratch.left if scratch.rounds else dict.fromkeys(scratch.late, rounds.LATE)
-        stays = rounds.stays(left, scratch.names, self.host, scratch.status)
+        stays = rounds.stays(left, scratch.names, self.host, scratch.status, scratch.late)
         checked = findings.merged([*parts, *waits, Checked(tuple(stays), tuple(unchecked))])
         report = findings.report(
             checked, scratch.collected_at or self.run.clock.now(), scratch.hosts, len(scratch.uuids), self.run.overrides

@@ -144,6 +144,7 @@ class Evacuation(GuardedEvacuation):
         try:
             return t.cast("CallResult", getattr(self, f"_{scratch.phase}")())
         except Refused as refused:
+            self.scratch.code = refused.code
             if self.opened:
                 return self._stop(refused.message, lifecycle.checked_of(refused))
             return self._end("refused", refused.message, over=True)
@@ -275,8 +276,8 @@ class Evacuation(GuardedEvacuation):
             "fence": fence,
             SHA256: self.scratch.plan_sha256,
             REQUEST: self._asked,
-            "addresses": {fsid: dict(found) for fsid, found in addresses.items()},
-            "proven": to_plain(dict(decision.addresses.proven)) if decision.addresses else {},
+            "addresses": records.origins(addresses),
+            "proven": records.origins(decision.addresses.seen) if decision.addresses else {},
             "blocklisted": {},
             "order": [guest.uuid for guest in decision.guests],
             # Whether a person chose some servers of the host: then the others stay on purpose.
@@ -332,7 +333,8 @@ class Evacuation(GuardedEvacuation):
         if lifecycle.goes_back(journal):
             raise Refused(
                 f"SG706 operation-open: an abort of operation {journal['operation_id']} is in progress. Finish the "
-                f"abort with {self.run.variable('action')}=abort"
+                f"abort with {self.run.variable('action')}=abort",
+                lifecycle.OPERATION_OPEN,
             )
         self._same_servers(journal)
         if self.run.check_mode:
@@ -362,7 +364,7 @@ class Evacuation(GuardedEvacuation):
             self.run.say(f"warning: this operation does not evacuate {self._named(self.scratch.late)}, because {why}")
         book.tell(
             fence=fence,
-            addresses={fsid: dict(found) for fsid, found in addresses.items()} or records.addresses_of(journal),
+            addresses=addresses or records.addresses_of(journal),
         )
         tried = {
             uuid: {host: why for host, why in hosts.items() if host != rounds.STUCK}
@@ -392,7 +394,8 @@ class Evacuation(GuardedEvacuation):
             raise Refused(
                 f"SG706 operation-open: operation {journal['operation_id']} evacuates these servers: "
                 f"{', '.join(sorted(known.values()))}. To resume this operation, unset {self.run.variable('servers')}. "
-                f"To end this operation, use {self.run.variable('action')}=abort"
+                f"To end this operation, use {self.run.variable('action')}=abort",
+                lifecycle.OPERATION_OPEN,
             )
 
     def _judged_again(self, bundle: Bundle, about: EvacuationFacts, journal: Json, act: bool) -> t.Mapping[str, t.Any]:
@@ -426,7 +429,7 @@ class Evacuation(GuardedEvacuation):
                 + terminal.findings_text(checked, self.run.overrides)
             )
         found = decision.addresses.by_cluster if decision.addresses else {}
-        return found if lists or self.options["also_blocklist"] else {}
+        return records.origins(found) if lists or self.options["also_blocklist"] else {}
 
     # --- fence
 
@@ -820,7 +823,7 @@ class Evacuation(GuardedEvacuation):
         """Wait until nothing stands against the removal. Then the fence is read back for it."""
         why = self._not_all_away()
         if why is not None:
-            return self._close(ChassisOutcome(why=why))
+            return self._close(ChassisOutcome(why=why[1], problem=why[0]))
         found = self._removal().decide(self.book.memory.get(CHASSIS))
         if isinstance(found, ChassisOutcome):
             return self._close(found)
@@ -828,7 +831,7 @@ class Evacuation(GuardedEvacuation):
             waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
             if found.passing and waited < float(self.options["death_timeout"]):
                 return self._need([needs.wait(LOOK)])
-            return self._close(ChassisOutcome(why=found.why))
+            return self._close(ChassisOutcome(why=found.why, problem=found.problem))
         # Noted before it is done: a run after a kill finds it gone, and knows why.
         self.book.remember(write=False, **{CHASSIS: found.name})
         self.book.mark(REMOVE, journals.APPLYING)
@@ -840,19 +843,19 @@ class Evacuation(GuardedEvacuation):
         try:
             self._proven()
         except Stopped as stopped:
-            return self._close(ChassisOutcome(why=stopped.message))
+            return self._close(ChassisOutcome(why=stopped.message, problem="not-fenced"))
         return self._close(self._removal().remove(str(self.book.memory[CHASSIS]), self._maybe_on))
 
     def _removal(self) -> ChassisRemoval:
         return ChassisRemoval(self.connection, self.options, self.host, self.run.clock)
 
-    def _not_all_away(self) -> t.Optional[str]:
-        """Return why this run may remove no chassis at all, whatever OVN and neutron show."""
+    def _not_all_away(self) -> t.Optional[t.Tuple[str, str]]:
+        """Return why this run may remove no chassis at all, whatever OVN and neutron show: a key, and in words."""
         if self.options["fence"] not in POWERING_OFF:
-            return f"the fence {self.options['fence']} does not prove that the machine is off"
+            return "fence", f"the fence {self.options['fence']} does not prove that the machine is off"
         wrong = any(entry["state"] == rounds.WRONG for entry in self.scratch.arrived)
         if wrong or self.scratch.left or self._look_for_late() or self._maybe_in_transit():
-            return f"the run has not verified that each server of {self.host} is on another host"
+            return "not-away", f"the run has not verified that each server of {self.host} is on another host"
         return None
 
     def _close(self, outcome: ChassisOutcome) -> CallResult:
@@ -865,6 +868,7 @@ class Evacuation(GuardedEvacuation):
             self.run.say(said)
         elif outcome.why:
             said = f"the run did not remove the OVN chassis of {self.host}: {outcome.why}"
+            self.book.remember(write=False, chassis_kept=outcome.problem)
             self.book.mark(REMOVE, journals.PENDING, said)
             self.run.say(f"warning: {said}")
         self._look_for_late()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from ..capacity.planner import Assignments, waves
+from ..hazards.clients import Known
 from ..model.plan import CONTROLLER, Change, Plan, Step
 from ..model.requests import EvacuationRequest
 
@@ -21,7 +22,7 @@ def plan(
     assignments: Assignments,
     images: t.Mapping[str, t.Collection[str]],
     reason: str,
-    refused: t.Mapping[str, t.Mapping[str, str]],
+    refused: t.Mapping[str, t.Mapping[str, Known]],
 ) -> Plan:
     """Return the steps of an evacuation, for people and for the journal.
 
@@ -39,7 +40,7 @@ def plan(
             "fence",
             {"fence": fence},
             [
-                Change(f"Ceph {fsid}", f"OSD blocklist: {address}", "not listed", f"refused ({why})")
+                Change(f"Ceph {fsid}", f"OSD blocklist: {address}", "not listed", f"refused ({why.text})")
                 for fsid, addresses in sorted(refused.items())
                 for address, why in sorted(addresses.items())
             ],

@@ -91,7 +91,7 @@ def _has_volumes(facts: t.Optional[HostFacts]) -> bool:
         return False
     unread = [item for item in facts.rbd.unread if item.part.partition(" ")[0] == "volumes"]
     if unread:
-        return all(item.reason == NO_VOLUME_POOL for item in unread)
+        return all(item.cause == NO_VOLUME_POOL for item in unread)
     return facts.rbd.volumes is not None
 
 

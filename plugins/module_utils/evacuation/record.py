@@ -7,6 +7,8 @@
     about.servers       who was on the host when it began, with power state and images
     about.chosen        whether a person chose them; absent in journals of version 0.2.0
     about.fence         the kind of fence that was requested last
+    about.addresses     Ceph fsid to addresses that this operation was to list, each with the key of its origin
+    about.proven        the same of those that were seen as the host's, see :class:`clients.Origin`
     about.blocklisted   Ceph fsid to addresses that are on its OSD blocklist for this operation
     memory.proof        the newest proof of the fence, for people: it is read again before each act
     memory.in_transit   servers that were sent and have not arrived
@@ -15,6 +17,7 @@
     memory.sent         servers that were ever sent
     memory.tried        by server, the hosts on which it failed
     memory.guarded      servers that may have a guard snapshot
+    memory.chassis_kept why the chassis was not removed, as a key
     memory.chassis      the chassis that is about to be removed from OVN, or is
 
 Of an operation that has ended the journal may be of version 0.1 (C(kind) is C(evacuate)): then only its host, its id
@@ -217,20 +220,26 @@ def without_guard(home: t.Mapping[str, t.Any]) -> t.Set[str]:
 
 
 def of_host(addresses: t.Any) -> t.List[str]:
-    """Return those that more than locks shows to be the dead host's."""
+    """Return those that more than locks shows to be the dead host's. A journal whose words are not known: none."""
     known = addresses if isinstance(addresses, dict) else {}
-    return sorted(address for address, why in known.items() if why and not clients.by_locks_only(str(why)))
+    return sorted(address for address, origin in known.items() if clients.shows_host(origin))
 
 
-def proven_addresses(journal: t.Mapping[str, t.Any]) -> t.Iterator[t.Tuple[str, str]]:
-    """Yield each address that an operation has seen as the host's, with its cluster; none that was only named.
+def origins(listed: t.Mapping[str, t.Mapping[str, clients.Known]]) -> t.Dict[str, t.Dict[str, str]]:
+    """Return addresses by cluster as a journal keeps them: each with the key of its origin."""
+    return {fsid: {address: entry.origin.value for address, entry in found.items()} for fsid, found in listed.items()}
 
-    Earlier versions kept those that the operator had named among them.
+
+def proven_addresses(journal: t.Mapping[str, t.Any]) -> t.Iterator[t.Tuple[str, str, str]]:
+    """Yield each address that an operation has seen as the host's, with its cluster and its origin.
+
+    None that was only named, and none whose origin is a word that is not known.
     """
-    about = journal["about"]
-    for fsid, addresses in (about.get("proven") or {}).items():
-        why = (about.get("addresses") or {}).get(fsid) or {}
-        yield from ((str(each), str(fsid)) for each in addresses if not clients.by_word_only(str(why.get(each))))
+    for fsid, addresses in (journal["about"].get("proven") or {}).items():
+        known = addresses if isinstance(addresses, dict) else {}
+        for address, origin in known.items():
+            if clients.is_seen(origin):
+                yield str(address), str(fsid), str(origin)
 
 
 def addresses_of(journal: t.Mapping[str, t.Any]) -> Json:

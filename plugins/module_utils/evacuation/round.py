@@ -175,7 +175,8 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     if bundle.cloud is None or bundle.cloud.servers is None:
         raise ApiError(
             "the run could not read the servers of the dead host, so the run does not know which servers are still "
-            "on this host"
+            "on this host",
+            problem="not-read",
         )
     here = {server.id: server for server in bundle.cloud.servers}
     # One that has used up its time is not waited for again: it would keep all the others where they are.
@@ -429,13 +430,13 @@ def _barred(
     _all, by_server = split(found, uuids)
     barred = {uuid: items[0].code for uuid, items in by_server.items()}
     for uuid, why in unguarded(bundle, staying, given.guarded, given.snapshot).items():
-        barred.setdefault(uuid, f"the server has no verified guard snapshots: {why}")
+        barred.setdefault(uuid, f"the server has no verified guard snapshots: {why.text}")
     return barred, found
 
 
 def unguarded(
     bundle: Bundle, staying: t.Sequence[PlannedServer], guarded: t.Container[str], snapshot: str
-) -> t.Dict[str, str]:
+) -> t.Dict[str, storage.Unguarded]:
     """Return servers of which not every image has its guard, by what was just read, and why each."""
     with_images = [entry for entry in staying if entry.images]
     homes = {name: home for entry in with_images for name, home in entry.homes.items()}
@@ -448,14 +449,16 @@ def unguarded(
         if unknown:
             why.setdefault(
                 entry.uuid,
-                (
+                storage.Unguarded(
+                    "unknown-images",
                     "the run did not know the id or the pool of these images when it made the guard snapshots: "
-                    f"{', '.join(unknown)}"
+                    f"{', '.join(unknown)}",
                 ),
             )
     for entry in with_images:
         if entry.uuid not in guarded:
-            why.setdefault(entry.uuid, "this run made no guard snapshots for the server")
+            said = "this run made no guard snapshots for the server"
+            why.setdefault(entry.uuid, storage.Unguarded("not-made", said))
     return why
 
 
@@ -630,17 +633,24 @@ def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Fin
 
 
 def stays(
-    left: t.Mapping[str, str], names: t.Mapping[str, str], source: str, now: t.Mapping[str, str]
+    left: t.Mapping[str, str],
+    names: t.Mapping[str, str],
+    source: str,
+    now: t.Mapping[str, str],
+    late: t.Collection[str] = (),
 ) -> t.List[Finding]:
-    """SG512: each server that is still on the dead host, for the report. ``now``: its status, as just read."""
+    """SG512: each server that is still on the dead host, for the report.
+
+    ``now``: its status, as just read; ``late``: those that came to the host after the evacuation began.
+    """
     remedy = "Remove the cause that this finding reports, then run the same command again."
     again = "After the end of this evacuation, run the same command again to evacuate the server in a new evacuation."
     return [
         finding(
             "SG512",
             Subject("instance", uuid, names.get(uuid), source),
-            {"stays because": why, "status": now.get(uuid)},
-            again if why == LATE else remedy,
+            {"stays because": why, "status": now.get(uuid), **({"late": True} if uuid in late else {})},
+            again if uuid in late else remedy,
         )
         for uuid, why in sorted(left.items())
     ]

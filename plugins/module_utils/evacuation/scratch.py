@@ -55,6 +55,8 @@ class Scratch:
     late: t.List[str] = dataclasses.field(default_factory=list)
     #: What ends this run: empty while it goes on.
     message: str = ""
+    #: The code of what a refusal is about.
+    code: t.Optional[str] = None
     state: str = ""
     resumed: bool = False
     changed: bool = False

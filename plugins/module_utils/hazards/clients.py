@@ -14,6 +14,7 @@ C(host_ip) alone says nothing about Ceph.
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import typing as t
 
@@ -35,21 +36,52 @@ WATCHER, LOCK = "watcher", "lock"
 VOLUME = "volume-"
 #: Devices of a host that may be an image in Ceph: mapped by the kernel ([workarounds] rbd_volume_local_attach).
 _MAYBE_CEPH = ("/dev/rbd", "/dev/mapper/crypt-")
-_BY_WORD = "named by the operator"
-#: How the evidence of an address begins that nothing but locks shows. Journals keep it, so what earlier versions said
-#: stays known.
-_BY_LOCKS = "from the locks alone: "
-_BY_LOCKS_BEFORE = (
-    "it alone has the locks of all ",
-    "the only client that holds the locks of all ",
-    "the only client that has the locks of all ",
-    "the only client that has locks on all ",
-)
 #: Servers that write from the dead host, as far as Nova knows.
 _ACTIVE = "ACTIVE"
 
 #: Where an image is: cluster and pool.
 Home = t.Tuple[str, str]
+
+
+class Origin(str, enum.Enum):
+    """From what an address is known to be the dead host's. A journal keeps the value, so no value ever changes."""
+
+    #: Read on the host now, as its client address of the cluster.
+    HOST = "host"
+    #: The same, in an earlier run of this outage.
+    EARLIER = "earlier"
+    #: A watcher or lock of its servers has it, and it is known to be the host's.
+    CLIENT = "client"
+    #: The operator names it: that counts while he does.
+    OPERATOR = "operator"
+    #: Nova's host_ip, where every other host reaches the cluster from its own.
+    HOST_IP = "host_ip"
+    #: Nothing but locks shows it, see :func:`_agreed`: it may be a daemon's of the cluster.
+    LOCKS = "locks"
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """Why an address is taken for the dead host's. ``origin`` decides; ``text`` is for people."""
+
+    origin: Origin
+    text: str
+
+
+#: Origins that show the host itself. Any other word of a journal counts as the careful case.
+_OF_HOST = frozenset({Origin.HOST, Origin.EARLIER, Origin.CLIENT, Origin.OPERATOR, Origin.HOST_IP})
+#: Origins that a later run takes for seen: what an operator named counts in the runs in which he names it.
+_SEEN = frozenset({Origin.HOST, Origin.EARLIER, Origin.CLIENT, Origin.LOCKS})
+
+
+def shows_host(origin: t.Optional[str]) -> bool:
+    """Return True if an origin, as a journal keeps it, shows the dead host itself; False if it is not known."""
+    return origin in {entry.value for entry in _OF_HOST}
+
+
+def is_seen(origin: t.Optional[str]) -> bool:
+    """Return True if an origin, as a journal keeps it, still counts in a later run; False if it is not known."""
+    return origin in {entry.value for entry in _SEEN}
 
 
 # --- addresses ------------------------------------------------------------------------------------------------
@@ -309,12 +341,14 @@ class EvidenceElsewhere:
     """What the evidence of this reading does not hold.
 
     ``earlier``: addresses that were read on the dead host before, each with the cluster whose client it was there
-    (None: only an address of the host). ``controllers``, ``gateways``: addresses that are never the dead host's.
+    (None: only an address of the host). ``by_locks``: those of them that only locks showed. ``controllers``,
+    ``gateways``: addresses that are never the dead host's.
     """
 
     earlier: t.Tuple[t.Tuple[str, t.Optional[str]], ...] = ()
     controllers: t.Tuple[str, ...] = ()
     gateways: t.Tuple[str, ...] = ()
+    by_locks: t.FrozenSet[t.Tuple[str, t.Optional[str]]] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -326,7 +360,7 @@ class KnownAddresses:
     its monitors, managers, OSDs and MDS; None: unread.
     """
 
-    own: t.Mapping[str, t.Mapping[str, str]]
+    own: t.Mapping[str, t.Mapping[str, Known]]
     mine: t.FrozenSet[str]
     others: t.Mapping[str, str]
     services: t.Mapping[str, t.Optional[t.FrozenSet[str]]]
@@ -387,15 +421,18 @@ def identify(
         why = _as_client(source, fsid, elsewhere)
         for client in there:
             if client.ip in read and known.is_own(client):
-                why.setdefault(client.ip, f"{client.kind} of {client.pool}/{client.image}")
+                text = f"{client.kind} of {client.pool}/{client.image}"
+                why.setdefault(client.ip, Known(Origin.CLIENT, text))
         for address in sorted(named):
-            why.setdefault(address, _BY_WORD)
-        why = {address: text for address, text in why.items() if address not in others}
+            why.setdefault(address, Known(Origin.OPERATOR, "named by the operator"))
+        why = {address: entry for address, entry in why.items() if address not in others}
         own[fsid] = why or _agreed(guests, known, fsid, there)
     return dataclasses.replace(known, own=own)
 
 
-def _agreed(guests: t.Sequence[Guest], known: KnownAddresses, fsid: str, there: t.Sequence[Client]) -> t.Dict[str, str]:
+def _agreed(
+    guests: t.Sequence[Guest], known: KnownAddresses, fsid: str, there: t.Sequence[Client]
+) -> t.Dict[str, Known]:
     """Return the one address that locks the images of all running servers in a cluster, where nothing else is known.
 
     The exclusive lock (librbd's own, not one made by hand) of a running server's image is its QEMU's. So where every
@@ -419,19 +456,10 @@ def _agreed(guests: t.Sequence[Guest], known: KnownAddresses, fsid: str, there: 
         return {}
     if len(locked) < 2 or not all(client.managed for client in locks):
         return {}
-    return {
-        address: f"{_BY_LOCKS}the locks of all {len(locked)} running servers in this Ceph cluster have this address"
-    }
-
-
-def by_word_only(why: str) -> bool:
-    """Whether an address is taken for the dead host's because the operator names it: that counts while he does."""
-    return why == _BY_WORD
-
-
-def by_locks_only(why: str) -> bool:
-    """Whether an address is taken for the dead host's by :func:`_agreed` alone: it may be a daemon's of the cluster."""
-    return why.startswith((_BY_LOCKS, *_BY_LOCKS_BEFORE))
+    text = (
+        f"from the locks alone: the locks of all {len(locked)} running servers in this Ceph cluster have this address"
+    )
+    return {address: Known(Origin.LOCKS, text)}
 
 
 def like_peers(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, fsid: str) -> t.Optional[str]:
@@ -474,15 +502,20 @@ def _host_ips(about: EvacuationFacts, request: EvacuationRequest) -> t.Set[str]:
     return {address for address in found if address is not None}
 
 
-def _as_client(source: t.Optional[HostFacts], fsid: str, elsewhere: EvidenceElsewhere) -> t.Dict[str, str]:
-    found = {
-        address: "an earlier run read this address on the host"
-        for address, cluster in ((plain(entry), cluster) for entry, cluster in elsewhere.earlier)
-        if address is not None and cluster == fsid
-    }
+def _as_client(source: t.Optional[HostFacts], fsid: str, elsewhere: EvidenceElsewhere) -> t.Dict[str, Known]:
+    found = {}
+    for entry, cluster in elsewhere.earlier:
+        address = plain(entry)
+        if address is not None and cluster == fsid:
+            # What only locks showed is no better known in a second run.
+            found[address] = (
+                Known(Origin.LOCKS, "from the locks alone: an earlier run found this address")
+                if (entry, cluster) in elsewhere.by_locks
+                else Known(Origin.EARLIER, "an earlier run read this address on the host")
+            )
     rbd = source.rbd if source is not None else None
     now = plain(rbd.client_address) if rbd is not None and rbd.fsid == fsid else None
-    return {**found, **({now: "read on the host"} if now is not None else {})}
+    return {**found, **({now: Known(Origin.HOST, "read on the host")} if now is not None else {})}
 
 
 def _nova_hosts(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) -> t.Dict[str, str]:

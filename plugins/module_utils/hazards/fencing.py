@@ -19,6 +19,7 @@ import dataclasses
 import typing as t
 
 from ..capacity.leaving_guests import Guest
+from ..model.commands import typed
 from ..model.facts import (
     Bundle,
     CephRights,
@@ -47,7 +48,9 @@ from . import clients
 from .clients import (
     Client,
     EvidenceElsewhere,
+    Known,
     KnownAddresses,
+    Origin,
     plain,
 )
 
@@ -57,7 +60,7 @@ _OTHER_FENCE = f"Use a fence that covers the whole machine: evacuate_fence={eith
 
 @dataclasses.dataclass(frozen=True)
 class Addresses:
-    """What Ceph is to refuse, by cluster: address to its evidence, for people.
+    """What Ceph is to refuse, by cluster: address to why it is taken for the host's.
 
     ``proven``: those of them that were seen as this host's client of that cluster. Keep them in the journal: given back
     as ``earlier`` they still prove what they prove when the servers that showed them have left. An address that the
@@ -65,7 +68,7 @@ class Addresses:
     ``uncovered``: server to why a blocklist of these addresses does not cover each of its disks.
     """
 
-    by_cluster: t.Mapping[str, t.Mapping[str, str]]
+    by_cluster: t.Mapping[str, t.Mapping[str, Known]]
     strangers: t.Tuple[Client, ...] = ()
     uncovered: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     problems: t.Tuple[Finding, ...] = ()
@@ -82,9 +85,16 @@ class Addresses:
         return sorted({address for why in self.by_cluster.values() for address in why})
 
     @property
-    def why(self) -> t.Dict[str, str]:
-        """Return the evidence of each address, in whichever cluster."""
-        return {address: text for why in self.by_cluster.values() for address, text in why.items()}
+    def seen(self) -> t.Dict[str, t.Dict[str, Known]]:
+        """Return the proven ones by cluster, each with why it is taken for the host's."""
+        return {
+            fsid: {address: self.by_cluster[fsid][address] for address in found} for fsid, found in self.proven.items()
+        }
+
+    @property
+    def origins(self) -> t.Dict[str, Origin]:
+        """Return from what each address is known, in whichever cluster."""
+        return {address: entry.origin for why in self.by_cluster.values() for address, entry in why.items()}
 
 
 def addresses(
@@ -101,21 +111,25 @@ def addresses(
     ``known``: what :func:`checks.clients.identify` said of the same, where it was asked already.
     """
     known = known or clients.identify(bundle, about, guests, request, given, elsewhere)
-    listed: t.Dict[str, t.Dict[str, str]] = {}
+    listed: t.Dict[str, t.Dict[str, Known]] = {}
     for fsid, own in known.own.items():
         why = dict(own)
         like = clients.like_peers(bundle, about, request, fsid)
         if like is not None and like not in known.others:
             why.setdefault(
                 like,
-                "Nova's host_ip for this host (a probable address, because all other hosts connect to this Ceph "
-                "cluster from their host_ip)",
+                Known(
+                    Origin.HOST_IP,
+                    "Nova's host_ip for this host (a probable address, because all other hosts connect to this Ceph "
+                    "cluster from their host_ip)",
+                ),
             )
         listed[fsid] = why
     # A daemon of a cluster is not shut out of any cluster: the same machine would lose both.
     daemons = {address: fsid for fsid, found in known.services.items() for address in found or ()}
     allowed = {
-        fsid: {address: text for address, text in why.items() if address not in daemons} for fsid, why in listed.items()
+        fsid: {address: entry for address, entry in why.items() if address not in daemons}
+        for fsid, why in listed.items()
     }
     counts = {fsid: tuple(sorted(set(why) & set(allowed[fsid]))) for fsid, why in known.own.items()}
     counts = {fsid: found for fsid, found in counts.items() if found}
@@ -136,30 +150,30 @@ def addresses(
 
 
 def _only(
-    listed: t.Mapping[str, t.Mapping[str, str]], wanted: t.Mapping[str, t.Sequence[str]]
-) -> t.Dict[str, t.Dict[str, str]]:
+    listed: t.Mapping[str, t.Mapping[str, Known]], wanted: t.Mapping[str, t.Sequence[str]]
+) -> t.Dict[str, t.Dict[str, Known]]:
     return {fsid: {address: listed[fsid][address] for address in found} for fsid, found in wanted.items()}
 
 
-def _seen(listed: t.Mapping[str, t.Mapping[str, str]]) -> t.Dict[str, t.Dict[str, str]]:
+def _seen(listed: t.Mapping[str, t.Mapping[str, Known]]) -> t.Dict[str, t.Dict[str, Known]]:
     return {
-        fsid: {address: text for address, text in why.items() if not clients.by_word_only(text)}
+        fsid: {address: entry for address, entry in why.items() if clients.is_seen(entry.origin)}
         for fsid, why in listed.items()
     }
 
 
 def _without(
-    listed: t.Mapping[str, t.Mapping[str, str]], doubtful: t.Mapping[str, t.Container[str]]
-) -> t.Dict[str, t.Dict[str, str]]:
+    listed: t.Mapping[str, t.Mapping[str, Known]], doubtful: t.Mapping[str, t.Container[str]]
+) -> t.Dict[str, t.Dict[str, Known]]:
     found = {
-        fsid: {address: text for address, text in why.items() if address not in doubtful.get(fsid, ())}
+        fsid: {address: entry for address, entry in why.items() if address not in doubtful.get(fsid, ())}
         for fsid, why in listed.items()
     }
     return {fsid: why for fsid, why in found.items() if why}
 
 
 def _doubtful(
-    bundle: Bundle, request: EvacuationRequest, known: KnownAddresses, listed: t.Mapping[str, t.Mapping[str, str]]
+    bundle: Bundle, request: EvacuationRequest, known: KnownAddresses, listed: t.Mapping[str, t.Mapping[str, Known]]
 ) -> t.Dict[str, t.List[str]]:
     """Return the addresses that may be a manager's or MDS's: nothing but locks shows them, and those were not read.
 
@@ -197,7 +211,7 @@ def _wrong(request: EvacuationRequest, given: t.Sequence[str], known: KnownAddre
 
 
 def _hyperconverged(
-    request: EvacuationRequest, listed: t.Mapping[str, t.Mapping[str, str]], daemons: t.Mapping[str, str]
+    request: EvacuationRequest, listed: t.Mapping[str, t.Mapping[str, Known]], daemons: t.Mapping[str, str]
 ) -> t.Iterator[Finding]:
     found = sorted({address for why in listed.values() for address in why if address in daemons})
     for address in found:
@@ -214,7 +228,7 @@ def _hyperconverged(
 
 
 def _unread(
-    bundle: Bundle, request: EvacuationRequest, known: KnownAddresses, listed: t.Mapping[str, t.Mapping[str, str]]
+    bundle: Bundle, request: EvacuationRequest, known: KnownAddresses, listed: t.Mapping[str, t.Mapping[str, Known]]
 ) -> t.Iterator[Finding]:
     """SG709: without the addresses of a cluster's daemons it is not known whether one of them would be shut out.
 
@@ -249,7 +263,7 @@ def _unread_daemons(bundle: Bundle, fsid: str) -> t.List[str]:
 
 def _none(
     request: EvacuationRequest,
-    allowed: t.Mapping[str, t.Mapping[str, str]],
+    allowed: t.Mapping[str, t.Mapping[str, Known]],
     guests: t.Sequence[Guest],
     known: KnownAddresses,
 ) -> t.Iterator[Finding]:
@@ -282,12 +296,13 @@ def uncovered(
     for guest in guests:
         places = by_server.get(guest.uuid, {})
         places.update({name: images.get(name, []) for name in guest.images or () if name not in places})
-        places.update({f"volume {name}": known.disks.places.get(name, []) for name in volumes.get(guest.uuid, [])})
+        own_volumes = {f"volume {name}": known.disks.places.get(name, []) for name in volumes.get(guest.uuid, [])}
+        places.update(own_volumes)
         if guest.images is None:
             found[guest.uuid] = "the list of the server's disks was not read"
         for name, entries in sorted(places.items()):
             reason = _not_covered(guest, entries, known, own)
-            if not entries and name.startswith("volume ") and known.disks.unread:
+            if not entries and name in own_volumes and known.disks.unread:
                 reason = f"{reason}, and did not read: {'; '.join(known.disks.unread)}"
             if reason is not None:
                 found.setdefault(guest.uuid, f"{name}: {reason}")
@@ -401,14 +416,20 @@ def _evidence(client: Client, whose: t.Optional[str]) -> t.Dict[str, t.Any]:
 
 
 def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
-    remedy = f"Run rbd status {client.pool}/{client.image} to identify the client, then stop the client's process."
+    place = f"{client.pool}/{client.image}"
+    remedy, look = (
+        f"Run rbd status {place} to identify the client, then stop the client's process.",
+        typed(("rbd", "status"), place),
+    )
     if clients.is_volume(client.image):
+        look = ()
         remedy = clients.who_has_volume(client.image)
     if whose is None:
         remedy += (
             " If the client is the dead host itself, add the client's address to evacuate_blocklist_addresses=[...]."
         )
-    return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy)
+    subject = Subject("instance", client.uuid, name)
+    return finding("SG507", subject, _evidence(client, whose), remedy, commands=look)
 
 
 def _stale(client: Client, name: str, whose: t.Optional[str]) -> Finding:
@@ -417,7 +438,8 @@ def _stale(client: Client, name: str, whose: t.Optional[str]) -> Finding:
         f"Check whether an operator added the lock: rbd lock ls {place}. The client that holds the lock does not have "
         "the image open."
     )
-    return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy, WARNING)
+    subject, look = Subject("instance", client.uuid, name), typed(("rbd", "lock", "ls"), place)
+    return finding("SG507", subject, _evidence(client, whose), remedy, WARNING, look)
 
 
 # --- may the Ceph user do it? ---------------------------------------------------------------------------------

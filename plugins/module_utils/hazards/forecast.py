@@ -64,7 +64,9 @@ from ..model.names import (
     configured_host,
     refused_host,
 )
+from ..model.problems import ProblemError
 from ..model.stored_names import found_as, name_key, why_unknown
+from ..model.wording import quoted_text
 from . import guest_places
 from .recovery import (
     ABORTED,
@@ -111,7 +113,7 @@ class Fate:
     note: t.Optional[str] = None
 
 
-class UnreadError(ValueError):
+class UnreadError(ProblemError, ValueError):
     """What the forecast needs was not read: which part. It is never guessed."""
 
 
@@ -376,7 +378,7 @@ def start(index: Index, facts: HostFacts) -> Start:
     words = refused_host(facts)
     if words is not None and facts.nova_conf is not None and facts.nova_conf.environment is not None:
         # nova/conf/netconf.py: before anything else is done, and in every release.
-        refused = Refusal("HostDomain", f"is not valid: {words}")
+        refused = Refusal("HostDomain", quoted_text(f"is not valid: {words}"))
         return Start(facts.inventory_name, None, known, REFUSES, refused, (), (), False)
     missing = _missing(index, facts, known)
     if missing or host is None:
@@ -492,12 +494,12 @@ class _Case:
             if entry.os_error is not None:
                 return Refusal(rule, entry.os_error)
             if entry.uuid is None:
-                reason = f"Unable to parse UUID from {entry.path}"
-                return Refusal(rule, f"Invalid node identity configuration: {reason}")
+                text = quoted_text(f"Invalid node identity configuration: Unable to parse UUID from {entry.path}")
+                return Refusal(rule, text)
         for before, entry in zip(files, files[1:]):
             if not same_uuid(entry.uuid, files[0].uuid):
-                reason = f"UUID {entry.uuid} in {entry.path} does not match {before.uuid}"
-                return Refusal(rule, f"Invalid node identity configuration: {reason}")
+                pair = quoted_text(f"UUID {entry.uuid} in {entry.path} does not match {before.uuid}")
+                return Refusal(rule, quoted_text(f"Invalid node identity configuration: {pair}"))
         return None
 
     def _lost_identity(self) -> t.Optional[Refusal]:
@@ -509,14 +511,17 @@ class _Case:
         if version >= NODE_IDENTITY_VERSION:
             return Refusal(
                 rule,
-                "No local node identity found, but this is not our first startup on this host. Refusing to start "
-                "after potentially having lost that state!",
+                quoted_text(
+                    "No local node identity found, but this is not our first startup on this host. Refusing to start "
+                    "after potentially having lost that state!"
+                ),
             )
         if not self._named:
             # Seen on 34: the query raises before nova-compute comes to say "Upgrading from service version ...".
-            return Refusal(rule, f"Compute host {self._host} could not be found.")
+            return Refusal(rule, quoted_text(f"Compute host {self._host} could not be found."))
         if len(self._named) > 1:
-            return Refusal(rule, "Multiple nodes found in database, manual node uuid configuration required")
+            text = quoted_text("Multiple nodes found in database, manual node uuid configuration required")
+            return Refusal(rule, text)
         return None
 
     def _guests_of_a_new_service(self, release: int) -> t.Optional[Refusal]:
@@ -525,8 +530,10 @@ class _Case:
             return None
         return Refusal(
             "_sanity_check_new_host",
-            "My hypervisor has existing instances, but I appear to be a new service in this database. Possible "
-            "database configuration error, refusing to start!",
+            quoted_text(
+                "My hypervisor has existing instances, but I appear to be a new service in this database. Possible "
+                "database configuration error, refusing to start!"
+            ),
         )
 
     def _renamed(self) -> t.Optional[Refusal]:
@@ -535,15 +542,20 @@ class _Case:
             if node.hypervisor_hostname != self._hypervisor_hostname:
                 return Refusal(
                     "_get_nodes",
-                    f"My compute node {node.uuid} has hypervisor_hostname {node.hypervisor_hostname} but virt driver "
-                    f"reports it should be {self._hypervisor_hostname}. Possible rename detected, refusing to start!",
+                    quoted_text(
+                        f"My compute node {node.uuid} has hypervisor_hostname {node.hypervisor_hostname} but virt "
+                        f"driver reports it should be {self._hypervisor_hostname}. Possible rename detected, refusing "
+                        "to start!"
+                    ),
                 )
         for node in self._own():
             if node.host != self._host:
                 return Refusal(
                     "_check_for_host_rename",
-                    f"My node {node.uuid} has host {node.host!r} but my host is {self._host!r}; Possible rename "
-                    "detected, refusing to start!",
+                    quoted_text(
+                        f"My node {node.uuid} has host {node.host!r} but my host is {self._host!r}; Possible rename "
+                        "detected, refusing to start!"
+                    ),
                 )
         return None
 
@@ -551,7 +563,7 @@ class _Case:
         """compute/resource_tracker.py, set_service_ref: the name that the database found is compared byte by byte."""
         if release < SERVICE_COMPARED_SINCE or self.service is None or self.service.host == self._host:
             return None
-        text = "Resource tracker initialized with service that does not match host"
+        text = quoted_text("Resource tracker initialized with service that does not match host")
         return Refusal("set_service_ref", text, early=False)
 
     def _duplicate(self, release: int) -> t.Optional[Refusal]:
@@ -562,7 +574,7 @@ class _Case:
         # A node that is destroyed as an orphan is no more in the way.
         alike = [row for row in self._alike if release >= ORPHANS_LEFT_SINCE or row.hypervisor_hostname == name]
         if alike:
-            text = f"Duplicate compute node record found for host {self._host} node {name}"
+            text = quoted_text(f"Duplicate compute node record found for host {self._host} node {name}")
             return Refusal(DUPLICATE, text, early=False)
         return None
 
@@ -627,7 +639,8 @@ class _Case:
                 )
                 return None, (told,)
             if not any(same_uuid(provider.uuid, node.uuid) for provider in cloud.providers):
-                return Refusal("delete_resource_provider", f"No such provider {node.uuid}", early=False), ()
+                text = quoted_text(f"No such provider {node.uuid}")
+                return Refusal("delete_resource_provider", text, early=False), ()
         return None, ()
 
     # --- guests

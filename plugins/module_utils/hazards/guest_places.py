@@ -38,6 +38,7 @@ from ..model.findings import (
     Subject,
     Unchecked,
     finding,
+    with_remedy,
 )
 from ..model.lookups import (
     FINISHED,
@@ -464,7 +465,7 @@ def joined(checked: Checked) -> Checked:
         elif uuid in found and item.code in JOINED:
             told[uuid].append(item)
         elif item.code in (*JOINED, "SG113"):
-            kept.append(dataclasses.replace(item, remedy=_HANDS_OFF.format(CODE=CODE)))
+            kept.append(with_remedy(item, _HANDS_OFF.format(CODE=CODE)))
         else:
             kept.append(item)
     return Checked(

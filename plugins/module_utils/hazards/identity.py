@@ -15,6 +15,7 @@ import dataclasses
 import typing as t
 
 from ..capacity.measured import by_nova_name, libvirt_twins
+from ..model.commands import MASK, typed
 from ..model.facts import (
     Bundle,
     CellFacts,
@@ -33,6 +34,7 @@ from ..model.findings import (
     Subject,
     Unchecked,
     finding,
+    with_remedy,
 )
 from ..model.lookups import (
     UNREAPED,
@@ -264,6 +266,7 @@ def compute_id_node(index: Index, facts: HostFacts) -> Items:
         f"{_LEAVE_STOPPED} If the host's instances prove that compute node "
         f"{' or '.join(sorted(str(node.uuid) for node in by_host))} belongs to this host, write its uuid into "
         f"{_paths(facts, uuid)} on {facts.inventory_name}.",
+        commands=MASK,
     )
 
 
@@ -284,7 +287,7 @@ def _copied_file(index: Index, facts: HostFacts, node: ComputeNode) -> Item:
             f" If this machine is the host {node.host} and got another name and another address, follow the section "
             "about a changed address in docs/guides/already-renamed.md."
         )
-    return finding("SG102", host_subject(facts), evidence, remedy)
+    return finding("SG102", host_subject(facts), evidence, remedy, commands=MASK)
 
 
 def _remove_copy(facts: HostFacts) -> str:
@@ -307,7 +310,7 @@ def _paths(facts: HostFacts, uuid: t.Optional[str]) -> str:
 
 
 def _from_api(index: Index) -> bool:
-    return bool(index.nodes) and index.nodes is not None and index.nodes[0].source == "compute API"
+    return bool(index.nodes) and index.nodes is not None and index.nodes[0].of_api
 
 
 def duplicates(index: Index) -> Items:
@@ -335,7 +338,7 @@ def _with_copies(
 ) -> Finding:
     """The same where it is known which hosts have a copy: the one that keeps its compute_id is left as it is."""
     evidence = {key: value for key, value in item.evidence.items() if facts in copies or key != NOT_STARTED}
-    return dataclasses.replace(item, evidence=evidence, remedy=_remove_copies(index, having, copies))
+    return with_remedy(dataclasses.replace(item, evidence=evidence), _remove_copies(index, having, copies), MASK)
 
 
 def _copies(index: Index, having: t.Sequence[HostFacts]) -> t.List[HostFacts]:
@@ -445,6 +448,7 @@ def hypervisor_hostname(index: Index, facts: HostFacts) -> Items:
                 "host": facts.inventory_name,
             },
             f"{_LEAVE_STOPPED} Restore the host's old name, or rename the host with rename_host.",
+            commands=MASK,
         )
 
 
@@ -467,6 +471,7 @@ def service_host(index: Index, facts: HostFacts) -> Items:
             },
             f"{_LEAVE_STOPPED} To keep the host's old name, set host= in nova.conf, or restore the machine's old host "
             "name. To give the host the new name, use rename_host.",
+            commands=MASK,
         )
     elif not index.cells_read("services") or not index.in_scope(host):
         if not any(row.host == host for row in index.api_services or []):
@@ -486,6 +491,7 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
                 f"{_LEAVE_STOPPED} Correct the host name before you start nova-compute. If nova-compute starts with "
                 "the wrong host name, nova-compute creates a second compute service under the wrong host name."
             ),
+            commands=MASK,
         )
         return
     if node is not None:
@@ -500,6 +506,7 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
         if running
         else "Start nova-compute and map the host, or remove the host from the inventory group.",
         BLOCKER if running else WARNING,
+        MASK if running else (),
     )
 
 
@@ -605,6 +612,7 @@ def unmapped(index: Index, row: ServiceRow) -> Items:
             Subject("host", str(row.host), host=row.host),
             {"service": row.uuid, "similar mapping names": alike},
             "Run nova-manage cell_v2 discover_hosts --by-service.",
+            commands=typed(("nova-manage", "cell_v2", "discover_hosts", "--by-service")),
         )
 
 
@@ -755,6 +763,7 @@ def forecast(index: Index, facts: HostFacts) -> Items:
                     f"{_LEAVE_STOPPED} If the instance is on this host, set the status of the instance's evacuation "
                     "record to completed before you start nova-compute."
                 ),
+                commands=MASK,
             )
     yield from _half_deleted(index, facts, host, local)
     yield from _orphaned_node(index, facts, host)
@@ -798,4 +807,5 @@ def _orphaned_node(index: Index, facts: HostFacts, host: str) -> Items:
                     "compute node": node.hypervisor_hostname,
                 },
                 f"{_LEAVE_STOPPED} Restore the host's old name.",
+                commands=MASK,
             )

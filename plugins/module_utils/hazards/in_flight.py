@@ -13,6 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from ..model import releases
+from ..model.commands import Commands, playbook
 from ..model.facts import (
     ApiServer,
     ApiService,
@@ -149,14 +150,17 @@ def migration_items(index: Index, place: str, row: MigrationRow, severity: str) 
             f"on that host under the name {row.source_compute}. At its start, nova-compute destroys the domains of "
             "evacuated instances and sets the evacuation record to completed."
         )
+        commands: Commands = ()
         if _is_back(index, row.source_compute):
+            commands = playbook("return_host", subject.host, "return_host")
             remedy = (
                 f"Do not start nova-compute on {row.source_compute}. Nova shows an evacuated instance on this host "
                 "again, and at its start, nova-compute destroys the domains of evacuated instances. First run "
                 "return_host for this host, because return_host reports each of these domains (SG113)."
             )
         # A record that waits for its source is a trap whoever looks; the evacuation itself is in progress.
-        yield finding("SG509", subject, evidence, remedy, BLOCKER if severity == BLOCKER else WARNING)
+        level = BLOCKER if severity == BLOCKER else WARNING
+        yield finding("SG509", subject, evidence, remedy, level, commands)
     elif in_progress(row):
         yield finding("SG702", subject, evidence, "Wait until the migration ends, or abort the migration.", severity)
     elif row.status == FINISHED:
@@ -188,7 +192,8 @@ def service_status(service: ApiService, severity: str) -> Items:
         "disabled_reason": service.disabled_reason,
     }
     if reason.startswith(OURS):
-        yield finding("SG706", subject, evidence, _held_by(reason))
+        remedy, commands = _held_by(reason, service.host)
+        yield finding("SG706", subject, evidence, remedy, commands=commands)
     if service.state != "up" or service.forced_down:
         remedy = "Start nova-compute first, and wait until its compute service is up."
         yield finding("SG704", subject, evidence, remedy, severity)
@@ -200,30 +205,34 @@ def service_status(service: ApiService, severity: str) -> Items:
         yield finding("SG704", subject, evidence, remedy, WARNING)
 
 
-def _held_by(reason: str) -> str:
+def _held_by(reason: str, host: t.Optional[str]) -> t.Tuple[str, Commands]:
     """Return what to do about a service that an operation has disabled. A drain and an evacuation leave it disabled.
 
-    The command for a drained host has no name in it: no page may offer to enable a host that is still in maintenance.
+    No command enables a drained host: no page may offer to enable a host that is still in maintenance.
     """
     kind = reason[len(OURS) :].partition(":")[0]
     if kind == "evacuate":
-        return (
+        remedy = (
             "Run evacuate_host with evacuate_action=status for this host. If the evacuation is open, resume or abort "
             "it. If the evacuation has ended, repair the host, then run return_host."
         )
+        return remedy, playbook("return_host", host, "return_host")
     if kind == "drain":
-        return (
+        remedy = (
             "Run drain_host with drain_action=status for this host. If the drain is open, resume it or roll it back. "
             "If the drain has ended and you want Nova to start servers on the host again, enable the host's compute "
             "service (openstack compute service set --enable)."
         )
+        return remedy, playbook("drain_host", host, "drain_host", "drain_action=status")
     if kind == "rename":
-        return "Run rename_host with rename_action=status for this host, then resume the rename or roll it back."
-    return (
+        remedy = "Run rename_host with rename_action=status for this host, then resume the rename or roll it back."
+        return remedy, ()
+    remedy = (
         "Read the id of the operation in the disabled reason, and find out which playbook began this operation. Set "
         "the action option of that playbook to status (for example, migrate_action=status), and run the playbook. "
         "Then use the same playbook to resume the operation or to roll the operation back."
     )
+    return remedy, ()
 
 
 def open_operations(facts: HostFacts) -> Items:

@@ -14,6 +14,7 @@ import typing as t
 
 from ..capacity.measured import by_nova_name
 from ..model import blocklists
+from ..model.commands import Commands, for_host, playbook
 from ..model.facts import (
     BlocklistEntry,
     HostFacts,
@@ -137,28 +138,31 @@ def _entry(index: Index, fsid: str, rbd: RbdFacts, entry: BlocklistEntry) -> Ite
     }
     command = blocklists.removal(entry, rbd.blocklist_word)
     subject = Subject("host", address or str(span), host=living[0] if living else None)
-    remedy = _way_out(owners, living, journals, command)
-    yield finding("SG515", subject, evidence, remedy, BLOCKER if living else WARNING)
+    remedy, commands = _way_out(owners, living, journals, command)
+    yield finding("SG515", subject, evidence, remedy, BLOCKER if living else WARNING, commands)
 
 
 def _way_out(
     owners: t.Sequence[str], living: t.Sequence[str], journals: t.Sequence[OperationRecord], command: str
-) -> str:
+) -> t.Tuple[str, Commands]:
     if living:
-        return (
+        remedy = (
             f"Find out who added the blocklist entry, because Ceph refuses the writes of {living[0]} although this "
             f"host is alive. Then remove the entry: {command}"
         )
+        return remedy, ()
     hosts = sorted({record.host for record in journals if record.host} or set(owners))
     if hosts:
-        return (
+        remedy = (
             f"Run return_host for {hosts[0]} if the host comes back. If the host never comes back, remove the "
             f"blocklist entry: {command}"
         )
-    return (
+        return remedy, playbook("return_host", hosts[0], "return_host")
+    remedy = (
         "Find out who added the blocklist entry. If Ceph must still refuse writes from the address of the entry, keep "
         f"the entry. If Ceph no longer has to refuse these writes, remove the entry: {command}"
     )
+    return remedy, ()
 
 
 def _journals(index: Index, fsid: str, address: str) -> t.List[OperationRecord]:
@@ -214,15 +218,18 @@ def holds(index: Index) -> Items:
             "journal": "none was found" if record is None else f"closed, {record.state}",
         }
         remedy = (
-            "Run return_host for the host as soon as the host is back. If the host never comes back, delete the host's "
-            f"compute service. To find the compute service: openstack compute service list --host {host}"
-            if kind == EVACUATE
-            else (
-                "Verify that no run of this operation is active on another Ansible controller, then run openstack "
-                f"compute service set --enable {host} nova-compute"
-            )
+            "Verify that no run of this operation is active on another Ansible controller, then run openstack "
+            f"compute service set --enable {host} nova-compute"
         )
-        yield finding("SG516", Subject("host", host), evidence, remedy)
+        commands = for_host(("openstack", "compute", "service", "set", "--enable"), host, "nova-compute")
+        if kind == EVACUATE:
+            remedy = (
+                "Run return_host for the host as soon as the host is back. If the host never comes back, delete the "
+                f"host's compute service. To find the compute service: openstack compute service list --host {host}"
+            )
+            look = for_host(("openstack", "compute", "service", "list", "--host"), host)
+            commands = (*look, *playbook("return_host", host, "return_host"))
+        yield finding("SG516", Subject("host", host), evidence, remedy, commands=commands)
 
 
 def _unread(index: Index, host: str, kind: str, closed: bool) -> t.Optional[str]:

@@ -14,6 +14,7 @@ import dataclasses
 import itertools
 import typing as t
 
+from ..model.commands import Commands, playbook
 from ..model.facts import (
     Bundle,
     CellLinks,
@@ -168,20 +169,27 @@ def _judged(links: Links, at_most: t.Optional[int]) -> t.List[Item]:
     return items
 
 
+class InProgress(Unchecked):
+    """A link that looks wrong while something is in progress with its row: it is not judged now."""
+
+
 def item(wrong: Wrong, verdict: Verdict) -> t.Union[Finding, Unchecked]:
     """Return what a report says of one wrong link."""
     subject = subject_of(wrong)
     if verdict.busy:
-        return Unchecked(wrong.code, subject.id, f"the link between the database rows looks wrong, but {verdict.why}")
+        return InProgress(wrong.code, subject.id, f"the link between the database rows looks wrong, but {verdict.why}")
     evidence: t.Dict[str, t.Any] = {"read from": f"cell {wrong.cell.name}", **_evidence(wrong)}
     evidence["heals by itself"] = HEALS[wrong.code]
     remedy = REMEDIES[wrong.code]
+    repair: Commands = ()
     if verdict.after is not None:
         evidence["certain"] = {**verdict.after, "because": verdict.why}
         remedy = f"{remedy} {RUN.format(wrong.code)}"
+        host = subject.host or (subject.id if subject.kind == "host" else None)
+        repair = playbook("repair_links", host, "repair_hosts", f"repair_codes={wrong.code}")
     elif wrong.code in REPAIRABLE:
         evidence["not repaired because"] = verdict.why
-    return finding(wrong.code, subject, evidence, remedy)
+    return finding(wrong.code, subject, evidence, remedy, commands=repair)
 
 
 def subject_of(wrong: Wrong) -> Subject:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..model.commands import Commands, typed
 from ..model.facts import Queue, QueuedRequest
 from ..model.findings import (
     WARNING,
@@ -94,11 +95,13 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
             continue
         evidence = {"queue": request.queue, "method": request.method, "request": request.request_id}
         for uuid in request.instances or (None,):
+            look: Commands = ()
             remedy = "Ask the owner to send the request again. No nova-compute will execute the request in the queue."
             if uuid is not None and request.request_id is not None:
                 remedy += f" To see the request: openstack server event show {uuid} {request.request_id}"
+                look = typed(("openstack", "server", "event", "show"), uuid, request.request_id)
             subject = Subject("host", old) if uuid is None else Subject("instance", uuid, host=old)
-            yield finding("SG121", subject, evidence, remedy)
+            yield finding("SG121", subject, evidence, remedy, commands=look)
 
 
 def left(name: str, why: str) -> Finding:

@@ -16,6 +16,7 @@ import typing as t
 from ..capacity.leaving_guests import Guest, images_of
 from ..capacity.measured import RUNNING, by_nova_name
 from ..model import fence_proof
+from ..model.commands import typed
 from ..model.facts import (
     Bundle,
     EvacuationFacts,
@@ -210,7 +211,8 @@ def silent(bundle: Bundle, request: EvacuationRequest) -> Items:
             "Make libvirt answer on the host (systemctl restart libvirtd), or switch the machine off, then run "
             "the same command again."
         )
-        yield finding("SG709", Subject("host", request.host), evidence, remedy)
+        host = Subject("host", request.host)
+        yield finding("SG709", host, evidence, remedy, commands=typed(("systemctl", "restart", "libvirtd")))
 
 
 _LIFE = ("domains", "qemu_processes")
@@ -536,43 +538,54 @@ def readers(bundle: Bundle, source: str) -> t.Dict[Home, t.List[str]]:
     return found
 
 
+@dataclasses.dataclass(frozen=True)
+class Unguarded:
+    """Why a server is not under guard: a key, and in words."""
+
+    problem: str
+    text: str
+
+
 def guarded(
     bundle: Bundle,
     servers: t.Mapping[str, t.Mapping[str, str]],
     homes: t.Mapping[str, Home],
     snapshot: str,
-) -> t.Dict[str, str]:
+) -> t.Dict[str, Unguarded]:
     """Return the servers that must not be sent, and why: an image of theirs was not seen under guard.
 
     ``servers``: by uuid, the images and Ceph's ids of them, as the journal has them. ``snapshot``: the guard's name.
     """
     now = seen(bundle, servers)
-    found: t.Dict[str, str] = {}
+    found: t.Dict[str, Unguarded] = {}
     for uuid, images in sorted(servers.items()):
         for name, identity in sorted(images.items()):
             reason = _unguarded(now.get(name, []), identity, homes.get(name), snapshot)
             if reason is not None:
-                found.setdefault(uuid, f"{name}: {reason}")
+                found.setdefault(uuid, Unguarded(reason.problem, f"{name}: {reason.text}"))
     return found
 
 
-def _unguarded(places: t.Sequence[SeenImage], identity: str, home: t.Optional[Home], snapshot: str) -> t.Optional[str]:
+def _unguarded(
+    places: t.Sequence[SeenImage], identity: str, home: t.Optional[Home], snapshot: str
+) -> t.Optional[Unguarded]:
     if home is None:
-        return "the cluster and the pool of the image are not known"
+        return Unguarded("no-home", "the cluster and the pool of the image are not known")
     if len([entry for entry in places if entry.home is not None]) > 1:
-        return "the image was found in more than one Ceph pool"
+        return Unguarded("several-pools", "the image was found in more than one Ceph pool")
     image = next((entry.image for entry in places if entry.home == home), None)
     if image is None:
-        return f"the image was not found in pool {home[1]} of cluster {home[0]}"
+        return Unguarded("not-found", f"the image was not found in pool {home[1]} of cluster {home[0]}")
     if image.id is None or image.snapshots is None:
-        return "the image was listed, but its id or its snapshots were not read"
+        return Unguarded("not-read", "the image was listed, but its id or its snapshots were not read")
     if image.id != identity:
-        return (
+        return Unguarded(
+            "another-image",
             f"the image is not the disk that the run protected with a guard snapshot: the disk had the id {identity}, "
-            f"but the image has the id {image.id}"
+            f"but the image has the id {image.id}",
         )
     if snapshot not in {entry.name for entry in image.snapshots}:
-        return f"the image has no guard snapshot {snapshot}"
+        return Unguarded("no-guard", f"the image has no guard snapshot {snapshot}")
     return None
 
 
@@ -603,8 +616,10 @@ def leaks(
                     )
                     yield Unchecked("SG508", image.id, reason)
                 elif snapshot.name[len(GUARD) :] not in open_operations:
-                    remedy = f"Remove the snapshot: rbd snap rm {entry.pool}/{name}@{snapshot.name}"
-                    yield finding("SG508", image, {"snapshot": snapshot.name, "seen by": list(entry.by)}, remedy)
+                    place = f"{entry.pool}/{name}@{snapshot.name}"
+                    remedy = f"Remove the snapshot: rbd snap rm {place}"
+                    evidence = {"snapshot": snapshot.name, "seen by": list(entry.by)}
+                    yield finding("SG508", image, evidence, remedy, commands=typed(("rbd", "snap", "rm"), place))
             if gone is None:
                 yield Unchecked("SG508", image.id, "the run did not read whether the instance still exists")
             elif name.partition("_")[0] in gone:
@@ -613,7 +628,7 @@ def leaks(
                     "Save the data you need from this image of a deleted server, then delete the image: rbd rm "
                     f"{entry.pool}/{name}."
                 )
-                yield finding("SG508", image, evidence, remedy)
+                yield finding("SG508", image, evidence, remedy, commands=typed(("rbd", "rm"), f"{entry.pool}/{name}"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -663,7 +678,8 @@ def unchanged(
                 "Look for the original image (rbd trash ls, guard snapshots), because the image is missing or was "
                 "created again. Do not move the server to any host."
             )
-            yield finding("SG504", Subject("instance", before.uuid), evidence, remedy)
+            server = Subject("instance", before.uuid)
+            yield finding("SG504", server, evidence, remedy, commands=typed(("rbd", "trash", "ls")))
 
 
 # --- after a guest has landed ---------------------------------------------------------------------------------
@@ -842,7 +858,7 @@ def _landed_image(
             "Stop the server, and look for the original disk (rbd trash ls, guard snapshots), because the server now "
             "has another disk."
         )
-        yield finding("SG504", subject, evidence, remedy)
+        yield finding("SG504", subject, evidence, remedy, commands=typed(("rbd", "trash", "ls")))
         return
     if found.watchers is None:
         yield finding(

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..model.commands import playbook, typed
 from ..model.facts import (
     ApiAggregate,
     ApiServer,
@@ -133,7 +134,10 @@ def _copies(facts: ZoneFacts, aggregate: ApiAggregate) -> Items:
             "in Nova's aggregate, but not in placement's aggregate": lacking[:SHOWN],
             "in placement's aggregate, but not in Nova's aggregate": strange[:SHOWN],
         }
-        yield finding("SG408", subject, evidence, "Synchronise the aggregates: nova-manage placement sync_aggregates.")
+        remedy = "Synchronise the aggregates: nova-manage placement sync_aggregates."
+        yield finding(
+            "SG408", subject, evidence, remedy, commands=typed(("nova-manage", "placement", "sync_aggregates"))
+        )
 
 
 # --- servers --------------------------------------------------------------------------------------------------
@@ -189,7 +193,8 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
             "pin_servers=SERVER --check --diff, then run the command without --check --diff. If the server must stay "
             "unpinned, use only this collection to resize and move the server."
         )
-        yield finding("SG401", subject_of(server), evidence, remedy)
+        pins = playbook("pin_servers", server.host, "pin_hosts")
+        yield finding("SG401", subject_of(server), evidence, remedy, commands=pins)
     elif pin not in places.carried:
         yield finding("SG402", subject_of(server), evidence, _ineffective(facts, str(pin), zone))
     elif server.host is not None and pin not in places.by_host.get(server.host, []):

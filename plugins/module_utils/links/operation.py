@@ -448,6 +448,7 @@ def _judge(run: RepairRun, request: plans.LinkRequest) -> t.Tuple[Links, t.List[
             report=findings.refused(report),
             repairs=[plans.told(made, "refused") for made in first],
             diff=plans.Diff(first).entries(),
+            problem="refused",
         )
     return links, plan, report
 

@@ -62,8 +62,8 @@ def entry_of(address: str) -> str:
 def removal(entry: BlocklistEntry, word: t.Optional[str] = None) -> str:
     """Return the command that removes an entry. ``word``: what the release calls the list."""
     span = network(entry)
-    what = f"rm {entry_of(whole(entry) or entry.address)}" if span is None else f"range rm {span}"
-    return f"ceph osd {word or 'blocklist'} {what}"
+    what = ["rm", entry_of(whole(entry) or entry.address)] if span is None else ["range", "rm", str(span)]
+    return " ".join(["ceph", "osd", word or "blocklist", *what])
 
 
 def _unprefixed(entry: str) -> str:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import typing as t
 
+from .problems import ProblemError
 
-class StackguardError(Exception):
+
+class StackguardError(ProblemError):
     """Base of all. ``data`` is plain JSON data for a module's failure: what was expected, what was found.
 
     Neither the message nor the data ever holds a password: whoever raises it has removed them.
     """
 
-    def __init__(self, message: str, **data: t.Any) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, problem: str = "", **data: t.Any) -> None:
+        super().__init__(message, problem)
         self.message = message
         self.data: t.Dict[str, t.Any] = data
 

@@ -23,6 +23,7 @@ import dataclasses
 import typing as t
 
 from .host_facts import (
+    LEFT_OUT,
     NEUTRON_AGENT,
     NO_API_DATABASE,
     NOT_ASKED_FOR,
@@ -63,12 +64,14 @@ from .host_facts import (
     UnknownJournal,
     Unread,
     from_plain,
+    left_out,
     prepare,
     to_plain,
 )
 from .ovn import NeutronBindings, OvnFacts
 
 __all__ = [
+    "LEFT_OUT",
     "LOCK_EXCLUSIVE",
     "LOCK_LOCAL",
     "LOCK_REFUSED",
@@ -155,6 +158,7 @@ __all__ = [
     "Unread",
     "ZoneFacts",
     "from_plain",
+    "left_out",
     "prepare",
     "to_plain",
 ]

@@ -54,9 +54,9 @@ class FenceProof:
         """Refuse a proof that proves nothing. Raises :class:`ProofError`."""
         for name in ("host", "operation_id", "read", "at", "source"):
             if not getattr(self, name):
-                raise ProofError(f"the proof is invalid, because the field {name} is empty")
+                raise ProofError(f"the proof is invalid, because the field {name} is empty", problem="empty-field")
         if self.kind not in PROVABLE:
-            raise ProofError(f"the run cannot verify a fence of kind {self.kind!r}")
+            raise ProofError(f"the run cannot verify a fence of kind {self.kind!r}", "unknown-kind")
         if of_addresses(self.kind) != bool(self.clusters):
             raise ProofError(
                 "the proof is invalid: the proof of a fence by OSD blocklist must list Ceph clusters, and the proof of "
@@ -112,12 +112,13 @@ def prove(kind: str, target: FenceTarget, answers: Answers, at: str) -> FencePro
     """
     fence = FENCES.get(kind)
     if fence is None or not fence.readings:
-        raise ProofError(f"the run cannot verify a fence of kind {kind!r}")
+        raise ProofError(f"the run cannot verify a fence of kind {kind!r}", problem="unknown-kind")
     reading = fence.read_back(target, answers)
     if len(answers) < fence.readings:
         raise ProofError(
             f"the run read the state of the fence {len(answers)} times, but a proof of the fence needs "
-            f"{fence.readings} readings"
+            f"{fence.readings} readings",
+            problem="other-state",
         )
     return FenceProof(kind, target.host, target.operation_id, reading.read, at, reading.source, dict(reading.clusters))
 

@@ -46,7 +46,18 @@ SILENT = "the source host answers, but the run could not read what runs on this 
 
 
 class OverrideError(ValueError):
-    """An entry of C(stackguard_overrides) that cannot be taken: which one, and why."""
+    """An entry of C(stackguard_overrides) that cannot be taken: which one, and why.
+
+    ``problem``: why, as a key; ``at``: the entry or line, where it is about one.
+    """
+
+    LIST, KEYS, CODE, EMPTY, ABSOLUTE = "no-list", "keys", "no-code", "empty", "absolute"
+    TEXT, LINE, JSON = "no-text", "line", "json"
+
+    def __init__(self, problem: str, message: str, at: t.Optional[int] = None) -> None:
+        super().__init__(message)
+        self.problem = problem
+        self.at = at
 
 
 @dataclasses.dataclass(frozen=True)
@@ -639,6 +650,8 @@ class Finding:
     object: Subject
     evidence: t.Dict[str, t.Any]
     remedy: str
+    #: What of the remedy can be copied into a shell, see :mod:`.commands`. The text says when.
+    commands: t.Tuple[str, ...] = ()
 
     @property
     def absolute(self) -> bool:
@@ -689,8 +702,11 @@ def finding(
     evidence: t.Mapping[str, t.Any],
     remedy: str,
     severity: t.Optional[str] = None,
+    commands: t.Sequence[str] = (),
 ) -> Finding:
     """Make a finding of a catalogued code; ``severity`` only where it differs from the catalogue's.
+
+    ``commands``: those of the remedy, of which :mod:`.commands` makes each.
 
     Raises KeyError for a code that is not catalogued and ValueError for an unknown severity or kind.
     """
@@ -700,7 +716,13 @@ def finding(
         raise ValueError(f"unknown severity {level!r}")
     if subject.kind not in KINDS:
         raise ValueError(f"unknown kind of object {subject.kind!r}")
-    return Finding(code, entry.slug, level, subject, dict(to_plain(dict(evidence))), remedy)
+    commands = tuple(dict.fromkeys(commands))
+    return Finding(code, entry.slug, level, subject, dict(to_plain(dict(evidence))), remedy, commands)
+
+
+def with_remedy(item: Finding, remedy: str, commands: t.Sequence[str] = ()) -> Finding:
+    """Return a finding with another remedy: the commands of the first one go with its text."""
+    return dataclasses.replace(item, remedy=remedy, commands=tuple(commands))
 
 
 #: The option ``overrides`` of the modules: what :func:`parse_overrides` reads.
@@ -718,9 +740,10 @@ def parse_overrides(raw: t.Any) -> t.List[Override]:
         return []
     if not isinstance(raw, (list, tuple)):
         raise OverrideError(
-            "stackguard_overrides: expected a list of entries with the keys 'code', 'object' and 'reason'"
+            OverrideError.LIST,
+            "stackguard_overrides: expected a list of entries with the keys 'code', 'object' and 'reason'",
         )
-    return [_parse_override(item, f"stackguard_overrides[{index}]") for index, item in enumerate(raw)]
+    return [_parse_override(item, index) for index, item in enumerate(raw)]
 
 
 def overrides_of_text(text: t.Any) -> t.List[t.Dict[str, str]]:
@@ -729,7 +752,7 @@ def overrides_of_text(text: t.Any) -> t.List[t.Dict[str, str]]:
     Raises :class:`OverrideError`, also for codes and entries that :func:`parse_overrides` refuses.
     """
     if not isinstance(text, str):
-        raise OverrideError(f"overrides: expected text, not {type(text).__name__}")
+        raise OverrideError(OverrideError.TEXT, f"overrides: expected text, not {type(text).__name__}")
     if text.lstrip()[:1] in ("[", "{"):
         found = _overrides_of_json(text)
     else:
@@ -742,12 +765,15 @@ def _overrides_of_json(text: str) -> t.Any:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise OverrideError(f"overrides: the text begins like JSON, but cannot be parsed: {error}") from None
+        said = f"overrides: the text begins like JSON, but cannot be parsed: {error}"
+        raise OverrideError(OverrideError.JSON, said) from None
     if not isinstance(found, list):
-        raise OverrideError("overrides: expected a JSON list of objects with the keys 'code', 'object' and 'reason'")
+        said = "overrides: expected a JSON list of objects with the keys 'code', 'object' and 'reason'"
+        raise OverrideError(OverrideError.LIST, said)
     for index, item in enumerate(found):
         if isinstance(item, dict) and not all(isinstance(value, str) for value in item.values()):
-            raise OverrideError(f"overrides[{index}]: code, object and reason must be text")
+            said = f"overrides[{index}]: code, object and reason must be text"
+            raise OverrideError(OverrideError.TEXT, said, index)
     return found
 
 
@@ -756,24 +782,30 @@ def _override_of_line(line: str, number: int) -> t.Dict[str, str]:
     subject, colon, reason = rest.partition(": ")
     if not colon or not line.isprintable():
         raise OverrideError(
+            OverrideError.LINE,
             f"overrides, line {number}: expected CODE OBJECT: REASON, for example SG110 guest1: a domain of the "
-            "backup team"
+            "backup team",
+            number,
         )
     return {"code": code, "object": subject, "reason": reason}
 
 
-def _parse_override(item: t.Any, where: str) -> Override:
+def _parse_override(item: t.Any, index: int) -> Override:
+    where = f"stackguard_overrides[{index}]"
     if not isinstance(item, dict) or set(item) != {"code", "object", "reason"}:
-        raise OverrideError(f"{where}: expected exactly the keys 'code', 'object' and 'reason'")
+        said = f"{where}: expected exactly the keys 'code', 'object' and 'reason'"
+        raise OverrideError(OverrideError.KEYS, said, index)
     code, subject, reason = (str(item[key]).strip() for key in ("code", "object", "reason"))
     if code not in CATALOGUE:
-        raise OverrideError(f"{where}: {code!r} is not a finding code")
+        raise OverrideError(OverrideError.CODE, f"{where}: {code!r} is not a finding code", index)
     if CATALOGUE[code].absolute:
         raise OverrideError(
-            f"{where}: {code} ({CATALOGUE[code].slug}) is an absolute finding, which cannot be overridden"
+            OverrideError.ABSOLUTE,
+            f"{where}: {code} ({CATALOGUE[code].slug}) is an absolute finding, which cannot be overridden",
+            index,
         )
     if not subject or not reason:
-        raise OverrideError(f"{where}: object and reason must not be empty")
+        raise OverrideError(OverrideError.EMPTY, f"{where}: object and reason must not be empty", index)
     return Override(code, subject, reason)
 
 
@@ -827,7 +859,7 @@ def report(
         "generated_at": generated_at,
         "hosts": hosts,
         "servers": servers,
-        "findings": [to_plain(item) for item in findings],
+        "findings": [plain_of(item) for item in findings],
         "unchecked": [to_plain(item) for item in unchecked],
         "counts": counts,
         "overrides": [dataclasses.asdict(entry) for entry in overrides],
@@ -842,6 +874,14 @@ def overrides_of(plain: t.Mapping[str, t.Any]) -> t.List[Override]:
         return []
 
 
+def plain_of(item: Finding) -> t.Dict[str, t.Any]:
+    """Return a finding as a report keeps it: with ``commands`` only if its remedy has any."""
+    found: t.Dict[str, t.Any] = to_plain(item)
+    if not item.commands:
+        del found["commands"]
+    return found
+
+
 def from_report(plain: t.Mapping[str, t.Any]) -> Finding:
     """Return a finding from what a report or a journal keeps of it."""
     there = plain["object"]
@@ -852,6 +892,7 @@ def from_report(plain: t.Mapping[str, t.Any]) -> Finding:
         Subject(there["kind"], there["id"], there.get("name"), there.get("host")),
         dict(plain["evidence"]),
         str(plain["remedy"]),
+        tuple(map(str, plain.get("commands") or ())),
     )
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 import socket
 
+from .wording import quoted_text
+
 _LONGEST = 253
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}", re.IGNORECASE)
 
@@ -45,7 +47,7 @@ def _is_label(label: str) -> bool:
 
 
 def _refused(value: str) -> HostDomainError:
-    return HostDomainError(f"{value} is not a valid host address")
+    return HostDomainError(quoted_text(f"{value} is not a valid host address"))
 
 
 def _is_address(value: str) -> bool:

@@ -17,27 +17,56 @@ import typing as t
 
 from .deployment_facts import Deployment, Fact
 
-#: Reasons of an :class:`Unread` that is no failure: whoever read left the part out on purpose.
-NOT_ASKED_FOR = "not asked for"
-NOT_OPENED = "not opened"
-NO_VOLUME_POOL = "the run has no Ceph pool in which to search for volumes"
-NO_API_DATABASE = "nova_api_db_url is not set"
-ONLY_NAMED_CELLS = f"{NO_API_DATABASE}: only the databases in nova_cell_db_urls were read"
+#: Causes of an :class:`Unread` that is no failure: whoever read left the part out on purpose. Evidence keeps them.
+NOT_ASKED_FOR = "not-asked-for"
+NOT_OPENED = "not-opened"
+NO_VOLUME_POOL = "no-volume-pool"
+NO_API_DATABASE = "no-api-database"
+ONLY_NAMED_CELLS = "only-named-cells"
+#: The same in words.
+LEFT_OUT: t.Mapping[str, str] = {
+    NOT_ASKED_FOR: "not asked for",
+    NOT_OPENED: "not opened",
+    NO_VOLUME_POOL: "the run has no Ceph pool in which to search for volumes",
+    NO_API_DATABASE: "nova_api_db_url is not set",
+    ONLY_NAMED_CELLS: "nova_api_db_url is not set: only the databases in nova_cell_db_urls were read",
+}
 
 
 class FactsError(ValueError):
-    """An evidence file that cannot be understood: which file or field, and why."""
+    """An evidence file that cannot be understood: which file or field, and why.
+
+    ``problem``: why, as a key; ``place``: the field, such as C(host.domains); ``line``: that of the file.
+    """
+
+    TYPE, FIELD, MISSING = "type", "unknown-field", "missing"
+    CUT_OFF, JSON, TWICE, KIND, ORDER, END, MORE = "cut-off", "json", "twice", "unknown-kind", "order", "end", "more"
+    OLD, NO_EVIDENCE, SCHEMA, CHANGED, NUMBER = "old", "no-evidence", "schema", "changed", "number"
+    UNREADABLE, OTHER_HOST, BOTH, NOTHING = "unreadable", "other-host", "both", "nothing"
+
+    def __init__(self, message: str, problem: str = "", place: str = "", line: t.Optional[int] = None) -> None:
+        super().__init__(message)
+        self.problem = problem
+        self.place = place
+        self.line = line
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Unread(Fact):
     """A part of the evidence that could not be read.
 
-    ``part`` is a dotted name below its owner, such as ``libvirt.domains``; ``reason`` is what the system answered.
+    ``part`` is a dotted name below its owner, such as ``libvirt.domains``; ``reason`` is what the system answered, for
+    people. ``cause``: the key of :data:`LEFT_OUT` for what was left out on purpose; None, or any other word: a failure.
     """
 
     part: str
     reason: str
+    cause: t.Optional[str] = None
+
+
+def left_out(part: str, cause: str) -> Unread:
+    """Return that a part was left out on purpose, and why."""
+    return Unread(part, LEFT_OUT[cause], cause)
 
 
 # --- read on a compute host -----------------------------------------------------------------------------------
@@ -259,6 +288,8 @@ class Unit(Fact):
 
 #: The service of a :class:`NameSpace` that not every compute host has.
 NEUTRON_AGENT = "neutron agent"
+#: Kinds of a :class:`NameSpace`.
+PROCESS, CONTAINER, UNIT, NOT_RUNNING = "process", "container", "unit", "not-running"
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -275,6 +306,8 @@ class NameSpace(Fact):
     hostname: t.Optional[str] = None
     #: Why it is not known.
     reason: t.Optional[str] = None
+    #: What ``what`` is: one of PROCESS, CONTAINER, UNIT and NOT_RUNNING. None: of an earlier version.
+    kind: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -634,18 +667,18 @@ def prepare(cls: t.Type[t.Any]) -> None:
 def _from_plain(cls: t.Type[_T], data: t.Any, where: str) -> _T:
     where = where or cls.__name__
     if not isinstance(data, dict):
-        raise FactsError(f"{where}: expected an object, found {type(data).__name__}")
+        raise FactsError(f"{where}: expected an object, found {type(data).__name__}", FactsError.TYPE, where)
     hints = _hints(cls)
     unknown = sorted(set(data) - set(hints))
     if unknown:
-        raise FactsError(f"{where}: unknown field {unknown[0]!r}")
+        raise FactsError(f"{where}: unknown field {unknown[0]!r}", FactsError.FIELD, f"{where}.{unknown[0]}")
     values = {}
     for field in dataclasses.fields(t.cast(t.Any, cls)):
         place = f"{where}.{field.name}"
         if field.name in data:
             values[field.name] = _convert(hints[field.name], data[field.name], place)
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise FactsError(f"{place}: missing")
+            raise FactsError(f"{place}: missing", FactsError.MISSING, place)
     return cls(**values)
 
 
@@ -664,12 +697,12 @@ def _convert(hint: t.Any, data: t.Any, where: str) -> t.Any:
         return _convert(inner[0], data, where)
     if origin is list:
         if not isinstance(data, (list, tuple)):
-            raise FactsError(f"{where}: expected a list, found {type(data).__name__}")
+            raise FactsError(f"{where}: expected a list, found {type(data).__name__}", FactsError.TYPE, where)
         (item_hint,) = t.get_args(hint)
         return [_convert(item_hint, item, f"{where}[{index}]") for index, item in enumerate(data)]
     if origin is dict:
         if not isinstance(data, dict):
-            raise FactsError(f"{where}: expected an object, found {type(data).__name__}")
+            raise FactsError(f"{where}: expected an object, found {type(data).__name__}", FactsError.TYPE, where)
         _key, item_hint = t.get_args(hint)
         return {str(key): _convert(item_hint, item, f"{where}.{key}") for key, item in data.items()}
     if dataclasses.is_dataclass(hint):
@@ -688,7 +721,8 @@ def _scalar(hint: t.Any, data: t.Any, where: str) -> t.Any:
     if hint is str and isinstance(data, str):
         # Ansible hands over tagged str subclasses; facts hold plain ones.
         return str(data)
-    raise FactsError(f"{where}: expected {getattr(hint, '__name__', hint)}, found {type(data).__name__}")
+    said = f"{where}: expected {getattr(hint, '__name__', hint)}, found {type(data).__name__}"
+    raise FactsError(said, FactsError.TYPE, where)
 
 
 # --- the same, quickly: evidence of a whole cloud has millions of fields, and nearly all of it is sound

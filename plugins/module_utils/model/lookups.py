@@ -56,8 +56,10 @@ class ComputeNode:
     host: t.Optional[str]
     hypervisor_hostname: t.Optional[str]
     hypervisor_type: t.Optional[str]
-    #: ``cell NAME`` or ``compute API``.
+    #: ``cell NAME`` or ``compute API``, for people.
     source: str
+    #: Whether the API showed it, and no database.
+    of_api: bool = False
 
     @property
     def subject(self) -> Subject:
@@ -367,7 +369,7 @@ class Index:
         if cloud is None or cloud.hypervisors is None:
             return None
         return [
-            ComputeNode(row.id, row.service_host, row.hypervisor_hostname, row.hypervisor_type, "compute API")
+            ComputeNode(row.id, row.service_host, row.hypervisor_hostname, row.hypervisor_type, "compute API", True)
             for row in cloud.hypervisors
         ]
 

@@ -18,9 +18,11 @@ import typing as t
 from . import host_domain
 from .deployment_facts import NOVA_COMPUTE
 from .facts import HostFacts, HostsLine, Unit
+from .host_facts import CONTAINER
+from .problems import ProblemError
 
 
-class NamesError(ValueError):
+class NamesError(ProblemError, ValueError):
     """The new names cannot be told from the old ones: which, and what the operator can say to decide."""
 
 
@@ -78,7 +80,7 @@ def own_hostname(facts: HostFacts) -> t.Optional[str]:
         frozen = [
             entry.hostname
             for entry in facts.name_spaces or ()
-            if entry.service == NOVA_COMPUTE and entry.own and " container " in entry.what
+            if entry.service == NOVA_COMPUTE and entry.own and entry.kind == CONTAINER
         ]
     return frozen[0] if frozen else facts.kernel_hostname
 
@@ -113,12 +115,14 @@ def rename(
     if old_host is None:
         why = refused_host(facts)
         unread = "nova.conf was not read, or the host name in nova-compute's container was not read"
-        raise NamesError(f"nova-compute refuses its configured host name: {why}" if why else unread)
+        said = f"nova-compute refuses its configured host name: {why}" if why else unread
+        raise NamesError(said, "refused-by-nova" if why else "unread")
     old_os = facts.static_hostname or facts.kernel_hostname
     new_os = own_name(old_os, old_host, new_host)
     configured = facts.nova_conf is not None and facts.nova_conf.host is not None
     if not configured and new_os != new_host:
-        raise NamesError(f"[DEFAULT] host is not set, so Nova would use the kernel's host name, not {new_host}")
+        said = f"[DEFAULT] host is not set, so Nova would use the kernel's host name, not {new_host}"
+        raise NamesError(said, "host-not-set")
     new_hypervisor = new_hypervisor_hostname or libvirt_name(
         old_hypervisor_hostname, old_host, old_os, new_host, new_os
     )
@@ -197,7 +201,8 @@ def rename_in_option_line(text: str, old: str, new: str) -> str:
     value = match.group(2) if match else None
     if match is None or value is None or value.strip("\"'") != old:
         raise NamesError(
-            f"the run cannot change the line {text.strip()!r}: first replace this line with the line host = {old}"
+            f"the run cannot change the line {text.strip()!r}: first replace this line with the line host = {old}",
+            "cannot-change-line",
         )
     quote = value[0] if value[:1] in ("'", '"') else ""
     return f"{match.group(1)}{quote}{new}{quote}{match.group(3)}"

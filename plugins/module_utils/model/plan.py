@@ -13,12 +13,14 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from .problems import ProblemError
+
 #: A step runs on the compute host, or on the controller (databases and APIs).
 HOST = "host"
 CONTROLLER = "controller"
 
 
-class PlanError(ValueError):
+class PlanError(ProblemError, ValueError):
     """The facts do not allow a plan; a preflight check says so in more words."""
 
 

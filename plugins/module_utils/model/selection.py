@@ -66,6 +66,9 @@ _NO_RECORDS = "the expression does not select records: end the expression with a
 class SelectionError(StackguardError):
     """An expression that cannot be taken: where in it, and why."""
 
+    #: The character of the expression that it is about, from 1; None: the whole expression.
+    position: t.Optional[int] = None
+
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
@@ -86,7 +89,7 @@ class Selection:
         self.result(observed(Listing(record), [records]))
         found = self.search(list(records))
         if not isinstance(found, list) or not all(isinstance(entry, dict) and key in entry for entry in found):
-            raise self.error(_NO_RECORDS)
+            raise self.error("no-records", _NO_RECORDS)
         return [str(entry[key]) for entry in found]
 
     def must_select(self, record: Shape, key: str) -> None:
@@ -95,46 +98,52 @@ class Selection:
         item = found.item if isinstance(found, Listing) else found
         listed = isinstance(found, Listing) or found == ANYTHING
         if not listed or not (item == ANYTHING or (isinstance(item, Fields) and key in item.fields)):
-            raise self.error(_NO_RECORDS)
+            raise self.error("no-records", _NO_RECORDS)
 
     def must_read(self) -> None:
         """Refuse an expression that can answer with a constant, whatever it reads. Raises :class:`SelectionError`."""
         for node in _answers(self.parsed.parsed):
             if node["type"] == "literal":
-                raise self.error(f"{_shown(node)} is a constant, not a field: use only names of fields", node)
+                raise self.error(
+                    "constant", f"{_shown(node)} is a constant, not a field: use only names of fields", node
+                )
 
     def search(self, data: t.Any) -> t.Any:
         """Return what it says of plain data. Raises :class:`SelectionError`."""
         try:
             return self.parsed.search(data)
         except jmespath.exceptions.JMESPathError as error:
-            raise self.error(_reason(error)) from error
+            raise self.error("evaluation", _reason(error)) from error
 
-    def error(self, reason: str, node: t.Optional[Node] = None) -> SelectionError:
+    def error(self, problem: str, reason: str, node: t.Optional[Node] = None) -> SelectionError:
         """Return the error that names this expression and the place of a node in it."""
         position = None if node is None else self.positions.get(id(node))
-        return _error(self.expression, reason, position)
+        return _error(self.expression, problem, reason, position)
 
 
 @functools.lru_cache(maxsize=64)
 def compiled(expression: str) -> Selection:
     """Return an expression ready for use. Raises :class:`SelectionError`: it is none, or the library is missing."""
     if not JMESPATH:
-        raise SelectionError("the Python library jmespath is not installed on the Ansible controller")
+        raise SelectionError(
+            "the Python library jmespath is not installed on the Ansible controller", problem="no-jmespath"
+        )
     try:
         parsed = jmespath.compile(expression)
         tokens = list(jmespath.lexer.Lexer().tokenize(expression))
     except jmespath.exceptions.JMESPathError as error:
         place = getattr(error, "lex_position", None)
         reason = f"the expression is not valid JMESPath: {_reason(error)}"
-        raise _error(expression, reason, None if place is None else int(place) + 1) from error
+        raise _error(expression, "syntax", reason, None if place is None else int(place) + 1) from error
     return Selection(expression, parsed, _positions(parsed.parsed, tokens))
 
 
-def _error(expression: str, reason: str, position: t.Optional[int]) -> SelectionError:
+def _error(expression: str, problem: str, reason: str, position: t.Optional[int]) -> SelectionError:
     where = "" if position is None else f"at character {position}: "
     # The library says the expression again, as it is: not to a terminal.
-    return SelectionError(f"{expression!r}: {where}{reason.encode('unicode_escape').decode()}")
+    error = SelectionError(f"{expression!r}: {where}{reason.encode('unicode_escape').decode()}", problem)
+    error.position = position
+    return error
 
 
 def _reason(error: Exception) -> str:
@@ -215,8 +224,8 @@ class _Checker:
             return ANYTHING
         return t.cast(Shape, method(node, shape))
 
-    def _fail(self, node: Node, reason: str) -> t.NoReturn:
-        raise self.selection.error(reason, node)
+    def _fail(self, node: Node, problem: str, reason: str) -> t.NoReturn:
+        raise self.selection.error(problem, reason, node)
 
     # --- fields
 
@@ -229,19 +238,20 @@ class _Checker:
         name = str(node["value"])
         if isinstance(shape, Fields):
             if name not in shape.fields:
-                self._fail(node, _no_field(name, shape))
+                self._fail(node, "no-field", _no_field(name, shape))
             return shape.fields[name]
         if isinstance(shape, Keys):
             return shape.value
         if isinstance(shape, Listing):
             self._fail(
                 node,
+                "no-field",
                 f"a list has no field {name!r}: filter the list, for example with [?{name}=='TEXT'], or use [].{name}",
             )
         if isinstance(shape, Missing):
-            self._fail(node, f"no record has the field {shape.what}, so {name!r} selects nothing")
+            self._fail(node, "no-record-has-it", f"no record has the field {shape.what}, so {name!r} selects nothing")
         if isinstance(shape, Scalar):
-            self._fail(node, f"{_words(shape.types)} has no field {name!r}")
+            self._fail(node, "no-field", f"{_words(shape.types)} has no field {name!r}")
         return ANYTHING
 
     def _subexpression(self, node: Node, shape: Shape) -> Shape:
@@ -259,9 +269,9 @@ class _Checker:
         if isinstance(shape, Listing):
             return shape.item
         if isinstance(shape, Missing):
-            self._fail(node, f"no record has {shape.what}")
+            self._fail(node, "no-record-has-it", f"no record has {shape.what}")
         if shape != ANYTHING:
-            self._fail(node, f"{_named(shape)} is not a list")
+            self._fail(node, "no-list", f"{_named(shape)} is not a list")
         return ANYTHING
 
     def _index(self, node: Node, shape: Shape) -> Shape:
@@ -293,6 +303,7 @@ class _Checker:
             text = repr(node["value"]) if literal and isinstance(node["value"], str) else "'TEXT'"
             self._fail(
                 node,
+                "constant-condition",
                 (f"{said} is always true or always false: compare a field with the constant, such as name=={text}"),
             )
 
@@ -320,6 +331,7 @@ class _Checker:
         if not any(child["type"] in _READS for child in _in_order(node)):
             self._fail(
                 at,
+                "both-constant",
                 (
                     "both sides of the comparison are constants, so its result never changes: compare a field "
                     "with a constant"
@@ -328,10 +340,12 @@ class _Checker:
         if node["value"] in _ORDERING:
             for side in (left, right):
                 if side.types and NUMBER not in side.types:
-                    self._fail(at, f"{_named(side)} has no order: JMESPath compares numbers only")
+                    self._fail(at, "no-order", f"{_named(side)} has no order: JMESPath compares numbers only")
         elif left.types and right.types and not left.types & right.types:
             self._fail(
-                at, f"the expression compares {_named(left)} with {_named(right)}, and these are never equal. {_WRITE}"
+                at,
+                "never-equal",
+                f"the expression compares {_named(left)} with {_named(right)}, and these are never equal. {_WRITE}",
             )
         return FLAG
 
@@ -358,11 +372,13 @@ class _Checker:
         name, children = str(node["value"]), node["children"]
         table = jmespath.functions.Functions.FUNCTION_TABLE
         if name not in table:
-            self._fail(node, f"there is no function {name}: the functions are {', '.join(sorted(table))}")
+            self._fail(
+                node, "no-function", f"there is no function {name}: the functions are {', '.join(sorted(table))}"
+            )
         signature = table[name]["signature"]
         variadic = bool(signature[-1].get("variadic"))
         if len(children) < len(signature) or (len(children) > len(signature) and not variadic):
-            self._fail(node, f"{name} takes {len(signature)} arguments, not {len(children)}")
+            self._fail(node, "number-of-arguments", f"{name} takes {len(signature)} arguments, not {len(children)}")
         plain = [ANYTHING if child["type"] == "expref" else self.of(child, shape) for child in children]
         lists = [self._items(node, entry) for entry in plain if isinstance(entry, Listing)]
         item = lists[0] if lists else ANYTHING
@@ -379,9 +395,11 @@ class _Checker:
         allowed = {entry.partition("-")[0] for entry in wanted}
         types = frozenset({"expref"}) if child["type"] == "expref" else shape.types
         if "expref" in allowed and "expref" not in types:
-            self._fail(node, f"{node['value']} takes an expression that begins with &, such as &name")
+            self._fail(
+                node, "type-of-argument", f"{node['value']} takes an expression that begins with &, such as &name"
+            )
         if allowed and types and not types & allowed:
-            self._fail(node, f"{node['value']} takes {_words(allowed)}, not {_named(shape)}")
+            self._fail(node, "type-of-argument", f"{node['value']} takes {_words(allowed)}, not {_named(shape)}")
 
 
 #: What each function returns, where that is always the same.

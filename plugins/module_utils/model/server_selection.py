@@ -52,7 +52,10 @@ def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer], where: str = "t
             raise OptionError(f"servers: {given!r} matches no server of {where}")
         return found
     if not isinstance(given, (list, tuple)):
-        raise OptionError(f"servers: expected a list of names or uuids, or a JMESPath filter, but found {given!r}")
+        raise OptionError(
+            f"servers: expected a list of names or uuids, or a JMESPath filter, but found {given!r}",
+            problem="servers-expected-list",
+        )
     if not given:
         raise OptionError(NOBODY)
     return [_uuid_of(str(word), servers, where) for word in given]
@@ -63,7 +66,7 @@ def matching_servers(given: str, servers: t.Sequence[ApiServer]) -> t.List[str]:
     try:
         return selection.compiled(given).records([to_plain(server) for server in servers], SERVER, "id")
     except selection.SelectionError as error:
-        raise OptionError(f"servers: {error}") from error
+        raise OptionError(f"servers: {error}", problem="no-servers") from error
 
 
 def expression_problem(args: t.Mapping[str, t.Any]) -> t.Optional[str]:

@@ -104,13 +104,15 @@ def fill_template(template: str, base: str) -> str:
         raise DatabaseError(
             "database_connection of the cell mapping is a template. The run needs nova_api_db_url to fill in the "
             "template, but cannot parse nova_api_db_url: percent-encode the special characters in the password of "
-            "nova_api_db_url (/ is %2F)"
+            "nova_api_db_url (/ is %2F)",
+            problem="url-template-scheme",
         ) from None
     try:
         return template.format(**parts)
     except (KeyError, IndexError, ValueError) as error:
         raise DatabaseError(
-            f"the template in database_connection of the cell mapping cannot be filled in: {error!r}"
+            f"the template in database_connection of the cell mapping cannot be filled in: {error!r}",
+            problem="url-template",
         ) from None
 
 

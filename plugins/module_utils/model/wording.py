@@ -11,6 +11,11 @@ NOT_LISTED = "more findings of this kind exist, but are not listed"
 NOT_LOOKED_AT = "further rows may have the same problem: the run counted these rows, but did not check them one by one"
 
 
+def quoted_text(text: str) -> str:
+    """Return words that another program prints itself, such as Nova: they change with that program only."""
+    return text
+
+
 def visible(text: str) -> str:
     """Show characters that would steer a terminal, or turn the text around them: names are given by anybody."""
     return "".join(char if char.isprintable() or char in "\n\t" else f"\\u{ord(char):04x}" for char in text)

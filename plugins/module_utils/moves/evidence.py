@@ -170,7 +170,7 @@ def on_their_way(connection: t.Any) -> t.List[IncomingServer]:
 def _memory(connection: t.Any, server: facts.ApiServer) -> t.Tuple[int, t.Tuple[facts.NumaCell, ...]]:
     """Return the small pages that a server takes, MiB, and its huge ones."""
     if server.flavor is None:
-        raise ApiError(f"the run could not read the flavor of {server.name} ({server.id})")
+        raise ApiError(f"the run could not read the flavor of {server.name} ({server.id})", problem="not-read")
     cells = server_records.numa_cells(connection, server.id)
     huge = [cell for cell in cells if (cell.page_kib or SMALL_PAGE) > SMALL_PAGE]
     return max(0, server.flavor.ram - sum(cell.memory_mib for cell in huge)), tuple(huge)

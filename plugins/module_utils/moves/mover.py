@@ -863,7 +863,8 @@ class MoveServers:
             way = f"To move these servers too, resume without {self.context.request.option('expect_plan')}"
             raise StayError(
                 f"the run did not move these servers, which arrived on {params['host']} and are not in the approved "
-                f"plan: {', '.join(late)}. {way}"
+                f"plan: {', '.join(late)}. {way}",
+                problem="not-move-these",
             )
         if late:
             raise AgainError(f"these servers arrived on {params['host']} during the run: {', '.join(late)}")
@@ -911,6 +912,7 @@ class MoveServers:
             raise StayError(
                 f"{count(len(mover.moved), 'server')} moved{gone}, {len(mover.stayed)} not: {names}{others}",
                 checked=self.context.outcome.checked,
+                problem="moved",
             )
         return Done(f"{count(len(mover.moved), 'server')} moved{gone}", {"moved": mover.moved})
 

@@ -106,7 +106,8 @@ def _read(run: ServerRun) -> t.Tuple[checks.Evidence, MigrationRequest]:
     if silent:
         raise Refused(
             f"refused, and nothing was changed: SG709 evidence-missing: the cell of these servers does not answer: "
-            f"{', '.join(silent)}"
+            f"{', '.join(silent)}",
+            problem="refused",
         )
     sources = sorted({str(known[uuid].host) for uuid in chosen if uuid in known and known[uuid].host})
     lost = tuple(uuid for uuid in chosen if uuid not in known or not known[uuid].host)
@@ -152,7 +153,7 @@ def apply(run: ServerRun) -> Result:
     try:
         found, request = _read(run)
     except (OptionError, FactsError) as error:
-        raise Refused(f"refused, and nothing was changed: {error}") from error
+        raise Refused(f"refused, and nothing was changed: {error}", problem="options") from error
     decision, reached = mover.decide(found, _context(run, request), mover.RoundHistory())
     if reached.missing:
         return _to_probe(mover.ProbeError(found.bundle, reached.missing))

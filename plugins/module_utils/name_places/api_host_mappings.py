@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..model.commands import for_host, typed
 from ..model.facts import HostMappingRow
 from ..model.findings import (
     BLOCKER,
@@ -68,7 +69,8 @@ class HostMappings(NamePlace):
                     "Delete the mapping (nova-manage cell_v2 delete_host). Then map the host to the cell that has the "
                     "host's compute service (nova-manage cell_v2 discover_hosts --by-service)."
                 )
-                yield finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy)
+                commands = typed(("nova-manage", "cell_v2", "discover_hosts", "--by-service"))
+                yield finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy, commands=commands)
 
     def rows(self, renaming: Renaming) -> t.List[RowChange]:
         """The host's one mapping. Raises PlanError where it has none or several."""
@@ -96,7 +98,11 @@ def _stale(index: Index, row: HostMappingRow) -> Item:
         f"If no compute host has this name, delete the mapping: nova-manage cell_v2 delete_host --host {row.host}. "
         "If a compute host has this name, an earlier rename of the host is unfinished: follow the remedy of SG301."
     )
-    return finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy, BLOCKER if alike else WARNING)
+    level, delete = (
+        BLOCKER if alike else WARNING,
+        for_host(("nova-manage", "cell_v2", "delete_host", "--host"), row.host),
+    )
+    return finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy, level, delete)
 
 
 PLACE = HostMappings()

@@ -230,7 +230,7 @@ def row_changes(rows: t.Sequence[RowChange]) -> t.List[Change]:
 def needed(value: t.Optional[_T], what: str) -> _T:
     """Return what was read. Raises PlanError where it was not."""
     if value is None:
-        raise PlanError(f"not read: {what}")
+        raise PlanError(f"not read: {what}", problem="not-read")
     return value
 
 

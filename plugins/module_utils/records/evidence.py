@@ -414,7 +414,7 @@ def _files(directory: str, folder: str) -> t.List[t.Tuple[str, str]]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise FactsError(f"{place}: {error.strerror}") from error
+        raise FactsError(f"{place}: {error.strerror}", FactsError.UNREADABLE) from error
     return [
         (urllib.parse.unquote(name[: -len(".json")]), os.path.join(place, name))
         for name in names
@@ -425,14 +425,15 @@ def _files(directory: str, folder: str) -> t.List[t.Tuple[str, str]]:
 def _load_host(path: str, name: str) -> HostFacts:
     facts = from_plain(HostFacts, _load_json(path), path)
     if facts.inventory_name != name:
-        raise FactsError(f"{path}: the file contains the facts of another host, {facts.inventory_name}")
+        said = f"{path}: the file contains the facts of another host, {facts.inventory_name}"
+        raise FactsError(said, FactsError.OTHER_HOST, facts.inventory_name)
     return facts
 
 
 def _load_reason(path: str) -> str:
     data = _load_json(path)
     if not isinstance(data, dict) or not isinstance(data.get("reason"), str):
-        raise FactsError(f"{path}: expected a JSON object with the key 'reason'")
+        raise FactsError(f"{path}: expected a JSON object with the key 'reason'", FactsError.TYPE, path)
     return str(data["reason"])
 
 
@@ -452,7 +453,7 @@ def _load_list(path: str, cls: t.Type[_T]) -> t.Optional[t.List[_T]]:
         return None
     data = _load_json(path)
     if not isinstance(data, list):
-        raise FactsError(f"{path}: expected a JSON list of operations")
+        raise FactsError(f"{path}: expected a JSON list of operations", FactsError.TYPE, path)
     return [from_plain(cls, item, f"{path}[{index}]") for index, item in enumerate(data)]
 
 
@@ -461,7 +462,7 @@ def _load_requested(path: str) -> t.List[str]:
         return []
     data = _load_json(path)
     if not isinstance(data, list) or not all(isinstance(source, str) for source in data):
-        raise FactsError(f"{path}: expected a JSON list of sources")
+        raise FactsError(f"{path}: expected a JSON list of sources", FactsError.TYPE, path)
     return sorted(str(source) for source in data)
 
 
@@ -476,6 +477,6 @@ def _load_json(path: str) -> t.Any:
         with open(path, encoding="utf-8") as stream:
             return json.load(stream)
     except OSError as error:
-        raise FactsError(f"{path}: {error.strerror}") from error
+        raise FactsError(f"{path}: {error.strerror}", FactsError.UNREADABLE) from error
     except (ValueError, RecursionError) as error:
-        raise FactsError(f"{path}: not JSON: {error}") from error
+        raise FactsError(f"{path}: not JSON: {error}", FactsError.JSON, path) from error

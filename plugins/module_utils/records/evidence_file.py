@@ -171,7 +171,7 @@ def load(path: str) -> Bundle:
         with open(path, "rb") as stream:
             return _Reader(path, stream).bundle()
     except OSError as error:
-        raise FactsError(f"{path}: {error.strerror}") from error
+        raise FactsError(f"{path}: {error.strerror}", FactsError.UNREADABLE) from error
 
 
 class _File:
@@ -197,9 +197,9 @@ class _File:
             data = os.pread(self._descriptor, length, start)
             same = self._now() == self._stamp
         except OSError as error:
-            raise FactsError(f"{self.path}: {error.strerror}") from error
+            raise FactsError(f"{self.path}: {error.strerror}", FactsError.UNREADABLE) from error
         if not same or len(data) != length:
-            raise FactsError(f"{self.path}: the file changed while it was read")
+            raise FactsError(f"{self.path}: the file changed while it was read", FactsError.CHANGED)
         return data
 
     def records(self, cls: t.Type[t.Any], where: str, start: int, length: int) -> t.List[t.Any]:
@@ -237,7 +237,8 @@ class StoredList(collections.abc.Sequence, t.Generic[_T]):  # type: ignore[type-
             seen += len(found)
             yield from found
         if seen != self._count:
-            raise FactsError(f"{self._count} records were read, but the file has {seen} records now")
+            said = f"{self._count} records were read, but the file has {seen} records now"
+            raise FactsError(said, FactsError.CHANGED)
 
     def __getitem__(self, index: t.Any) -> t.Any:
         return list(self)[index]
@@ -311,7 +312,10 @@ class _Reader:
             if self._version in (None, mine):
                 raise
             raise FactsError(
-                f"{error}. Version {self._version} of the collection wrote the file, and version {mine} reads it"
+                f"{error}. Version {self._version} of the collection wrote the file, and version {mine} reads it",
+                error.problem,
+                error.place,
+                error.line,
             ) from error
         return found
 
@@ -322,17 +326,20 @@ class _Reader:
             raise FactsError(
                 f"{self._path}: the file is an evidence.json of version 0.2.0 or of an earlier version of the "
                 "collection. This version reads only evidence.jsonl. Run the audit again, or audit the file with the "
-                "version that wrote it"
+                "version that wrote it",
+                FactsError.OLD,
             )
         if key != "kind":
             raise FactsError(
-                f'{self._path}: the file is no evidence.jsonl, because it does not begin with {{"kind": "{HEADER}"'
+                f'{self._path}: the file is no evidence.jsonl, because it does not begin with {{"kind": "{HEADER}"',
+                FactsError.NO_EVIDENCE,
             )
 
     def _header(self) -> t.Dict[str, t.Any]:
         plain = self._line(HEADER)
         if plain.get("schema") != SCHEMA:
-            raise self._error(f"the schema is {plain.get('schema')!r}, but this version reads only schema {SCHEMA}")
+            said = f"the schema is {plain.get('schema')!r}, but this version reads only schema {SCHEMA}"
+            raise self._error(FactsError.SCHEMA, said)
         self._version = plain.pop(VERSION, None)
         if GENERATED_AT in plain:
             plain["collected_at"] = plain.pop(GENERATED_AT)
@@ -342,9 +349,10 @@ class _Reader:
         read = {kind: number for kind, number in self._counts.items() if kind != HEADER}
         told = self._line(END)
         if told != {"records": read}:
-            raise self._error(f"the file has the records {read}, but its last line says {told}. {_TWO_FILES}")
+            said = f"the file has the records {read}, but its last line says {told}. {_TWO_FILES}"
+            raise self._error(FactsError.END, said)
         if self._stream.read(1):
-            raise self._error(f"the file goes on after its last record. {_TWO_FILES}")
+            raise self._error(FactsError.MORE, f"the file goes on after its last record. {_TWO_FILES}")
 
     def _where(self, kind: str) -> str:
         return f"{self._path}, line {self._number}: {kind}"
@@ -355,36 +363,48 @@ class _Reader:
         self._start, self._length = self._start + self._length, len(line)
         self._number += 1
         if not line.endswith(b"\n"):
-            raise self._error("the file is cut off. Copy it again, or run the audit again")
+            raise self._error(FactsError.CUT_OFF, "the file is cut off. Copy it again, or run the audit again")
         try:
             plain = (_QUICK if kind in LEAVES else _STRICT).decode(str(line, "utf-8"))
         except json.JSONDecodeError as error:
-            raise self._error(f"not JSON: {error.msg}, at character {error.pos + 1}") from error
+            raise self._error(FactsError.JSON, f"not JSON: {error.msg}, at character {error.pos + 1}") from error
         except (ValueError, RecursionError) as error:
-            raise self._error(f"not JSON: {error}") from error
+            raise self._error(FactsError.JSON, f"not JSON: {error}") from error
         found = plain.pop("kind", None) if isinstance(plain, dict) else None
         if found != kind and found not in (*KINDS, HEADER, END):
             raise self._error(
-                f"unknown kind of record {found!r}. Check whether a newer version of the collection wrote the file"
+                FactsError.KIND,
+                f"unknown kind of record {found!r}. Check whether a newer version of the collection wrote the file",
+                str(found),
             )
         if found != kind:
-            raise self._error(f"expected a record of the kind {kind!r}, found {found!r}. {_TWO_FILES}")
+            said = f"expected a record of the kind {kind!r}, found {found!r}. {_TWO_FILES}"
+            raise self._error(FactsError.ORDER, said, str(found))
         self._counts[kind] += 1
         return t.cast("t.Dict[str, t.Any]", plain)
 
-    def _error(self, text: str) -> FactsError:
-        return FactsError(f"{self._path}, line {self._number}: {text}")
+    def _error(self, problem: str, text: str, place: str = "") -> FactsError:
+        return FactsError(f"{self._path}, line {self._number}: {text}", problem, place, self._number)
+
+    def _from_plain(self, cls: t.Type[_T], plain: t.Any, kind: str) -> _T:
+        """Return what a record holds. Raises FactsError, with the line and the field."""
+        try:
+            return from_plain(cls, plain, self._where(kind))
+        except FactsError as error:
+            place = error.place.replace(self._where(kind), kind, 1)
+            raise FactsError(str(error), error.problem, place, self._number) from None
 
     def _with_parts(self, kind: str, cls: t.Type[t.Any], plain: t.Dict[str, t.Any]) -> t.Any:
         """Return a record with those that belong to it, which are the next lines."""
         where = self._where(kind)
         numbers = {part: plain[part.field] for part in PARTS[cls] if plain.get(part.field) is not None}
         alone: t.Dict[str, t.Any] = {part.field: None if part.single else {} if part.key else [] for part in numbers}
-        made = from_plain(cls, {**plain, **alone}, where)
+        made = self._from_plain(cls, {**plain, **alone}, kind)
         for part, number in numbers.items():
             if not isinstance(number, int) or isinstance(number, bool) or number < 0 or (part.single and number != 1):
                 found = number if isinstance(number, int) else type(number).__name__
-                raise FactsError(f"{where}.{part.field}: expected the number of its records, found {found}")
+                said = f"{part.field}: expected the number of its records, found {found}"
+                raise FactsError(f"{where}.{said}", FactsError.NUMBER, f"{kind}.{part.field}", self._number)
         return dataclasses.replace(made, **{part.field: self._values(part, number) for part, number in numbers.items()})
 
     def _values(self, part: Part, number: int) -> t.Any:
@@ -399,7 +419,8 @@ class _Reader:
             record = self._record(part)
             key = getattr(record, part.key)
             if key in found:
-                raise self._error(f"the {part.kind} {key} appears twice. {_TWO_FILES}")
+                said = f"the {part.kind} {key} appears twice. {_TWO_FILES}"
+                raise self._error(FactsError.TWICE, said, f"{part.kind} {key}")
             found[key] = record
         return found
 
@@ -411,7 +432,7 @@ class _Reader:
             return self._host(part, plain)
         if part.cls is not ApiPort:
             self._share(plain)
-        made = from_plain(part.cls, plain, self._where(part.kind))
+        made = self._from_plain(part.cls, plain, part.kind)
         if part.cls is ApiServer and not made.volumes:
             # Most servers have none, and a list for each would be as large as a name.
             object.__setattr__(made, "volumes", _NO_VOLUMES)
@@ -444,7 +465,7 @@ class _Reader:
                 is_list = isinstance(value, list)
                 guests[field] = StoredList(len(value), [read]) if is_list else StoredDict(len(value), read)
                 plain[field] = type(value)()
-        return dataclasses.replace(from_plain(HostFacts, plain, where), **guests)
+        return dataclasses.replace(self._from_plain(HostFacts, plain, part.kind), **guests)
 
     def _later(self, part: Part, number: int) -> t.Any:
         """Return a list of records of which only the places are kept: each was looked at."""

@@ -14,7 +14,7 @@ from ..model import facts
 from ..model.errors import StackguardError
 from . import evidence
 
-Unread = t.Sequence[t.Mapping[str, str]]
+Unread = t.Sequence[t.Mapping[str, t.Optional[str]]]
 
 
 def info_result(
@@ -33,7 +33,7 @@ def info_result(
     plain = facts.to_plain(read)
     result: t.Dict[str, t.Any] = {
         "changed": False,
-        "complete": all(item["reason"] == facts.NOT_ASKED_FOR for item in unread),
+        "complete": all(item.get("cause") == facts.NOT_ASKED_FOR for item in unread),
         "unread": list(unread),
         "counts": dict(counts),
         "digest": digest(plain),

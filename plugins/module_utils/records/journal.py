@@ -63,13 +63,14 @@ def open_new(directory: str, journal: t.Dict[str, t.Any], ended: t.Optional[int]
     with locked(directory):
         if ended is not None and count_closed(directory, journal["kind"]) != ended:
             raise JournalError(
-                f"{path}: another operation has ended since the run made this plan. Run the same command again"
+                f"{path}: another operation has ended since the run made this plan. Run the same command again",
+                problem="another-ended",
             )
         try:
             # A link refuses what is there already, whoever made it.
             _store(path, journal, os.link)
         except FileExistsError:
-            raise JournalError(f"{path}: an operation is already open") from None
+            raise JournalError(f"{path}: an operation is already open", problem="operation-already-open") from None
 
 
 def write(directory: str, journal: t.Dict[str, t.Any], indent: t.Optional[int] = 1) -> None:
@@ -298,7 +299,10 @@ def _run_lock(directory: str, kind: str) -> str:
 def _open(directory: str, kind: str, operation_id: str) -> t.Dict[str, t.Any]:
     journal = read(directory, kind)
     if journal is None or journal.get("operation_id") != operation_id:
-        raise JournalError(f"{path_of(directory, kind)}: operation {operation_id} is not the open operation")
+        raise JournalError(
+            f"{path_of(directory, kind)}: operation {operation_id} is not the open operation",
+            problem="operation-not-open",
+        )
     return journal
 
 
@@ -385,7 +389,8 @@ def close(directory: str, journal: t.Dict[str, t.Any]) -> str:
     """
     if journal.get("state") not in FINAL:
         raise JournalError(
-            f"operation {journal.get('operation_id')} is {journal.get('state')}, so the run cannot close the journal"
+            f"operation {journal.get('operation_id')} is {journal.get('state')}, so the run cannot close the journal",
+            problem="operation-cannot-close",
         )
     path = path_of(directory, journal["kind"])
     closed = os.path.join(directory, "closed")

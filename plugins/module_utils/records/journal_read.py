@@ -16,6 +16,7 @@ import os
 import typing as t
 
 from ..model.host_facts import UnknownJournal
+from ..model.problems import ProblemError
 
 #: Of the journals of version 0.2.0 and newer. Those of version 0.1 have the same number, and another content.
 SCHEMA = 1
@@ -36,7 +37,7 @@ WRITER = "the version of the collection that wrote the file"
 Json = t.Dict[str, t.Any]
 
 
-class JournalError(Exception):
+class JournalError(ProblemError):
     """A journal that cannot be opened, read or written: which file, and why."""
 
 

@@ -438,7 +438,8 @@ class Rename(planned.Planned):
             raise Refused(
                 f"SG706 operation-open: operation {journal['operation_id']} began without rename_drain_return, so its "
                 "plan does not move the guests back. Run the same command again without rename_drain_return. After the "
-                "rename, move the guests back with migrate_server"
+                "rename, move the guests back with migrate_server",
+                problem="operation-open",
             )
 
     def _refuse_without_its_systems(self, about: t.Mapping[str, t.Any], back: bool) -> None:

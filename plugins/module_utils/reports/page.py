@@ -19,6 +19,7 @@ import json
 import re
 import typing as t
 
+from ..model.commands import MASK, Commands
 from ..model.findings import (
     BLOCKER,
     CATALOGUE,
@@ -33,7 +34,6 @@ from ..model.findings import (
     overrides_of,
 )
 from ..model.wording import count
-from . import commands
 from .evidence_words import (
     duration,
     host_of,
@@ -64,11 +64,12 @@ OUTCOMES: t.Mapping[str, str] = {
     "changes guests": "nova-compute would start on {hosts} and change guests",
     "starts": "nova-compute would start on {hosts} and change no guest",
 }
+#: Commands of one remedy: they differ by the host.
+COMMANDS = 5
 KEEP_STOPPED = (
     "Do not start or restart nova-compute on this host before you have completed the steps below. Prevent others from "
     "starting nova-compute: systemctl mask nova-compute (the unit may have another name)."
 )
-MASK = "systemctl mask nova-compute"
 AGAIN = "Run the audit again. The new report shows the remedies that this report does not show yet."
 
 
@@ -158,7 +159,7 @@ def page(
         cards=cards(to_settle(told, context.overrides), fleet),
         first_cards=CARDS,
         keep_stopped=KEEP_STOPPED,
-        mask=MASK,
+        mask=MASK[0],
         again=AGAIN,
         steps=steps,
         step_words=_step_words(steps),
@@ -493,7 +494,6 @@ def ways(report: Json) -> t.List[Row]:
 def _entry(step: Json, found: t.Mapping[t.Any, Finding]) -> Row:
     items = [found[step["code"], there["kind"], there["id"]] for there in step["objects"]]
     names = list(dict.fromkeys((item.object.kind, item.object.id, label(item.object)) for item in items))
-    hosts = dict.fromkeys(host for host in map(host_of, items) if host)
     return {
         "code": step["code"],
         "slug": CATALOGUE[step["code"]].slug,
@@ -501,8 +501,13 @@ def _entry(step: Json, found: t.Mapping[t.Any, Finding]) -> Row:
         "remedy": step["remedy"],
         "objects": [name for _kind, _id, name in names[:NAMED]],
         "more": max(0, len(names) - NAMED),
-        "commands": commands.of(step["remedy"], tuple(hosts)),
+        "commands": _commands(items),
     }
+
+
+def _commands(items: t.Iterable[Finding]) -> Commands:
+    """Return the commands of findings that have one remedy, each once: those of the first hosts."""
+    return tuple(dict.fromkeys(text for item in items for text in item.commands))[:COMMANDS]
 
 
 def _when(step: Json) -> str:
@@ -584,7 +589,7 @@ def _card(items: t.Sequence[Finding], fleet: Fleet) -> Card:
     by_remedy: t.Dict[str, t.Dict[str, None]] = {}
     for item in sorted(items, key=lambda item: item.remedy):
         by_remedy.setdefault(item.remedy, {}).update(dict.fromkeys(filter(None, [host_of(item)])))
-    typed = [text for remedy, names in by_remedy.items() for text in commands.of(remedy, tuple(names))]
+    typed = [text for remedy in by_remedy for text in _commands([item for item in items if item.remedy == remedy])]
     hosts = {host.number: host for names in by_remedy.values() for host in map(fleet.of, names)}
     return Card(
         items[0].code,

@@ -189,17 +189,17 @@ def test_one_part_is_overridden_by_its_name_and_no_other_with_it(path, part, tol
 
 
 def test_cells_that_were_named_without_an_api_database_are_shown_as_such_and_do_not_fail():
-    unread = [Unread("api", facts.NO_API_DATABASE), Unread("cells", facts.ONLY_NAMED_CELLS)]
+    unread = [facts.left_out("api", facts.NO_API_DATABASE), facts.left_out("cells", facts.ONLY_NAMED_CELLS)]
     some = changed(complete(), ("databases",), api=None, unread=unread)
     assert not fails(some)
     shown = {(item.code, item.object) for item in audit.check(some).unchecked}
     assert {("SG311", "databases:api"), ("SG311", "databases:cells")} <= shown
     # With no URL at all nothing was read, and databases were requested.
-    assert fails(changed(some, ("databases",), cells=None, unread=[Unread("cells", facts.NO_API_DATABASE)]))
+    assert fails(changed(some, ("databases",), cells=None, unread=[facts.left_out("cells", facts.NO_API_DATABASE)]))
 
 
 def test_parts_of_the_apis_that_were_not_asked_for_are_shown_as_such_and_do_not_fail():
-    some = changed(complete(), ("cloud",), ports=None, unread=[Unread("ports", facts.NOT_ASKED_FOR)])
+    some = changed(complete(), ("cloud",), ports=None, unread=[facts.left_out("ports", facts.NOT_ASKED_FOR)])
     assert not fails(some)
     assert ("SG709", "api:ports") in {(item.code, item.object) for item in audit.check(some).unchecked}
 

@@ -236,9 +236,9 @@ def test_a_unit_that_protects_its_host_name_has_the_hosts_name_at_its_next_start
 
 def test_of_a_container_that_does_not_run_the_engine_says_the_name():
     stopped = dataclasses.replace(kolla(), processes=[])
-    entry = facts.NameSpace("nova-compute", "podman container nova_compute", True, "compute1")
+    entry = facts.NameSpace("nova-compute", "podman container nova_compute", True, "compute1", kind="container")
     assert conf_host(renamed(stopped, name_spaces=[entry])) == "compute1"
-    unit = facts.NameSpace("nova-compute", "unit nova-compute.service", True)
+    unit = facts.NameSpace("nova-compute", "unit nova-compute.service", True, kind="unit")
     assert conf_host(renamed(stopped, name_spaces=[unit])) == "new1"
 
 

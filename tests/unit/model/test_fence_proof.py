@@ -14,6 +14,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import fence
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation, refusal
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import FenceTarget, ProofError
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 AT = "2026-11-21T06:00:00+00:00"
 OPERATION = "0123456789ab"
@@ -43,23 +44,25 @@ def test_a_proof_of_just_now_is_good():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"now": "2026-11-21T06:02:01+00:00"}, "121 s old, but the limit is 120 s"),
-        ({"now": "2026-11-21T05:59:00+00:00"}, "is invalid, or later than"),
-        ({"now": "yesterday"}, "is invalid, or later than"),
-        ({"host": "compute2"}, "the proof is for a fence of another host: compute1"),
-        ({"operation": "another"}, "belongs to another operation: 0123456789ab"),
-        ({"kind": "blocklist"}, "the proof is for a fence of kind power, but this run requests blocklist"),
-        ({"proof": None}, "not fenced"),
+        ({"now": "2026-11-21T06:02:01+00:00"}, ("121 s", "120 s")),
+        ({"now": "2026-11-21T05:59:00+00:00"}, ("2026-11-21T06:00:00+00:00", "2026-11-21T05:59:00+00:00")),
+        ({"now": "yesterday"}, ("2026-11-21T06:00:00+00:00", "yesterday")),
+        ({"host": "compute2"}, ("compute1",)),
+        ({"operation": "another"}, ("0123456789ab",)),
+        ({"kind": "blocklist"}, (" power", " blocklist")),
+        ({"proof": None}, ()),
     ],
 )
 def test_a_proof_that_is_old_of_the_future_or_of_something_else_is_refused(changes, said):
     given = {"proof": off(), **changes}
-    assert said in judged(**given)
+    told = judged(**given)
+    assert told
+    assert all(word in told for word in said)
 
 
 @pytest.mark.parametrize("at", ["2026-11-21T06:00:00", "now", "2026-13-01T00:00:00Z"])
 def test_a_proof_whose_time_is_not_understood_is_refused(at):
-    assert "is invalid, or later than" in judged(off(at=at))
+    assert f"({at})" in judged(off(at=at))
 
 
 def test_the_clock_may_go_back_by_a_second():
@@ -69,7 +72,7 @@ def test_the_clock_may_go_back_by_a_second():
 
 @pytest.mark.parametrize("name", ["host", "operation_id", "read", "at", "source"])
 def test_a_proof_that_lacks_anything_is_none(name):
-    with pytest.raises(ProofError, match=f"the field {name} is empty"):
+    with pytest.raises(ProofError, match=f"{name}", check=problem_is("empty-field")):
         dataclasses.replace(off(), **{name: ""})
 
 
@@ -100,7 +103,7 @@ def test_a_blocklist_proof_covers_its_own_clusters_only():
 
 @pytest.mark.parametrize("wanted", [{}, {"f1": []}, {"f1": ["192.0.2.2"], "f2": []}])
 def test_an_empty_list_is_no_proof(wanted):
-    with pytest.raises(ProofError, match="knows no address of the host, so the run added no entry"):
+    with pytest.raises(ProofError, check=problem_is("knows-no-address")):
         listed(wanted, wanted)
 
 
@@ -117,7 +120,7 @@ def test_a_command_that_did_not_end_with_0_is_no_proof(code):
 def test_an_attestation_is_good_for_the_host_that_it_names():
     word = Attestation("compute1", "Ada", "I have pulled its plugs")
     assert judged(word, kind="attested") is None
-    assert judged(word, kind="attested", host="compute2") == "the proof is for a fence of another host: compute1"
+    assert judged(word, kind="attested", host="compute2").endswith(" compute1")
     assert "the proof is for a fence of kind attested, but this run requests power" in judged(word, kind="power")
 
 

@@ -67,7 +67,7 @@ def test_a_name_is_a_name(kind, name):
 def test_what_no_host_can_be_called_is_refused(what):
     (told,) = input_rules.problems({"rename_to": BAD[what]}, "host")
     assert told.startswith("rename_to is ")
-    assert "consists of 1 to 255 letters, digits, dots, hyphens and underscores" in told
+    assert " 1 to 255 " in told
     assert told.isascii() and told.isprintable() and len(told) < 500
 
 
@@ -233,16 +233,19 @@ def unknown(extra=(), inventory=()):
     ],
 )
 def test_a_misspelt_variable_is_named_with_the_one_that_was_meant(name, meant):
-    assert unknown([name]) == [f"There is no variable {name}: did you mean {meant}?"]
-    assert unknown([], [name]) == [f"The inventory sets {name}, but there is no such variable: did you mean {meant}?"]
+    (told,) = unknown([name])
+    (of_inventory,) = unknown([], [name])
+    for text in (told, of_inventory):
+        assert name in text and text.endswith(f" {meant}?")
+    assert told != of_inventory
     # Extra variables are variables of every host as well.
     assert unknown([name], [name]) == unknown([name])
 
 
 def test_an_unknown_variable_with_one_of_our_prefixes_is_refused_as_an_extra_variable_only():
     (told,) = unknown(["rename_everything_at_once"])
-    known = "The most similar names are rename_strategy, "
-    assert told.startswith(f"There is no variable rename_everything_at_once. {known}")
+    assert "rename_everything_at_once" in told
+    assert " rename_strategy, " in told
     assert unknown([], ["rename_everything_at_once", "drain_hook"]) == []
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import names
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts, HostsLine, NovaConf
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 CONF = NovaConf(
     files=["/etc/nova/nova.conf"],
@@ -126,5 +127,5 @@ def test_lines_of_nova_conf(text, expected):
 
 @pytest.mark.parametrize("text", ["host = $my_name", "hostname = compute1", "host = compute10", "# host = compute1"])
 def test_a_line_that_does_not_plainly_say_the_old_name_is_refused(text):
-    with pytest.raises(names.NamesError, match="first replace this line with the line host = compute1"):
+    with pytest.raises(names.NamesError, match="host = compute1", check=problem_is("cannot-change-line")):
         names.rename_in_option_line(text, "compute1", "cn7")

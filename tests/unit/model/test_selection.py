@@ -18,6 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.record_shape
     shape_of,
 )
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 SERVER = shape_of(facts.ApiServer, "a server")
 
@@ -73,66 +74,67 @@ def test_an_expression_selects_what_it_says(expression, uuids):
 
 
 @pytest.mark.parametrize(
-    ("expression", "position", "words"),
+    ("expression", "position", "problem"),
     [
         # The field is misspelt, at the top, below and in each construct.
-        ("[?nam=='web1']", 3, "a server has no field 'nam': did you mean name? It has availability_zone, config_drive"),
-        ("[?status==ACTIVE]", 11, "If ACTIVE is a text, write ACTIVE in single quotes in the expression: 'ACTIVE'"),
-        ("[?flavor.rm > `1`]", 10, "flavor has no field 'rm'"),
-        ("[?name=='a' && nam=='b']", 16, "no field 'nam'"),
-        ("[?!lockd]", 4, "no field 'lockd'"),
-        ("sort_by(@, &nam)", 13, "no field 'nam'"),
-        ("[?contains(nam, 'x')]", 12, "no field 'nam'"),
-        ("[?name=='a'].{id: id, n: nam}", 26, "no field 'nam'"),
-        ("[?name=='nam' && nam=='x']", 18, "no field 'nam'"),
-        ("[].[id, nam]", 9, "no field 'nam'"),
-        ("metadata.tier", 1, "a list has no field 'metadata'"),
-        ("[?name.first=='a']", 8, "a text has no field 'first'"),
+        ("[?nam=='web1']", 3, "no-field"),
+        ("[?status==ACTIVE]", 11, "no-field"),
+        ("[?flavor.rm > `1`]", 10, "no-field"),
+        ("[?name=='a' && nam=='b']", 16, "no-field"),
+        ("[?!lockd]", 4, "no-field"),
+        ("sort_by(@, &nam)", 13, "no-field"),
+        ("[?contains(nam, 'x')]", 12, "no-field"),
+        ("[?name=='a'].{id: id, n: nam}", 26, "no-field"),
+        ("[?name=='nam' && nam=='x']", 18, "no-field"),
+        ("[].[id, nam]", 9, "no-field"),
+        ("metadata.tier", 1, "no-field"),
+        ("[?name.first=='a']", 8, "no-field"),
         # A comparison that is never true.
-        ("[?power_state=='4']", 3, "compares a number with a text, and these are never equal. In an expression, "),
-        ("[?locked=='true']", 3, "compares a boolean with a text, and these are never equal"),
-        ("[?name > 'a']", 3, "a text has no order"),
-        ("[?metadata=='gold']", 3, "compares metadata with a text, and these are never equal"),
+        ("[?power_state=='4']", 3, "never-equal"),
+        ("[?locked=='true']", 3, "never-equal"),
+        ("[?name > 'a']", 3, "no-order"),
+        ("[?metadata=='gold']", 3, "never-equal"),
         # A constant decides for every server.
         (
             "[?name=='web1' || 'web2']",
             19,
-            "the constant 'web2' is always true or always false: compare a field with the constant",
+            "constant-condition",
         ),
-        ("[?'web2']", 3, "such as name=='web2'"),
-        ("[?`1`]", 3, "the constant `1` is always true or always false"),
-        ("[?locked && `null`]", 13, "the constant `null` is always true or always false"),
-        ("[?!'web2']", 4, "the constant 'web2' is always true or always false"),
-        ("[?!(locked || ('a' && name))]", 16, "the constant 'a' is always true or always false"),
-        ("[?name=='web2' && to_string('a')]", 19, "a constant is always true or always false"),
-        ("[?[name=='web2']]", None, "a constant is always true or always false"),
-        ("[?'web1'=='web1']", 3, "both sides of the comparison are constants"),
-        ("[?name=='a' || `1` > `0`]", 16, "both sides of the comparison are constants"),
+        ("[?'web2']", 3, "constant-condition"),
+        ("[?`1`]", 3, "constant-condition"),
+        ("[?locked && `null`]", 13, "constant-condition"),
+        ("[?!'web2']", 4, "constant-condition"),
+        ("[?!(locked || ('a' && name))]", 16, "constant-condition"),
+        ("[?name=='web2' && to_string('a')]", 19, "constant-condition"),
+        ("[?[name=='web2']]", None, "constant-condition"),
+        ("[?'web1'=='web1']", 3, "both-constant"),
+        ("[?name=='a' || `1` > `0`]", 16, "both-constant"),
         # Functions.
-        ("[?matches(name, 'x')]", 3, "there is no function matches: the functions are abs"),
-        ("[?contains(name)]", 3, "contains takes 2 arguments, not 1"),
-        ("[?starts_with(power_state, 'x')]", 3, "starts_with takes a text, not a number"),
-        ("sort_by(@, name)", 12, "a list has no field 'name'"),
-        ("[?name[0]]", None, "a text is not a list"),
+        ("[?matches(name, 'x')]", 3, "no-function"),
+        ("[?contains(name)]", 3, "number-of-arguments"),
+        ("[?starts_with(power_state, 'x')]", 3, "type-of-argument"),
+        ("sort_by(@, name)", 12, "no-field"),
+        ("[?name[0]]", None, "no-list"),
         # No selection of servers.
-        ("[0]", None, "the expression does not select records"),
-        ("[].id", None, "the expression does not select records"),
-        ("length(@)", None, "the expression does not select records"),
-        ("`[1]`", None, "the expression does not select records"),
-        ("[?name=='a'].{n: name}", None, "the expression does not select records"),
+        ("[0]", None, "no-records"),
+        ("[].id", None, "no-records"),
+        ("length(@)", None, "no-records"),
+        ("`[1]`", None, "no-records"),
+        ("[?name=='a'].{n: name}", None, "no-records"),
         # No expression.
-        ("[?name=='a'", 12, "Incomplete expression"),
-        ("[?name 'a']", 8, "the expression is not valid JMESPath"),
-        ("[?name==`a]", 9, "Unclosed ` delimiter"),
-        ("", None, "cannot be empty"),
+        ("[?name=='a'", 12, "syntax"),
+        ("[?name 'a']", 8, "syntax"),
+        ("[?name==`a]", 9, "syntax"),
+        ("", None, "syntax"),
     ],
 )
-def test_a_wrong_one_is_refused_with_its_place_before_a_record_is_read(expression, position, words):
+def test_a_wrong_one_is_refused_with_its_place_before_a_record_is_read(expression, position, problem):
     with pytest.raises(selection.SelectionError) as raised:
         selection.compiled(expression).must_select(SERVER, "id")
     told = str(raised.value)
-    assert told.startswith(repr(expression)) and words in told, told
-    assert position is None or f"at character {position}: " in told, told
+    assert raised.value.problem == problem, told
+    assert told.startswith(repr(expression))
+    assert position is None or raised.value.position == position, told
     assert told.isprintable()
 
 
@@ -141,7 +143,7 @@ def test_a_wrong_one_is_refused_with_its_place_before_a_record_is_read(expressio
 )
 def test_what_is_to_be_read_is_no_constant(expression):
     """The power state of a machine that answers nothing was read as off."""
-    with pytest.raises(selection.SelectionError, match="is a constant, not a field"):
+    with pytest.raises(selection.SelectionError, check=problem_is("constant")):
         selection.compiled(expression).must_read()
 
 
@@ -154,21 +156,22 @@ def test_what_reads_a_field_may_compare_it_with_a_constant(expression):
 
 
 @pytest.mark.parametrize(
-    ("expression", "words"),
+    ("expression", "problem", "names"),
     [
-        ("[?metadata.tear=='gold']", "metadata has no field 'tear': did you mean tier? It has tier"),
-        ("[?flavor.ram > `1`]", "no record has the field flavor, so 'ram' selects nothing"),
+        ("[?metadata.tear=='gold']", "no-field", ("'tear'", "tier?")),
+        ("[?flavor.ram > `1`]", "no-record-has-it", ("flavor", "'ram'")),
     ],
 )
-def test_what_only_the_records_can_say_is_refused_with_them(expression, words):
+def test_what_only_the_records_can_say_is_refused_with_them(expression, problem, names):
     selection.compiled(expression).must_select(SERVER, "id")
     with pytest.raises(selection.SelectionError) as raised:
         chosen(expression)
-    assert words in str(raised.value)
+    assert raised.value.problem == problem
+    assert all(name in str(raised.value) for name in names)
 
 
 def test_metadata_that_nobody_has_is_said():
-    with pytest.raises(selection.SelectionError, match="metadata is empty in every record"):
+    with pytest.raises(selection.SelectionError, match="metadata", check=problem_is("no-field")):
         chosen("[?metadata.tier=='gold']", [server(2)])
 
 
@@ -206,12 +209,12 @@ FIELDS = sorted(name for name, shape in SERVER.fields.items() if shape.types == 
 def test_a_field_is_taken_exactly_if_a_record_has_it(known, other):
     selection.compiled(f"[?{known}=='x']").must_select(SERVER, "id")
     if other not in SERVER.fields:
-        with pytest.raises(selection.SelectionError, match="has no field"):
+        with pytest.raises(selection.SelectionError, check=problem_is("no-field")):
             selection.compiled(f"[?{known}=='x' && \"{other}\"=='x']").must_select(SERVER, "id")
 
 
 def test_without_the_library_nothing_is_selected(monkeypatch):
     monkeypatch.setattr(selection, "JMESPATH", False)
     selection.compiled.cache_clear()
-    with pytest.raises(selection.SelectionError, match="jmespath is not installed"):
+    with pytest.raises(selection.SelectionError, check=problem_is("no-jmespath")):
         selection.compiled("@")

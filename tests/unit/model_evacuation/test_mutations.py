@@ -131,7 +131,9 @@ def a_strangers_address_is_taken_for_the_hosts(patch):
         bundle = given.get("bundle")
         images = [image for facts in bundle.hosts.values() if facts.rbd for image in facts.rbd.images or []]
         strange = {
-            clients.address_of(watcher.address): "watcher" for image in images for watcher in image.watchers or []
+            clients.address_of(watcher.address): clients.Known(clients.Origin.CLIENT, "watcher")
+            for image in images
+            for watcher in image.watchers or []
         }
         return dataclasses.replace(
             found, by_cluster={fsid: {**why, **strange} for fsid, why in found.by_cluster.items()}
@@ -334,7 +336,7 @@ def what_nova_refuses_is_told_after_the_fence(patch):
 
 def an_address_that_was_named_was_seen(patch):
     """A later operation takes the word of an earlier one's operator for what was read on the host."""
-    patch.nothing(clients, "by_word_only", False)
+    patch.nothing(clients, "is_seen", True)
 
 
 def a_return_does_not_look_at_other_hosts(patch):

@@ -49,7 +49,7 @@ def test_facts_are_returned_or_kept(player: Player, tmp_path: pathlib.Path) -> N
 def test_parts_that_were_not_asked_for_do_not_make_it_incomplete(player: Player) -> None:
     result = run(cloud_info.main, {"cloud": "lab", "hosts": ["compute1"], "parts": ["agents"]}, False)
     assert result["complete"]
-    assert {item["reason"] for item in result["unread"]} == {"not asked for"}
+    assert {item["cause"] for item in result["unread"]} == {"not-asked-for"}
     refused = {"status": 403, "answer": {"forbidden": {"message": "no"}}}
     player.edit("network", "/agents", lambda entry: entry.update(refused))
     assert not run(cloud_info.main, {"cloud": "lab", "hosts": ["compute1"], "parts": ["agents"]}, False)["complete"]

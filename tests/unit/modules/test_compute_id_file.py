@@ -18,6 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host impor
 from ansible_collections.stackguard.nova.plugins.modules import compute_id_file
 from ansible_collections.stackguard.nova.tests.unit import builders as make
 from ansible_collections.stackguard.nova.tests.unit.modules.running import run
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 from ansible_collections.stackguard.nova.tests.unit.systems import killing
 
 UUID = "3a5d1c9e-5a1b-4b52-9f2e-0c6f5c1d2e3f"
@@ -89,7 +90,7 @@ def test_without_its_action_plugin(path):
 
 def test_a_file_that_appears_meanwhile_is_left_alone(path):
     path.write_text(OTHER)
-    with pytest.raises(compute_id.IdentityFileError, match="appeared during the run"):
+    with pytest.raises(compute_id.IdentityFileError, check=problem_is("appeared")):
         compute_id.create(str(path), UUID)
     assert path.read_text() == OTHER
     assert [entry.name for entry in path.parent.iterdir()] == ["compute_id"]

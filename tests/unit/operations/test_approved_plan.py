@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import Approver
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Refused
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, Life
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 OTHER = "0" * 64
 
@@ -96,7 +97,7 @@ def test_a_resume_asks_for_what_was_approved(life, option):
 def test_what_can_stand_for_no_plan_is_refused(life, value):
     done = life.run(expect_plan=value)
     assert (done["failed"], done["state"]) == (True, "refused")
-    assert "64 hexadecimal digits" in done["msg"]
+    assert "(64 " in done["msg"]
     nothing_done(life)
 
 
@@ -117,7 +118,7 @@ def test_only_an_operation_begun_with_the_plan_is_resumed_by_it(life):
     assert life.run(dies_at=6, expect_plan=value) is None
     other = life.run(expect_plan=OTHER)
     assert (other["failed"], other["state"]) == (True, "refused")
-    assert f"began with the plan {value}" in other["msg"]
+    assert f" {value}" in other["msg"]
     assert life.open() is not None
     done = life.run(action="resume", expect_plan=value)
     assert (done["failed"], done["state"]) == (False, "evacuated")
@@ -125,7 +126,7 @@ def test_only_an_operation_begun_with_the_plan_is_resumed_by_it(life):
 
 def test_an_operation_of_an_earlier_version_is_not_resumed_by_a_plan(tmp_path):
     approver = Approver(str(tmp_path), OTHER, "evacuate_expect_plan", False)
-    with pytest.raises(Refused, match="is missing in the journal"):
+    with pytest.raises(Refused, check=problem_is("another-plan")):
         approver.resume({"operation_id": "one", "about": {}})
     Approver(str(tmp_path), None, "evacuate_expect_plan", False).resume({"operation_id": "one", "about": {}})
 

@@ -71,6 +71,18 @@ def test_an_address_that_only_locks_show_is_not_said_to_be_the_hosts(life):
     assert cluster["infrastructure"] == ["198.51.100.20"]
 
 
+def test_an_address_that_only_locks_showed_is_not_the_hosts_when_the_run_resumes(life):
+    at_storage(life)
+    given = {"fence": "blocklist", "ceph_infrastructure": ["198.51.100.20"]}
+    life.run(dies_at=3, **given)
+    about = life.open()["about"]
+    assert about["addresses"] == {"fsid": {STORAGE: "locks", address(1): "host_ip"}}
+    assert about["proven"] == {"fsid": {STORAGE: "locks"}}
+    life.needs.clear()
+    life.run(refence=True, **given)
+    assert [cluster["host_addresses"] for cluster in asked(life) or []] == [[address(1)]]
+
+
 def test_beside_another_fence_an_address_that_may_be_a_managers_is_left_out(life):
     at_storage(life, UNREAD)
     done = life.run(also_blocklist=True)

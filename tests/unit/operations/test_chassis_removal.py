@@ -114,17 +114,19 @@ def history(journal):
     return [entry["text"] for entry in journal["history"] if entry.get("text")]
 
 
-def assert_stays(life, ovn, done, why):
+def assert_stays(life, ovn, done, problem, *names):
     """Nothing was deleted, the evacuation has ended as without the option, and the report says why."""
     assert ovn.deleted == []
     assert (done["failed"], done["state"], life.open()) == (False, "evacuated", None)
     assert done["removed_chassis"] is None and life.told(done)["removed_chassis"] is None
     reasons = [reason for _name, reason in left(life)] or unchecked(life)
-    assert reasons and all(why in reason for reason in reasons), reasons
+    assert reasons and all(name in reason for reason in reasons for name in names), reasons
     assert life.report()["verdict"] == "warn"
     (journal,) = life.closed()
+    assert journal["memory"]["chassis_kept"] == problem, reasons
+    assert {item["evidence"]["kept"] for item in life.report()["findings"] if item["code"] == "SG328"} <= {problem}
     assert journal["steps"]["remove_chassis"] == "pending"
-    assert any(why in text for text in history(journal))
+    assert any(name in text for text in history(journal) for name in names or ("compute1",))
 
 
 # --- it is removed --------------------------------------------------------------------------------------------
@@ -207,7 +209,7 @@ def test_a_machine_that_was_switched_on_after_the_last_server_left_keeps_its_cha
     # The rounds are over before it: only the reading for the removal sees it.
     ovn.on_look = lambda: setattr(life, "power", "On")
     done = life.run(**SURE)
-    assert_stays(life, ovn, done, "the power state was read as On")
+    assert_stays(life, ovn, done, "not-fenced", " On")
 
 
 def test_a_bmc_that_does_not_answer_any_more_keeps_it(life, ovn):
@@ -220,7 +222,7 @@ def test_a_bmc_that_does_not_answer_any_more_keeps_it(life, ovn):
             else None
         )
 
-    assert_stays(life, ovn, life.run(**SURE), "no route to host")
+    assert_stays(life, ovn, life.run(**SURE), "not-fenced", "no route to host")
 
 
 def test_a_proof_that_has_expired_keeps_it(life, ovn):
@@ -232,25 +234,25 @@ def test_a_proof_that_has_expired_keeps_it(life, ovn):
         life.now += 30 if len(looks) == 2 else 0
 
     ovn.on_look = slow
-    assert_stays(life, ovn, life.run(proof_max_age=20, **SURE), "s old, but the limit is 20 s")
+    assert_stays(life, ovn, life.run(proof_max_age=20, **SURE), "not-fenced", "20 s")
 
 
 # --- 2. the southbound database -------------------------------------------------------------------------------
 
 UNREAD = Unread("ovn", "connection refused")
 IN_OVN = {
-    "no chassis": ({"chassis": [OTHER]}, "1 chassis with the hostname compute1, but has 0"),
-    "two chassis": ({"chassis": [DEAD, chassis(3, "compute1"), OTHER]}, "hostname compute1, but has 2: "),
-    "bound": ({"port_bindings": [binding("p", chassis=DEAD.uuid)]}, "or request the chassis: p"),
-    "requested": ({"port_bindings": [binding("p", requested=DEAD.uuid)]}, "or request the chassis: p"),
-    "additional": ({"port_bindings": [binding("p", additional=[DEAD.uuid])]}, "or request the chassis: p"),
-    "northbound": ({"switch_ports": [switch_port("p", "compute2,compute1")]}, "or request the chassis: p"),
-    "northbound by name": ({"switch_ports": [switch_port("p", DEAD.name)]}, "or request the chassis: p"),
-    "gateway": ({"gateways": [DEAD.name]}, "is a gateway chassis of a router"),
-    "chassis unread": ({"chassis": None, "unread": [UNREAD]}, "connection refused"),
-    "ports unread": ({"port_bindings": None, "unread": [UNREAD]}, "connection refused"),
-    "northbound unread": ({"switch_ports": None, "gateways": None, "unread": [UNREAD]}, "connection refused"),
-    "something unread": ({"unread": [UNREAD]}, "connection refused"),
+    "no chassis": ({"chassis": [OTHER]}, "not-one-chassis"),
+    "two chassis": ({"chassis": [DEAD, chassis(3, "compute1"), OTHER]}, "not-one-chassis"),
+    "bound": ({"port_bindings": [binding("p", chassis=DEAD.uuid)]}, "ports"),
+    "requested": ({"port_bindings": [binding("p", requested=DEAD.uuid)]}, "ports"),
+    "additional": ({"port_bindings": [binding("p", additional=[DEAD.uuid])]}, "ports"),
+    "northbound": ({"switch_ports": [switch_port("p", "compute2,compute1")]}, "ports"),
+    "northbound by name": ({"switch_ports": [switch_port("p", DEAD.name)]}, "ports"),
+    "gateway": ({"gateways": [DEAD.name]}, "gateway"),
+    "chassis unread": ({"chassis": None, "unread": [UNREAD]}, "ovn-unread"),
+    "ports unread": ({"port_bindings": None, "unread": [UNREAD]}, "ovn-unread"),
+    "northbound unread": ({"switch_ports": None, "gateways": None, "unread": [UNREAD]}, "ovn-unread"),
+    "something unread": ({"unread": [UNREAD]}, "ovn-unread"),
 }
 
 
@@ -290,11 +292,11 @@ def test_what_belongs_to_other_chassis_does_not_matter(life, ovn):
 # --- 3. neutron -----------------------------------------------------------------------------------------------
 
 IN_NEUTRON = {
-    "no agent: the list is empty for users that are no administrators": ([], "shows no OVN controller agent"),
-    "a metadata agent alone": ([agent("metadata", "OVN Metadata agent")], "shows no OVN controller agent"),
-    "another host": ([agent(host="compute10")], "shows no OVN controller agent"),
-    "two controllers": ([agent(), agent("other")], "1 OVN controller agent of compute1, but shows 2: "),
-    "another cloud": ([agent("other")], "may point to the database of another cloud"),
+    "no agent: the list is empty for users that are no administrators": ([], "no-agent"),
+    "a metadata agent alone": ([agent("metadata", "OVN Metadata agent")], "no-agent"),
+    "another host": ([agent(host="compute10")], "no-agent"),
+    "two controllers": ([agent(), agent("other")], "several-agents"),
+    "another cloud": ([agent("other")], "another-chassis"),
 }
 
 
@@ -327,7 +329,7 @@ def test_a_gateway_chassis_that_no_router_uses_is_removed(life, ovn, gateway):
 def test_an_agent_that_stays_alive_keeps_it(life, ovn, who):
     life.agents = [agent(alive=who == "controller"), agent("metadata", "OVN Metadata agent", who == "metadata")]
     before = life.now
-    assert_stays(life, ovn, life.run(death_timeout=60, **SURE), "as alive")
+    assert_stays(life, ovn, life.run(death_timeout=60, **SURE), "agent-alive")
     assert life.now - before < 600, "it does not wait for ever"
 
 
@@ -349,7 +351,7 @@ def test_neutron_shows_a_dead_agent_as_alive_for_a_while(life, ovn):
 def test_a_machine_that_comes_up_in_the_last_moment_keeps_it(life, ovn, monkeypatch):
     """Its agent is asked for once more, at once, before anything is deleted."""
     monkeypatch.setattr(network, "agents_now", lambda _cloud, _host: [agent(alive=True)])
-    assert_stays(life, ovn, life.run(**SURE), "as alive")
+    assert_stays(life, ovn, life.run(**SURE), "agent-alive")
 
 
 def test_a_chassis_that_has_another_name_in_the_last_moment_is_not_removed(life, ovn):
@@ -364,7 +366,7 @@ def test_a_chassis_that_has_another_name_in_the_last_moment_is_not_removed(life,
             life.agents = [agent(new.name)]
 
     ovn.on_look = replaced
-    assert_stays(life, ovn, life.run(**SURE), f"no longer has the chassis {DEAD.name}")
+    assert_stays(life, ovn, life.run(**SURE), "renewed", DEAD.name)
 
 
 # --- 4. Nova --------------------------------------------------------------------------------------------------
@@ -375,14 +377,14 @@ def test_a_service_that_is_no_longer_forced_down_keeps_it(life, ovn):
         life.service = dataclasses.replace(life.service, forced_down=False)
 
     ovn.on_look = freed
-    assert_stays(life, ovn, life.run(**SURE), "no longer forced down")
+    assert_stays(life, ovn, life.run(**SURE), "not-forced-down")
 
 
 def test_a_service_that_is_gone_keeps_it(life, ovn, monkeypatch):
     looked = []
     ovn.on_look = lambda: looked.append(True)
     monkeypatch.setattr(compute_services, "find_service", lambda _cloud, _host: None if looked else life.service)
-    assert_stays(life, ovn, life.run(**SURE), "no compute service of compute1")
+    assert_stays(life, ovn, life.run(**SURE), "no-service", "compute1")
 
 
 def test_a_server_that_is_still_on_the_host_keeps_it(life, ovn):
@@ -390,7 +392,7 @@ def test_a_server_that_is_still_on_the_host_keeps_it(life, ovn):
     done = life.run(servers=[ONE], **SURE)
     assert (ovn.deleted, done["state"]) == ([], "evacuated")
     ((_name, why),) = left(life)
-    assert "still shows these servers on compute1: guest2" in why
+    assert "compute1" in why and "guest2" in why
 
 
 def test_a_server_that_comes_meanwhile_keeps_it(life, ovn, monkeypatch):
@@ -403,7 +405,7 @@ def test_a_server_that_comes_meanwhile_keeps_it(life, ovn, monkeypatch):
     looked = []
     ovn.on_look = lambda: looked.append(True)
     monkeypatch.setattr(server_records, "servers_on", later)
-    assert_stays(life, ovn, life.run(**SURE), "still shows these servers on compute1")
+    assert_stays(life, ovn, life.run(**SURE), "servers", "compute1")
 
 
 def test_a_server_that_stays_behind_keeps_it(life, ovn):
@@ -480,7 +482,8 @@ def test_a_chassis_that_is_there_again_at_the_end_is_no_removal(life, ovn):
     done = life.run(**SURE)
     assert done["removed_chassis"] is None
     ((name, why),) = left(life)
-    assert name == DEAD.name and "a new chassis of compute1 appeared after the run had removed" in why
+    assert name == DEAD.name and "compute1" in why and DEAD.name in why
+    assert life.closed()[0]["memory"]["chassis_kept"] == "appeared"
     assert life.closed()[0]["steps"]["remove_chassis"] == "pending"
 
 

@@ -93,7 +93,7 @@ def test_the_guard_of_one_that_used_up_its_time_stays_and_its_operation_stays_op
     report = life.report()
     assert report["verdict"] == "block"
     assert TWO in str(report["findings"])
-    assert "so the run keeps their guard snapshots: guest2" in done["msg"]
+    assert ": guest2" in done["msg"]
     # Its destination has been started again: Nova ends it.
     life.nova.servers[TWO].update(task=None, host="compute3")
     done = life.run()
@@ -166,7 +166,7 @@ def test_a_guard_that_no_host_reaches_any_more_names_its_cluster_and_pool(life):
     for action in ("apply", "abort", "abort"):
         done = life.run(action=action)
         assert (done["failed"], life.guarded(), life.open() is not None) == (True, BOTH, True)
-        assert "The run found no host that reaches pool vms of Ceph cluster fsid" in done["msg"]
+        assert " vms " in done["msg"] and " fsid" in done["msg"]
     life.change = lambda some: some
     done = life.run(action="abort")
     assert (done["failed"], life.guarded(), life.open()) == (False, [], None)
@@ -472,7 +472,7 @@ def test_a_second_run_while_the_first_goes_on_is_refused(life):
     life.run(pid=2, dies_at=4)
     done = life.end(pid=1)
     assert done["failed"]
-    assert f"has taken over operation {life.open()['operation_id']}, so this run ends" in done["msg"]
+    assert "SG707" in done["msg"] and life.open()["operation_id"] in done["msg"]
     assert life.open()["run"]["pid"] == 2
 
 
@@ -567,11 +567,10 @@ def test_a_server_that_the_operation_began_without_is_no_success(life, monkeypat
     done = life.run()
     assert sorted(life.nova.asked) == sorted((uuid, "compute3") for uuid in BOTH)
     assert (done["failed"], done["state"], life.report()["verdict"]) == (True, "evacuated", "block")
-    assert done["left"] == {LATE: "the server came to the host after the evacuation began"}
+    assert set(done["left"]) == {LATE}
     (item,) = [item for item in life.report()["findings"] if item["code"] == "SG512"]
-    assert (item["object"]["id"], item["evidence"]["status"]) == (LATE, "ACTIVE")
-    assert "run the same command again" in item["remedy"]
-    assert any("does not evacuate guest3" in said for said in life.said), "before anything is fenced"
+    assert (item["object"]["id"], item["evidence"]["status"], item["evidence"]["late"]) == (LATE, "ACTIVE", True)
+    assert any("guest3" in said for said in life.said), "before anything is fenced"
     # The next run begins anew, with it.
     assert life.open() is None
 
@@ -580,7 +579,9 @@ def test_a_server_that_comes_during_the_run_is_no_success_either(life, monkeypat
     """Its owner reverted a resize while the others left."""
     life.answer = lambda need: _comes_late(life, monkeypatch) if need["kind"] == "guard" else None
     done = life.run()
-    assert (done["failed"], done["left"]) == (True, {LATE: "the server came to the host after the evacuation began"})
+    assert (done["failed"], set(done["left"])) == (True, {LATE})
+    late = [item for item in life.report()["findings"] if item["evidence"].get("late")]
+    assert [(item["code"], item["object"]["id"]) for item in late] == [("SG512", LATE)]
 
 
 def test_servers_that_a_person_left_out_stay_on_purpose(life):
@@ -627,7 +628,7 @@ def test_the_evacuation_of_another_cloud_is_not_taken_up(life, action):
     journal, life.cloud_id, life.done = life.open(), "nova2 in RegionOne", []
     done = life.run(action=action)
     assert (done["failed"], done["state"], life.done, life.open()) == (True, "refused", [], journal)
-    assert "belongs to another cloud (nova1 in RegionOne). This run works on nova2 in RegionOne" in done["msg"]
+    assert all(word in done["msg"] for word in ("SG706", "(nova1 in RegionOne)", "nova2 in RegionOne"))
     assert life.run(action="status")["failed"] is False
     life.cloud_id = "nova1 in RegionOne"
     assert life.run()["failed"] is False

@@ -26,6 +26,19 @@ SNAPSHOT = f"stackguard-{OPERATION}"
 STEPS = ("fence", "hold_down", "guard", "evacuate", "unguard")
 
 
+def test_a_journal_says_by_keys_whose_addresses_are_whose():
+    addresses = {"192.0.2.1": "client", "192.0.2.2": "locks", "192.0.2.3": "operator", "192.0.2.4": "host_ip"}
+    unknown = {"192.0.2.5": "read on the host", "192.0.2.6": "", "192.0.2.7": None}
+    assert records.of_host({**addresses, **unknown}) == ["192.0.2.1", "192.0.2.3", "192.0.2.4"]
+    journal = {"about": {"proven": {"f": {**addresses, **unknown}}}}
+    assert list(records.proven_addresses(journal)) == [("192.0.2.1", "f", "client"), ("192.0.2.2", "f", "locks")]
+
+
+def test_addresses_without_a_key_prove_nothing():
+    assert records.of_host(["192.0.2.1"]) == []
+    assert list(records.proven_addresses({"about": {"proven": {"f": ["192.0.2.1"]}}})) == []
+
+
 def old_journal(fence="power", proof=True, addresses=(), memory=None, host="compute1"):
     """A journal as 7e09ddb wrote it: evacuation_plan.py, roles/evacuate_host/tasks/{proof,round}.yml."""
     about = {

@@ -29,6 +29,7 @@ from ansible_collections.stackguard.nova.tests.unit.evacuations import (
     scene,
     volume,
 )
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer, Clock, Nova
 
 ONE, TWO = guest(1, 1), guest(1, 2)
@@ -469,7 +470,7 @@ def test_ports_that_can_not_be_read_are_reported_and_lose_no_outcome():
 def test_servers_that_can_not_be_read_are_not_taken_for_gone():
     world = World()
     world.change = lambda some: some.having(some.cloud.cloud(servers=None))
-    with pytest.raises(ApiError, match="which servers are still on this host"):
+    with pytest.raises(ApiError, check=problem_is("not-read")):
         world.round()
     assert world.nova.asked == []
 
@@ -480,11 +481,11 @@ def test_servers_that_can_not_be_read_are_not_taken_for_gone():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"at": "2026-11-21T05:50:00+00:00"}, "s old"),
-        ({"at": "2026-11-21T06:30:00+00:00"}, "is invalid, or later than"),
-        ({"host": "compute2"}, "the proof is for a fence of another host: compute2"),
-        ({"operation_id": "another"}, "belongs to another operation: another"),
-        ({"kind": "command"}, "the proof is for a fence of kind command"),
+        ({"at": "2026-11-21T05:50:00+00:00"}, " 120 s"),
+        ({"at": "2026-11-21T06:30:00+00:00"}, "(2026-11-21T06:30:00+00:00)"),
+        ({"host": "compute2"}, ": compute2"),
+        ({"operation_id": "another"}, ": another"),
+        ({"kind": "command"}, " command,"),
     ],
 )
 def test_no_server_is_sent_by_a_proof_that_is_old_or_of_another_fence(change, said):
@@ -639,7 +640,7 @@ def test_a_state_that_can_not_be_reset_keeps_its_server(monkeypatch):
     request = dataclasses.replace(world.scene.request, resets=("task",), queue_read=True)
     done = world.round(request=request)
     assert world.nova.asked == [(TWO, "compute3")]
-    assert "could not reset the server's state: 403 Forbidden" in done.left[ONE]
+    assert "403 Forbidden" in done.left[ONE]
 
 
 def test_a_server_with_a_task_of_the_dead_host_is_reset_only_where_the_operator_allows_it(monkeypatch):

@@ -14,7 +14,6 @@ import contextlib
 import importlib
 import os
 import pathlib
-import re
 import types
 
 import pytest
@@ -192,11 +191,16 @@ def test_every_operation_with_an_action_is_here():
 # --- nothing is open ------------------------------------------------------------------------------------------
 
 
+def is_nothing_open(told):
+    """An action plugin ends as refused, and keeps no error; the files are compared beside it."""
+    return told.get("state") in ("none", "refused") or told.get("problem") == "nothing-open"
+
+
 def test_asked_while_nothing_is_open_it_says_so_and_changes_nothing(life):
     before = life.seen()
     failed, told = life.run("status")
     assert (failed, told["changed"]) == (False, False)
-    assert re.search(r"^no .+ is open", told["msg"]), told["msg"]
+    assert told["state"] == "none", told["msg"]
     assert life.seen() == before
 
 
@@ -204,7 +208,7 @@ def test_a_resume_begins_nothing(life):
     before = life.seen()
     failed, told = life.run("resume")
     assert (failed, told["changed"]) == (True, False)
-    assert re.search(r"no .+ is open.*: there is nothing to resume", told["msg"]), told["msg"]
+    assert is_nothing_open(told), told["msg"]
     assert life.seen() == before
 
 
@@ -212,7 +216,7 @@ def test_what_is_not_open_is_not_taken_back(life):
     before = life.seen()
     _failed, told = life.run(life.back)
     assert told["changed"] is False
-    assert re.search(rf"there is nothing to {life.back.replace('rollback', 'roll back')}", told["msg"]), told["msg"]
+    assert is_nothing_open(told), told["msg"]
     assert life.seen() == before
 
 
@@ -253,7 +257,7 @@ def test_taken_back_its_journal_is_closed(cut):
     assert not cut.open
     assert ended(cut, journal) == journals.ROLLED_BACK
     _failed, again = cut.run("status")
-    assert re.search(r"^no .+ is open", again["msg"]), again["msg"]
+    assert again["state"] == "none", again["msg"]
 
 
 @pytest.mark.parametrize(("action", "state"), [("apply", journals.FINISHED), ("back", journals.ROLLED_BACK)])

@@ -21,6 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import jou
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal_read
 from ansible_collections.stackguard.nova.plugins.module_utils.records.installed import collection_version
 from ansible_collections.stackguard.nova.plugins.plugin_utils.journal_host import LocalState
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 AT = "2026-11-21T06:00:00+00:00"
 
@@ -82,7 +83,7 @@ def test_a_run_whose_operation_another_has_taken_up_can_not_write(run_of):
         lambda: first.remember(sent=["a"]),
         lambda: first.close(journals.FINISHED, "ended"),
     ):
-        with pytest.raises(StackguardError, match=r"SG707 .* has taken over operation 0123456789ab"):
+        with pytest.raises(StackguardError, match=r"0123456789ab", check=problem_is("journal-unreadable")):
             write()
     assert only(second.run) == before
 
@@ -91,7 +92,7 @@ def test_of_two_runs_that_take_up_the_same_operation_one_has_it(run_of):
     first = opened(run_of(10**8))
     journal = dict(first.journal)
     Book.take_up(run_of(10**8 + 1), dict(journal), "resumed")
-    with pytest.raises(StackguardError, match=r"SG707 .* has taken over operation 0123456789ab"):
+    with pytest.raises(StackguardError, match=r"0123456789ab", check=problem_is("journal-unreadable")):
         Book.take_up(run_of(10**8 + 2), dict(journal), "resumed")
 
 
@@ -99,7 +100,7 @@ def test_a_run_that_ended_its_operation_is_not_written_to_by_an_older_one(run_of
     first = opened(run_of(10**8))
     second = Book.take_up(run_of(10**8 + 1), dict(first.journal), "resumed")
     second.close(journals.FINISHED, "ended")
-    with pytest.raises(StackguardError, match="contains no open journal of operation"):
+    with pytest.raises(StackguardError, check=problem_is("journal-unreadable")):
         first.note("too late")
     assert lifecycle.open_journals(first.run) == []
 
@@ -113,7 +114,7 @@ def test_a_run_of_another_controller_is_taken_over_only_where_the_operator_says_
 
 def test_a_second_opening_for_the_same_host_is_refused(run_of):
     opened(run_of(10**8))
-    with pytest.raises(StackguardError, match="already open"):
+    with pytest.raises(StackguardError, check=problem_is("journal-unreadable")):
         opened(run_of(10**8 + 1), operation="another")
     assert only(run_of(1))["operation_id"] == "0123456789ab"
 
@@ -229,7 +230,7 @@ def test_what_has_ended_can_be_opened_again_to_be_taken_back(run_of):
     (closed,) = lifecycle.closed_journals(first.run, "evacuate")
     again = Book.reopen(run_of(10**8 + 1), closed, journals.ROLLING_BACK, "rollback started")
     assert (only(again.run)["state"], only(again.run)["run"]["pid"]) == ("rolling-back", 10**8 + 1)
-    with pytest.raises(StackguardError, match="already open"):
+    with pytest.raises(StackguardError, check=problem_is("journal-unreadable")):
         Book.reopen(run_of(10**8 + 2), closed, journals.ROLLING_BACK, "rollback started")
 
 
@@ -359,7 +360,7 @@ def test_an_operation_of_another_cloud_is_neither_read_nor_taken_up(run_of, thei
         lambda: lifecycle.open_journal(later, kind),
         lambda: Book.take_up(later, dict(book.journal), "resumed"),
     ):
-        with pytest.raises(Refused, match="belongs to another cloud") as refused:
+        with pytest.raises(Refused, check=problem_is("operation-open")) as refused:
             ask()
         assert str(theirs) in refused.value.message
         assert "stackguard_state_dir" in refused.value.message

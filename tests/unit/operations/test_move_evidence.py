@@ -16,6 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.moves import evidence as move_evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.moves import preflight as checks
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 from ansible_collections.stackguard.nova.tests.unit.zoned import WEB, server
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
 
@@ -107,5 +108,5 @@ def test_huge_pages_on_their_way_are_no_small_ones(monkeypatch):
 def test_memory_that_is_not_known_is_not_none(monkeypatch):
     one = dataclasses.replace(server(id="one", host="compute9"), flavor=None)
     Busy(monkeypatch, [row("running", "one", "compute2")], {"one": one})
-    with pytest.raises(ApiError, match="flavor"):
+    with pytest.raises(ApiError, check=problem_is("not-read")):
         move_evidence.on_their_way(object())

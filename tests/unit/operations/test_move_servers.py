@@ -32,6 +32,7 @@ from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 from ansible_collections.stackguard.nova.tests.unit.life import OTHER, Life
 from ansible_collections.stackguard.nova.tests.unit.moving_nova import FakeNova
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 ONE, TWO = guest(1, 1), guest(1, 2)
 ZONES = {f"compute{number}": f"az{2 - number % 2}" for number in range(1, 6)}
@@ -186,7 +187,8 @@ def test_a_host_is_emptied_and_stays_disabled(nova, state):
     result = nova.apply(state)
     assert (result["state"], result["again"], result["changed"]) == ("finished", False, True)
     assert set(nova.hosts.values()) <= NEAR
-    assert nova.service == {"status": "disabled", "disabled_reason": "drained (stackguard operation op1)"}
+    assert set(nova.service) == {"status", "disabled_reason"}
+    assert nova.service["status"] == "disabled" and "op1" in nova.service["disabled_reason"]
     assert nova.calls[0] == ("service", "disabled", "stackguard:drain:op1")
     assert result["moved"] == nova.hosts
     assert not state.open
@@ -585,7 +587,7 @@ def test_what_the_source_does_not_reach_is_sent_nobody_and_all_stay_active(nova,
     with pytest.raises(lifecycle.Refused) as refused:
         nova.apply(state, probe=True, probes=probes)
     assert {item["code"] for item in refused.value.data["report"]["findings"]} == {"SG406"}
-    assert "does not reach libvirt at compute3 port 16509: Connection refused" in str(refused.value.data["report"])
+    assert "16509: Connection refused" in str(refused.value.data["report"])
     assert nova.calls == []
 
 
@@ -702,7 +704,7 @@ def test_an_allocation_that_no_server_has_is_refused_beforehand(nova, state):
 def test_a_server_whose_cell_does_not_answer_is_not_said_to_be_gone(nova, state, partial):
     nova.servers[TWO]["status"] = facts.CELL_DOWN
     nova.servers[TWO]["OS-EXT-SRV-ATTR:host"] = None
-    with pytest.raises(lifecycle.Refused, match=f"SG709 .* the cell of these servers does not answer: {TWO}"):
+    with pytest.raises(lifecycle.Refused, match=f"{TWO}", check=problem_is("refused")):
         nova.apply(state, drain_host=None, servers=[ONE, TWO], partial=partial)
     assert nova.moves == []
 
@@ -804,7 +806,7 @@ def test_a_nova_that_stays_mute_ends_the_run_with_its_journal_open(nova, state, 
 
 @pytest.mark.parametrize("selection", ["[?name=='nobody']", "[?", "length([])"])
 def test_a_filter_that_selects_nobody_is_refused(nova, state, selection):
-    with pytest.raises(lifecycle.Refused, match="nothing was changed"):
+    with pytest.raises(lifecycle.Refused, check=problem_is("options")):
         nova.apply(state, drain_host=None, servers=selection)
     assert nova.calls == []
     assert not state.open
@@ -832,7 +834,8 @@ def test_killed_at_any_look_and_run_again(monkeypatch, state, sleeps):
     assert set(nova.hosts.values()) <= NEAR
     assert nova.servers[TWO]["status"] == "SHUTOFF"
     assert len(nova.moves) == 2, "nobody was sent twice"
-    assert nova.service == {"status": "disabled", "disabled_reason": "drained (stackguard operation op1)"}
+    assert set(nova.service) == {"status", "disabled_reason"}
+    assert nova.service["status"] == "disabled" and "op1" in nova.service["disabled_reason"]
     assert not state.open
 
 

@@ -29,6 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.zones.pins import 
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, leased, life
 from ansible_collections.stackguard.nova.tests.unit.life import DEAD, OTHER
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 from ansible_collections.stackguard.nova.tests.unit.zoned import server, zoned
 
 UUIDS = [guest(1, number) for number in range(1, 13)]
@@ -249,7 +250,7 @@ def test_a_run_that_was_taken_over_writes_no_more(cloud, state):
             )
 
     cloud.ahead = ahead
-    with pytest.raises(StackguardError, match=r"SG707 .* of there .* has taken over operation op1"):
+    with pytest.raises(StackguardError, match=r"SG707 .* op1\b"):
         cloud.run(state)
     assert len(calls) == 5, "the second batch was not begun"
     assert kept(state)["run"] == {"controller": "there", "pid": 2}
@@ -424,7 +425,7 @@ def test_of_two_recorded_servers_of_one_name_the_uuid_is_asked_for(cloud, state)
     real = cloud.server
     cloud.server = lambda uuid: facts.from_plain(type(real(uuid)), {**facts.to_plain(real(uuid)), "name": "web"}, "")
     cloud.run(state)
-    with pytest.raises(StackguardError, match="uuid"):
+    with pytest.raises(StackguardError, check=problem_is("ambiguous-name")):
         rest(cloud, state, servers=["web"])
     rest(cloud, state, servers=[UUIDS[0]])
     assert cloud.pins[UUIDS[0]] is None
@@ -515,7 +516,7 @@ def test_a_server_that_cannot_be_pinned_refuses_all_and_is_named(cloud, state):
     cloud.tasks = {UUIDS[1]: "resize_prep", UUIDS[3]: "rebooting"}
     result = cloud.run(state)
     assert (result["failed"], result["changed"], result["state"]) == (True, False, "refused")
-    assert "2 servers cannot be pinned (SG701)" in result["msg"]
+    assert "(SG701)" in result["msg"]
     assert {item["object"]["name"] for item in result["report"]["findings"] if item["code"] == "SG701"} == {
         "web1",
         "web3",
@@ -538,7 +539,7 @@ def test_partial_leaves_out_whoever_cannot_be_pinned_and_names_them(cloud, state
     cloud.tasks = {UUIDS[1]: "resize_prep"}
     result = cloud.run(state, partial=True)
     assert (result["failed"], result["report"]["verdict"]) == (False, "warn")
-    assert "1 server left out: web1 (SG701)" in result["msg"]
+    assert ": web1 (SG701)" in result["msg"]
 
 
 @pytest.mark.parametrize("more", [{"partial": True}, {"overrides": [Override("SG709", "all", "never mind")]}])

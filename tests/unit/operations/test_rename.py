@@ -27,6 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.rename.containers 
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import steps as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
 from ansible_collections.stackguard.nova.tests.unit import builders, journaled
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 GUEST = findings.finding("SG120", findings.Subject("domain", "u1", "web1"), {"now": "shutoff"}, "Start it.", "warning")
 STUCK = findings.finding("SG701", findings.Subject("instance", "u2", "web2"), {"task_state": "shelving"}, "Reset it.")
@@ -255,7 +256,7 @@ def test_a_return_of_guests_that_was_not_planned_is_refused_and_never_a_green_en
     journals.open_new(resuming._args["state_dir"], {**journal, "steps": dict.fromkeys(planned, "done")})
     resuming._args["drain_return"] = wanted
     if refused:
-        with pytest.raises(lifecycle.Refused, match="began without rename_drain_return"):
+        with pytest.raises(lifecycle.Refused, match=r"rename_drain_return", check=problem_is("operation-open")):
             resuming.resume()
         (still,) = journals.list_open(resuming._args["state_dir"])
         assert still["run"]["token"] == "old", "what is refused is not taken up"
@@ -266,7 +267,7 @@ def test_a_return_of_guests_that_was_not_planned_is_refused_and_never_a_green_en
 def test_a_resume_is_refused_while_a_run_elsewhere_may_live(resuming):
     left_open(resuming._args["state_dir"], {"token": "old", "operator": "ann", "controller": "c", "pid": 7})
     for asked in ("resume", "rollback", "apply"):
-        with pytest.raises(runner.StepError, match=r"SG707 .*ann@c \(process 7\) was alive \d+ s ago"):
+        with pytest.raises(runner.StepError, match=r"SG707", check=problem_is("request-failed")):
             getattr(resuming, asked)()
     assert journals.read(resuming._args["state_dir"], "rename")["run"]["token"] == "old"
     resuming._args["take_over"] = True
@@ -296,7 +297,7 @@ def test_after_the_first_old_container_is_removed_there_is_only_forward(resuming
     plan = Plan("rename", "op1", "compute1 -> cn1", [*runner.plan_of(journal).steps, forget])
     noted = {**journal, "plan": to_plain(plan), "steps": {"guests": "done", "forget_containers": state}}
     journals.put(resuming._args["state_dir"], noted)
-    with pytest.raises(runner.StepError, match="a rollback is no longer possible"):
+    with pytest.raises(runner.StepError, check=problem_is("rollback-no-longer")):
         resuming.rollback()
     assert journals.read(resuming._args["state_dir"], "rename")["steps"] == noted["steps"]
     assert resuming.back(noted) is None

@@ -17,6 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import findi
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SCHEMA, Bundle
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 #: Nobody listens on port 1.
 GONE = "mysql+pymysql://nova:secret@127.0.0.1:1/nova_api"
@@ -40,7 +41,7 @@ def repair(tmp_path):
 @pytest.mark.parametrize("options", [{"nova_api_db_url": GONE}, {}], ids=["unreachable", "no url"])
 @pytest.mark.parametrize("overrides", [(), (findings.Override("SG201", "databases", "a trial"),)])
 def test_a_database_that_cannot_be_read_refuses_and_the_report_does_not_only_warn(repair, options, overrides):
-    with pytest.raises(repair_links.Refused, match=r"^refused, nothing was changed: 1 reason\n") as raised:
+    with pytest.raises(repair_links.Refused, check=problem_is("refused")) as raised:
         repair(True, overrides, **options)
     report = raised.value.data["report"]
     assert (report["verdict"], report["findings"]) == ("block", [])

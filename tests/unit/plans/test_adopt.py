@@ -12,6 +12,7 @@ import os
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import standing
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import adopted_names
@@ -141,6 +142,21 @@ def renamed_os(style="short"):
 def codes(bundle, wanted=None, direction="forward"):
     refused, _adoption = judged(bundle, wanted or request("short", direction))
     return {item.code for item in refused}
+
+
+def test_a_name_that_was_not_searched_is_explained_by_a_row_of_the_host():
+    _cloud, before = handmade.begun("short")
+    bundle = handmade.bundle_of(_cloud, before)
+    _refused, adoption = judged(bundle, request("short", "forward"))
+    subject, goal = findings.Subject("host", "compute1"), adoption.goal.hypervisor_hostname
+    items = [
+        findings.finding("SG709", subject, {"not searched": name, "reason": "any words"}, "any words")
+        for name in (goal, "another")
+    ]
+    nodes = dataclasses.replace(adoption, node=dataclasses.replace(adoption.node, hypervisor_hostname=goal))
+    assert [checks._explained(nodes, item) for item in items] == [True, False]
+    unread = findings.finding("SG709", subject, {"reason": f"the run did not search for {goal}:"}, "any words")
+    assert not checks._explained(nodes, unread)
 
 
 def test_the_demos_host_is_not_refused():

@@ -33,11 +33,12 @@ def decide(cloud, path=None, name="compute1", now=make.AT):
     return compute_id.decide(cloud.bundle, host, path, now)
 
 
-def refused(cloud, *words, path=None, now=make.AT):
+def refused(cloud, problems, *names, path=None, now=make.AT):
     with pytest.raises(compute_id.IdentityError) as caught:
         decide(cloud, path, now=now)
-    for word in words:
-        assert word in str(caught.value)
+    assert set(caught.value.problems) == ({problems} if isinstance(problems, str) else set(problems))
+    for name in names:
+        assert name in str(caught.value)
 
 
 @pytest.mark.parametrize("style", sorted(make.STYLES))
@@ -56,7 +57,7 @@ def test_a_file_that_is_right_already():
 
 def test_another_of_novas_places(cloud):
     assert decide(cloud, "/etc/nova/compute_id").path == "/etc/nova/compute_id"
-    refused(cloud, "nova-compute does not read /srv/compute_id", PATH, path="/srv/compute_id")
+    refused(cloud, "other-path", "/srv/compute_id", PATH, path="/srv/compute_id")
 
 
 def test_a_state_path_with_a_slash_at_its_end(cloud):
@@ -82,51 +83,54 @@ MINE = {"uuid": make.node(1)}
     [
         (
             lambda c: c.host(nova_conf=None, unread=[facts.Unread("nova_conf", "why")]),
-            ["nova_conf", "could not read nova_conf of the host: why"],
+            ["unread-nova_conf", "why"],
         ),
-        (lambda c: c.host(libvirt=None), ["could not read libvirt of the host: no reason is known"]),
-        (lambda c: c.host(compute_id_files=None), ["compute_id files were not read"]),
-        (lambda c: c.without("databases"), ["the databases were not read"]),
-        (lambda c: c.databases(cells=None), ["list of cells was not read"]),
-        (lambda c: c.cell(2, compute_nodes=None, unread=[facts.Unread("x", "gone away")]), ["cell2", "gone away"]),
-        (lambda c: c.cell(2, scope=["compute2"]), ["cell2", "cover the hosts compute2, but not host"]),
-        (lambda c: c.drop("compute_nodes", MINE), ["no cell has an existing compute node of host compute1"]),
+        (lambda c: c.host(libvirt=None), ["unread-libvirt"]),
+        (lambda c: c.host(compute_id_files=None), ["unread-files"]),
+        (lambda c: c.without("databases"), ["unread-databases"]),
+        (lambda c: c.databases(cells=None), ["unread-cells"]),
+        (
+            lambda c: c.cell(2, compute_nodes=None, unread=[facts.Unread("x", "gone away")]),
+            ["unread-nodes", "cell2", "gone away"],
+        ),
+        (lambda c: c.cell(2, scope=["compute2"]), ["narrowed", "cell2", "compute2", "compute1"]),
+        (lambda c: c.drop("compute_nodes", MINE), ["no-node", "compute1"]),
         (
             lambda c: c.change("compute_nodes", MINE, host="Compute1"),
-            ["no cell has an existing compute node", "rows with similar names", "Compute1"],
+            ["no-node", "Compute1"],
         ),
-        (lambda c: c.change("compute_nodes", MINE, deleted=7), ["no cell has an existing compute node"]),
-        (lambda c: c.change("compute_nodes", MINE, hypervisor_type="ironic"), ["ironic"]),
+        (lambda c: c.change("compute_nodes", MINE, deleted=7), ["no-node"]),
+        (lambda c: c.change("compute_nodes", MINE, hypervisor_type="ironic"), ["ironic", "compute1"]),
         (
             lambda c: c.change("compute_nodes", MINE, hypervisor_hostname="x"),
-            ["has the name x in the database", "libvirt reports the name compute1"],
+            ["other-name", " x ", "compute1"],
         ),
-        (lambda c: c.part("libvirt", hostname="compute1.example"), ["libvirt reports the name compute1.example"]),
+        (lambda c: c.part("libvirt", hostname="compute1.example"), ["other-name", "compute1.example"]),
         (
             lambda c: c.part("nova_conf", host="compute2"),
-            ["2 existing compute nodes have the name compute2 or compute1"],
+            ["several-nodes", "compute2", "compute1"],
         ),
-        (lambda c: c.change("compute_nodes", MINE, uuid=None), ["has no uuid"]),
-        (lambda c: c.change("compute_nodes", MINE, uuid="x"), ["has 'x', which is not a uuid"]),
-        (lambda c: second_row(c, cell=1, host="compute1", hypervisor_hostname="y"), ["2 existing compute nodes"]),
-        (lambda c: second_row(c, cell=2, host="compute1"), ["2 existing compute nodes", "cell1", "cell2"]),
+        (lambda c: c.change("compute_nodes", MINE, uuid=None), ["no-uuid"]),
+        (lambda c: c.change("compute_nodes", MINE, uuid="x"), ["no-uuid", "'x'"]),
+        (lambda c: second_row(c, cell=1, host="compute1", hypervisor_hostname="y"), ["several-nodes"]),
+        (lambda c: second_row(c, cell=2, host="compute1"), ["several-nodes", "cell1", "cell2"]),
         (
             lambda c: second_row(c, cell=2, host="z", hypervisor_hostname="COMPUTE1"),
-            ["2 existing compute nodes", "host z"],
+            ["several-nodes", " z"],
         ),
         (
             lambda c: second_row(c, cell=2, host="z", hypervisor_hostname="z", uuid=make.node(1)),
-            ["host z", "also has the uuid"],
+            ["uuid-of-another-node", " z"],
         ),
         (
             lambda c: c.put("compute_id_files", [lost(), here("/etc/nova/compute_id", OTHER)]),
-            ["/etc/nova/compute_id contains", OTHER],
+            ["other-uuid", "/etc/nova/compute_id", OTHER],
         ),
-        (lambda c: c.put("compute_id_files", [here(PATH, OTHER)]), [f"{PATH} contains {OTHER}", make.node(1)]),
-        (lambda c: c.put("compute_id_files", [here(PATH, None)]), ["contains no valid uuid: not a UUID"]),
+        (lambda c: c.put("compute_id_files", [here(PATH, OTHER)]), ["other-uuid", PATH, OTHER, make.node(1)]),
+        (lambda c: c.put("compute_id_files", [here(PATH, None)]), ["invalid-file", "not a UUID"]),
         (
             lambda c: c.put("compute_id_files", [here(PATH, make.node(1))], "compute2"),
-            ["on host compute2", "also contains the uuid"],
+            ["uuid-on-another-host", " compute2"],
         ),
     ],
 )
@@ -148,7 +152,7 @@ def test_all_reasons_at_once(cloud):
     cloud = cloud.put("compute_id_files", [here(PATH, OTHER)]).put(
         "compute_id_files", [here(PATH, make.node(1))], "compute2"
     )
-    refused(cloud, f"{PATH} contains {OTHER}", "on host compute2")
+    refused(cloud, ("other-uuid", "uuid-on-another-host"), PATH, OTHER, " compute2")
 
 
 # --- a machine that lives -------------------------------------------------------------------------------------
@@ -165,11 +169,7 @@ def seen(cloud, when, **changes):
 
 def test_the_identity_of_a_host_that_lives_elsewhere_is_not_given_to_a_second_machine(cloud):
     """Ansible did not reach the first one, which was a warning."""
-    words = (
-        "the nova-compute service of compute1 reported to Nova at",
-        "this machine runs no guest of compute1",
-        "wait 5 minutes",
-    )
+    words = ("alive", "compute1")
     refused(idle(cloud), *words)
     # Nova writes no zone; a clock may be ahead; and a time that cannot be understood is no silence.
     for when in ("2026-11-21T05:55:01", "2026-11-21T06:00:30", "some time ago"):
@@ -180,7 +180,7 @@ def test_the_identity_of_a_host_that_lives_elsewhere_is_not_given_to_a_second_ma
         cloud.host("compute1", domains=off),
         cloud.put("instances", []),
     ):
-        refused(unproven, *words)
+        refused(unproven, ("alive", "alive-in-api"), "compute1")
     for silent in ("2026-11-21T05:54:59", "2026-11-21T05:00:00+00:00", None):
         assert decide(idle(seen(cloud, silent))).uuid == make.node(1)
     # Its own guests run here; and a service that Nova has deleted is nobody's. compute2 reports all the time.
@@ -189,7 +189,7 @@ def test_the_identity_of_a_host_that_lives_elsewhere_is_not_given_to_a_second_ma
 
 
 def test_services_that_were_not_read_are_not_silent(cloud):
-    refused(idle(cloud.put("services", None)), "the services of cell cell1 were not read")
+    refused(idle(cloud.put("services", None)), "unread-services", "cell1")
 
 
 def test_a_file_that_is_right_already_gives_nobody_an_identity():
@@ -198,7 +198,7 @@ def test_a_file_that_is_right_already_gives_nobody_an_identity():
 
 @pytest.mark.parametrize("now", ["2026-11-21T07:00:01+00:00", "2026-11-21T05:58:59+00:00", "yesterday"])
 def test_databases_that_were_not_read_just_now_tell_nothing(cloud, now):
-    refused(cloud, f"the databases were read at {make.AT}", "Run cell_info again", now=now)
+    refused(cloud, "old-databases", make.AT, "cell_info", now=now)
 
 
 @pytest.mark.parametrize("now", ["2026-11-21T07:00:00+00:00", "2026-11-21T05:59:00+00:00"])
@@ -210,5 +210,5 @@ def test_a_service_that_only_the_api_shows_as_up_is_alive(cloud):
     """With servicegroup_driver = mc the database says nothing of it."""
     silent = seen(cloud, None).host("compute1", domains=[])
     down = silent.change("api_services", {"host": "compute1"}, state="down")
-    refused(silent, "Nova shows the nova-compute service of compute1 as up", "this machine runs no guest of compute1")
+    refused(silent, "alive-in-api", "compute1")
     assert decide(down).uuid == make.node(1)

@@ -25,6 +25,7 @@ from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import (
     with_ids,
     with_ovn,
 )
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 NEW = builders.NEW
 
@@ -183,10 +184,15 @@ def test_an_override_of_sg317_leaves_the_agents_and_says_what_is_not_verified(so
 
 
 @pytest.mark.parametrize(
-    "rows", [[], [chassis(1, "compute1"), chassis(2, "compute1")], [chassis(1, "compute1"), chassis(2, NEW)]]
+    ("rows", "problem"),
+    [
+        ([], "exactly-one-chassis"),
+        ([chassis(1, "compute1"), chassis(2, "compute1")], "exactly-one-chassis"),
+        ([chassis(1, "compute1"), chassis(2, NEW)], "another-chassis-already"),
+    ],
 )
-def test_no_override_makes_a_plan_without_exactly_one_chassis(some, rows):
-    with pytest.raises(PlanError, match="You cannot override this problem"):
+def test_no_override_makes_a_plan_without_exactly_one_chassis(some, rows, problem):
+    with pytest.raises(PlanError, check=problem_is(problem)):
         plan_of(with_ovn(some, chassis=rows))
 
 

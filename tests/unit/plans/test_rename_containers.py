@@ -21,6 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place im
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.preflight import preflight_rename
 from ansible_collections.stackguard.nova.tests.unit import draining
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, kolla, process, unit
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
 AGENT = "neutron-openvswitch-agent"
@@ -122,7 +123,7 @@ def test_the_operators_own_commands_and_the_containers_do_not_go_together():
 def test_a_service_that_does_not_run_is_refused():
     """Its container is not known for certain: the engine may have several."""
     some = boxed_fleet()
-    stopped = facts.NameSpace("libvirt", "podman container nova_libvirt", True, "compute1")
+    stopped = facts.NameSpace("libvirt", "podman container nova_libvirt", True, "compute1", kind="container")
     spaces = some.cloud.bundle.hosts["compute1"].name_spaces
     some = dataclasses.replace(some, cloud=some.cloud.host(name_spaces=[spaces[0], stopped, spaces[2]]))
     (item,) = found(some).values()
@@ -279,7 +280,11 @@ def test_ovn_controller_that_takes_its_name_from_its_container_is_no_plan():
     some = boxed_fleet(deployment=dataclasses.replace(base, processes=[*base.processes, controller]))
     host = some.cloud.bundle.hosts["compute1"]
     unnamed = dataclasses.replace(some, cloud=some.cloud.host(ovs_external_ids={"system-id": "x"}))
-    with pytest.raises(PlanError, match="external_ids:hostname"):
+    with pytest.raises(
+        PlanError,
+        match=r"external_ids:hostname",
+        check=problem_is("set-external-ids"),
+    ):
         made(unnamed)
     told = dataclasses.replace(some, cloud=some.cloud.host(ovs_external_ids={"hostname": "compute1"}))
     assert "recreate_containers" in named(made(told))

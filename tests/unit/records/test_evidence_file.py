@@ -261,6 +261,16 @@ def test_what_is_broken_is_refused(seed, tmp_path):
         assert found == expected, broken[max(0, at - 100) : at + 100]
 
 
+def refusal(path):
+    """Why a file is refused: the problem, the line, and the field or record."""
+    with pytest.raises(facts.FactsError) as caught:
+        evidence.load(str(path))
+    found = caught.value
+    assert str(path) in str(found)
+    assert found.line is None or str(found.line) in str(found)
+    return found.problem, found.line, found.place
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_line_that_is_lost_doubled_or_elsewhere_is_refused(seed, tmp_path):
     path = saved(tmp_path, spoiled(seed))
@@ -272,8 +282,9 @@ def test_a_line_that_is_lost_doubled_or_elsewhere_is_refused(seed, tmp_path):
         swapped[at], swapped[other] = lines[other], line
         for broken in (lines[:at] + lines[at + 1 :], [*lines[:at], line, *lines[at:]], swapped):
             path.write_text("".join(broken), encoding="utf-8")
-            with pytest.raises(facts.FactsError, match=r"jsonl, line \d+: |does not begin"):
+            with pytest.raises(facts.FactsError) as caught:
                 evidence.load(str(path))
+            assert caught.value.line or caught.value.problem == "no-evidence"
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -286,8 +297,7 @@ def test_a_file_that_ends_in_the_middle_is_refused(seed, tmp_path):
     ends |= {at + 1 for at, char in enumerate(text) if char in "]}\n"} - {len(text)}
     for end in [*dice.sample(sorted(ends), min(150, len(ends))), len(text) - 1]:
         path.write_text(text[:end], encoding="utf-8")
-        with pytest.raises(facts.FactsError, match=r"the file is cut off|does not begin with"):
-            evidence.load(str(path))
+        assert refusal(path)[0] in ("cut-off", "no-evidence")
 
 
 def test_a_file_that_ends_in_the_middle_says_in_which_line(tmp_path):
@@ -296,8 +306,7 @@ def test_a_file_that_ends_in_the_middle_says_in_which_line(tmp_path):
     for number in range(1, len(lines)):
         for rest in ("", lines[number][:-1], lines[number][:20]):
             path.write_text("".join(lines[:number]) + rest)
-            with pytest.raises(facts.FactsError, match=rf"evidence.jsonl, line {number + 1}: the file is cut off"):
-                evidence.load(str(path))
+            assert refusal(path) == ("cut-off", number + 1, "")
 
 
 def test_a_corrupt_line_is_named(tmp_path):
@@ -305,13 +314,9 @@ def test_a_corrupt_line_is_named(tmp_path):
     lines = lines_of(path)
     for number in range(1, len(lines)):
         path.write_text("".join([*lines[:number], lines[number].replace(",", ";", 1), *lines[number + 1 :]]))
-        with pytest.raises(
-            facts.FactsError, match=rf"evidence.jsonl, line {number + 1}: not JSON: .* at character \d+"
-        ):
-            evidence.load(str(path))
+        assert refusal(path) == ("json", number + 1, "")
     path.write_bytes("".join(lines).encode().replace(b"guest", b"\xff\xfe", 1))
-    with pytest.raises(facts.FactsError, match=r"evidence.jsonl, line \d+: not JSON: .*utf-8"):
-        evidence.load(str(path))
+    assert refusal(path)[0] == "json"
 
 
 def test_a_wrong_record_is_named(tmp_path):
@@ -327,34 +332,34 @@ def test_a_wrong_record_is_named(tmp_path):
         numbers = [number for number, line in enumerate(lines, 1) if json.loads(line)["kind"] == kind]
         broken = json.dumps({**json.loads(lines[numbers[-1] - 1]), field: value}) + "\n"
         path.write_text("".join([*lines[: numbers[-1] - 1], broken, *lines[numbers[-1] :]]))
-        with pytest.raises(facts.FactsError, match=rf"line {numbers[-1]}: {kind}.{field}: expected "):
-            evidence.load(str(path))
+        assert refusal(path) == ("type", numbers[-1], f"{kind}.{field}")
 
 
 @pytest.mark.parametrize(
-    ("kind", "change", "message"),
+    ("kind", "change", "problem", "place"),
     [
-        ("host", {"kind": "sight"}, "unknown kind of record 'sight'. Check whether a newer version"),
-        ("host", {"kind": None}, "unknown kind of record None"),
-        ("host", {"kind": "server"}, "expected a record of the kind 'host', found 'server'. Check whether lines are"),
-        ("evidence", {"hosts": 1}, "expected a record of the kind 'end', found 'host'"),
-        ("evidence", {"hosts": 3}, "expected a record of the kind 'host', found 'end'"),
-        ("evidence", {"hosts": None}, "evidence.hosts: expected an object, found NoneType"),
-        ("evidence", {"hosts": []}, "evidence.hosts: expected the number of its records, found list"),
-        ("evidence", {"hosts": -1}, "evidence.hosts: expected the number of its records, found -1"),
-        ("evidence", {"hosts": True}, "evidence.hosts: expected the number of its records, found True"),
-        ("evidence", {"cloud": 2}, "evidence.cloud: expected the number of its records, found 2"),
-        ("evidence", {"generated_at": 1}, "evidence.collected_at: expected str, found int"),
-        ("cell", {"instances": 0}, "expected a record of the kind 'migration_row'|found 'instance_row'"),
-        ("end", {"records": {"host": 2}}, "the file has the records .*'host': 2.* its last line says"),
-        ("end", {"more": 1}, "its last line says"),
+        ("host", {"kind": "sight"}, "unknown-kind", "sight"),
+        ("host", {"kind": None}, "unknown-kind", "None"),
+        ("host", {"kind": "server"}, "order", "server"),
+        ("evidence", {"hosts": 1}, "order", "host"),
+        ("evidence", {"hosts": 3}, "order", "end"),
+        ("evidence", {"hosts": None}, "type", "evidence.hosts"),
+        ("evidence", {"hosts": []}, "number", "evidence.hosts"),
+        ("evidence", {"hosts": -1}, "number", "evidence.hosts"),
+        ("evidence", {"hosts": True}, "number", "evidence.hosts"),
+        ("evidence", {"cloud": 2}, "number", "evidence.cloud"),
+        ("evidence", {"generated_at": 1}, "type", "evidence.collected_at"),
+        ("cell", {"instances": 0}, "order", "instance_row"),
+        ("end", {"records": {"host": 2}}, "end", ""),
+        ("end", {"more": 1}, "end", ""),
     ],
 )
-def test_what_does_not_fit_is_refused(kind, change, message, tmp_path):
+def test_what_does_not_fit_is_refused(kind, change, problem, place, tmp_path):
     path = small(tmp_path)
     rewritten(path, lambda plain: {**plain, **change} if plain["kind"] == kind else None)
-    with pytest.raises(facts.FactsError, match=rf"evidence.jsonl, line \d+: .*({message})"):
-        evidence.load(str(path))
+    found = refusal(path)
+    assert (found[0], found[2]) == (problem, place)
+    assert found[1] is not None
 
 
 def test_a_file_made_of_two_is_refused(tmp_path):
@@ -363,20 +368,20 @@ def test_a_file_made_of_two_is_refused(tmp_path):
     one, two = (saved(tmp_path / str(seed), spoiled(seed)).read_text(encoding="utf-8") for seed in (1, 2))
     for text in (one + two, one + "\n", one + "]\n", one + two.splitlines()[-1] + "\n"):
         path.write_text(text, encoding="utf-8")
-        with pytest.raises(facts.FactsError, match="the file goes on after its last record"):
-            evidence.load(str(path))
+        assert refusal(path)[0] == "more"
     for part in ("hosts", "databases"):
         path.write_text(one.replace(f'"{part}": ', f'"{part}": 1, "{part}": ', 1), encoding="utf-8")
-        with pytest.raises(facts.FactsError, match=f"line 1: not JSON: the key '{part}' appears twice"):
+        with pytest.raises(facts.FactsError, match=f"'{part}'") as caught:
             evidence.load(str(path))
+        assert (caught.value.problem, caught.value.line) == ("json", 1)
     lines = one.splitlines(keepends=True)
     first, *rest = lines
     again = next(line for line in lines if line.startswith('{"kind": "host"'))
     hosts = json.loads(first)["hosts"]
     first = first.replace(f'"hosts": {hosts}', f'"hosts": {hosts + 1}')
     path.write_text("".join([first, *rest[:-1], again, rest[-1]]), encoding="utf-8")
-    with pytest.raises(facts.FactsError, match=f"the host {json.loads(again)['inventory_name']} appears twice"):
-        evidence.load(str(path))
+    found = refusal(path)
+    assert (found[0], found[2]) == ("twice", f"host {json.loads(again)['inventory_name']}")
 
 
 def test_a_recorded_definition_that_is_there_twice_is_refused(tmp_path):
@@ -385,8 +390,8 @@ def test_a_recorded_definition_that_is_there_twice_is_refused(tmp_path):
     bundle = dataclasses.replace(builders.healthy(hosts=1).bundle, recorded={"a": one, "b": two})
     path = saved(tmp_path, bundle)
     rewritten(path, lambda plain: {**plain, "uuid": "a"} if plain["kind"] == "recorded_definition" else None)
-    with pytest.raises(facts.FactsError, match="the recorded_definition a appears twice"):
-        evidence.load(str(path))
+    found = refusal(path)
+    assert (found[0], found[2]) == ("twice", "recorded_definition a")
 
 
 @pytest.mark.parametrize("part", ["domains", "definitions", "qemu_processes", "ports"])
@@ -402,33 +407,35 @@ def test_a_wrong_record_in_what_is_not_kept_is_refused_before_there_is_a_verdict
         return None
 
     rewritten(path, spoil)
-    with pytest.raises(facts.FactsError, match=rf"jsonl, line \d+: {'port' if part == 'ports' else f'host.{part}'}"):
+    with pytest.raises(facts.FactsError) as caught:
         audit.audited(evidence.load(str(path)))
+    place = "port" if part == "ports" else f"host.{part}"
+    assert caught.value.problem == "type"
+    assert place in caught.value.place
 
 
 @pytest.mark.parametrize(("part", "value"), [("domains", {}), ("definitions", {"a": 1}), ("qemu_processes", [])])
 def test_guests_of_another_shape_are_refused_at_once(part, value, tmp_path):
     path = small(tmp_path)
     rewritten(path, lambda plain: {**plain, part: value} if plain["kind"] == "host" else None)
-    with pytest.raises(facts.FactsError, match=rf"host.{part}: expected"):
-        evidence.load(str(path))
+    found = refusal(path)
+    assert found[0] == "type"
+    assert found[2].startswith(f"host.{part}")
 
 
 def test_evidence_of_another_version_is_refused(tmp_path):
     path = small(tmp_path)
     whole = path.read_text()
     for change, said in (
-        ({"schema": 3}, "line 1: the schema is 3, but this version reads only schema 2"),
-        ({"schema": None}, "the schema is None"),
-        (
-            {"sight": [], "version": "9.9.9"},
-            "unknown field 'sight'. Version 9.9.9 of the collection wrote the file, and ",
-        ),
+        ({"schema": 3}, ("schema", 1, "")),
+        ({"schema": None}, ("schema", 1, "")),
+        ({"sight": [], "version": "9.9.9"}, ("unknown-field", 1, "evidence.sight")),
     ):
         path.write_text(whole)
         rewritten(path, lambda plain, change=change: {**plain, **change} if plain["kind"] == "evidence" else None)
-        with pytest.raises(facts.FactsError, match=said):
-            evidence.load(str(path))
+        assert refusal(path) == said
+    with pytest.raises(facts.FactsError, match=r"9\.9\.9"):
+        evidence.load(str(path))
 
 
 def old(path, bundle, **form):
@@ -438,25 +445,20 @@ def old(path, bundle, **form):
     return path
 
 
-OLD = "evidence.json: the file is an evidence.json of version 0.2.0 or .* Run the audit again"
-
-
 @pytest.mark.parametrize("form", [{}, {"indent": 1}, {"separators": (",", ":")}])
 def test_evidence_of_an_earlier_version_is_refused_and_never_empty(form, tmp_path):
     whole = builders.healthy(hosts=2, guests=1).bundle
     for bundle in (whole, evidence.nothing(), dataclasses.replace(whole, cloud=None)):
         path = old(tmp_path / "evidence.json", bundle, **form)
         for given_ in (path, tmp_path):
-            with pytest.raises(facts.FactsError, match=OLD):
-                evidence.load(str(given_))
+            assert refusal(given_)[0] == "old"
 
 
 def test_a_slice_of_an_earlier_version_is_refused_beside_others(tmp_path):
     bundle = builders.healthy(hosts=2, guests=1).bundle
     saved(tmp_path / "slice1", bundle)
     old(tmp_path / "slice2" / "evidence.json", bundle)
-    with pytest.raises(facts.FactsError, match=OLD):
-        evidence.load(str(tmp_path))
+    assert refusal(tmp_path)[0] == "old"
     # What this version wrote replaces it.
     saved(tmp_path / "slice2", bundle)
     assert evidence.load(str(tmp_path)) == evidence.merge([bundle, bundle])
@@ -465,27 +467,25 @@ def test_a_slice_of_an_earlier_version_is_refused_beside_others(tmp_path):
 def test_what_is_nested_without_end_is_refused(tmp_path):
     path = tmp_path / "evidence.jsonl"
     path.write_text('{"kind": "evidence", "hosts": ' + "[" * 200_000 + "\n", encoding="utf-8")
-    with pytest.raises(facts.FactsError, match="line 1: not JSON"):
-        evidence.load(str(path))
+    assert refusal(path) == ("json", 1, "")
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "expected"),
     [
-        *((text, "does not begin with") for text in ("", "\n", "[]", "{", "\ufeff{}", "x", '{"x": 1}\n')),
-        *(('{"schema": 1' + rest, "is an evidence.json of version 0.2.0") for rest in ("}\n", ', "hosts": 3}', ', "x')),
-        ('{"kind": ', "line 1: the file is cut off"),
-        ('{"kind": "evidence"}', "line 1: the file is cut off"),
-        ('{"kind": "host"}\n', "line 1: expected a record of the kind 'evidence', found 'host'"),
-        ('{"kind": "evidence"}\n', "line 1: the schema is None"),
-        ('{"kind": "evidence", "schema": 2}\n', "line 1: evidence.collected_at: missing"),
+        *((text, ("no-evidence", None, "")) for text in ("", "\n", "[]", "{", "\ufeff{}", "x", '{"x": 1}\n')),
+        *(('{"schema": 1' + rest, ("old", None, "")) for rest in ("}\n", ', "hosts": 3}', ', "x')),
+        ('{"kind": ', ("cut-off", 1, "")),
+        ('{"kind": "evidence"}', ("cut-off", 1, "")),
+        ('{"kind": "host"}\n', ("order", 1, "host")),
+        ('{"kind": "evidence"}\n', ("schema", 1, "")),
+        ('{"kind": "evidence", "schema": 2}\n', ("missing", 1, "evidence.collected_at")),
     ],
 )
-def test_no_evidence_is_refused(text, message, tmp_path):
+def test_no_evidence_is_refused(text, expected, tmp_path):
     path = tmp_path / "evidence.jsonl"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(facts.FactsError, match=message):
-        evidence.load(str(path))
+    assert refusal(path) == expected
 
 
 def test_a_file_that_is_not_there_is_no_evidence(tmp_path):
@@ -499,8 +499,9 @@ def test_a_file_that_is_changed_meanwhile_is_refused(tmp_path):
     read = evidence.load(str(path))
     with open(path, "r+b") as stream:
         stream.truncate(os.path.getsize(path) - 10)
-    with pytest.raises(facts.FactsError, match="changed while it was read"):
+    with pytest.raises(facts.FactsError) as caught:
         audit.audited(read)
+    assert caught.value.problem == "changed"
 
 
 def test_a_file_whose_name_another_took_is_the_one_that_was_opened(tmp_path):

@@ -23,6 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records.journal im
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place import plan as rename
 from ansible_collections.stackguard.nova.plugins.module_utils.return_host import plan as returns
 from ansible_collections.stackguard.nova.plugins.module_utils.zones.resize import plan as resize
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 #: Everything of C(os) that writing may call.
 CALLS = ("open", "fdopen", "fsync", "replace", "close", "unlink", "makedirs", "chmod")
@@ -133,7 +134,7 @@ def test_an_opening_that_dies_can_be_done_again_unless_it_was_done(fresh):
             journals.open_new(directory, new(operation="op2"))
             assert journals.read(directory, "rename") == new(operation="op2")
         else:
-            with pytest.raises(JournalError, match="already open"):
+            with pytest.raises(JournalError, check=problem_is("operation-already-open")):
                 journals.open_new(directory, new(operation="op2"))
 
     every_kill(lambda place: journals.open_new(place, new()), fresh, judge)
@@ -308,16 +309,16 @@ def test_marks_are_of_the_open_operation_alone(directory):
     seen = journals.read(directory, "rename")
     assert seen["steps"] == {"stop": "applying"}
     assert seen["history"] == [{"at": "t1", "step": "stop", "step_state": "applying"}]
-    with pytest.raises(JournalError, match="not the open operation"):
+    with pytest.raises(JournalError, check=problem_is("operation-not-open")):
         journals.mark(directory, "rename", "op2", {"at": "t2"})
-    with pytest.raises(JournalError, match="not the open operation"):
+    with pytest.raises(JournalError, check=problem_is("operation-not-open")):
         journals.mark(directory, "links", "op1", {"at": "t2"})
 
 
 @pytest.mark.parametrize("state", [journals.OPEN, journals.ROLLING_BACK])
 def test_what_is_not_final_is_not_closed(directory, state):
     journals.open_new(directory, new())
-    with pytest.raises(JournalError, match="the run cannot close the journal"):
+    with pytest.raises(JournalError, check=problem_is("operation-cannot-close")):
         journals.close(directory, new(state))
     assert journals.read(directory, "rename") == new()
 

@@ -24,6 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.resour
     ProviderTraits,
 )
 from ansible_collections.stackguard.nova.tests.unit import builders
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 REASON = "stackguard:rename:op1"
 ENABLED = {"status": "enabled", "reason": None}
@@ -142,7 +143,7 @@ def test_a_resumed_run_refuses_where_nova_compute_does_not_keep_its_provider(mon
     with pytest.raises(Killed):
         run()
     assert cloud.status == "enabled"
-    with pytest.raises(StepError, match="and removes trait COMPUTE_STATUS_DISABLED"):
+    with pytest.raises(StepError, match=r"COMPUTE_STATUS_DISABLED", check=problem_is("timed-out")):
         run()
     assert (cloud.status, cloud.reason) == ("disabled", REASON), "left for the scheduler to shun"
 
@@ -155,7 +156,7 @@ def test_a_generation_moved_by_a_guests_allocation_proves_nothing(monkeypatch):
         cloud.generation += 1
 
     cloud.every_second = guest_deleted
-    with pytest.raises(TimedOutError, match="timed out after 30 s"):
+    with pytest.raises(TimedOutError, check=problem_is("timed-out")):
         service_status.ServiceStatus(cloud.systems()).apply(ENABLE, {})
     assert cloud.status == "disabled"
 
@@ -163,7 +164,7 @@ def test_a_generation_moved_by_a_guests_allocation_proves_nothing(monkeypatch):
 def test_a_trait_that_nobody_put_there_is_waited_for_before_enabling(monkeypatch):
     cloud = FakeCloud(monkeypatch)
     cloud.traits = set()
-    with pytest.raises(StepError, match="nova-compute sets trait COMPUTE_STATUS_DISABLED"):
+    with pytest.raises(StepError, match=r"COMPUTE_STATUS_DISABLED", check=problem_is("timed-out")):
         service_status.ServiceStatus(cloud.systems()).apply(ENABLE, {})
     assert cloud.puts == [], "never enabled without a way to see it"
     cloud.every_second = cloud.sync  # nova-compute's first pass comes
@@ -209,7 +210,7 @@ NOTED = {"neutron": {"heartbeats": {"a1": OVS.heartbeat_timestamp}}}
 def test_a_heartbeat_written_in_the_agents_place_is_not_the_agents(monkeypatch):
     cloud = FakeCloud(monkeypatch)
     cloud.agents = [OVS]
-    with pytest.raises(StepError, match=r"all agents on new have sent a heartbeat \(no new heartbeat from: a1\)"):
+    with pytest.raises(StepError, check=problem_is("timed-out")):
         rename.AgentsAlive(cloud.systems()).apply(ALIVE, NOTED)
 
 
@@ -270,7 +271,7 @@ def test_an_agent_that_lives_is_not_enough_its_ports_must_work_again(monkeypatch
     host = builders.healthy().bundle.hosts["compute1"]
     running = dataclasses.replace(host, domains=[dataclasses.replace(host.domains[0], uuid="guest")])
     systems = dataclasses.replace(cloud.systems(), host=GuestHost(running))
-    with pytest.raises(StepError, match=r"all ports on new are ACTIVE \(ports that are not ACTIVE: p1\)"):
+    with pytest.raises(StepError, check=problem_is("timed-out")):
         rename.AgentsAlive(systems).apply({**ALIVE, "ports": ["p1", "p2"]}, NOTED)
     # p3 was deleted by its owner meanwhile; p1 was DOWN before.
     done = rename.AgentsAlive(cloud.systems()).apply({**ALIVE, "ports": ["p2", "p3"]}, NOTED)
@@ -291,7 +292,7 @@ def test_the_port_of_a_guest_that_does_not_run_is_not_waited_for(monkeypatch, st
     monkeypatch.setattr(rename.network, "list_ports", lambda _cloud, _host: [port("p1", "DOWN"), port("p2", "ACTIVE")])
     step = lambda: rename.AgentsAlive(systems).apply({**ALIVE, "ports": ["p1", "p2"]}, NOTED)  # noqa: E731
     if state in ("running", "unread", "unknown to libvirt"):
-        with pytest.raises(StepError, match=r"all ports on new are ACTIVE \(ports that are not ACTIVE: p1\)"):
+        with pytest.raises(StepError, check=problem_is("timed-out")):
             step()
     else:
         assert step().remark == "1 agent alive, 1 port ACTIVE, 1 port not ACTIVE (guest stopped)"
@@ -370,7 +371,7 @@ def test_an_error_that_healed_does_not_close_the_way_forward(monkeypatch):
 def test_an_error_that_comes_again_in_every_pass_is_named_at_the_end(monkeypatch):
     host = LoggingHost(DETERMINED)
     cloud = Services(monkeypatch, host, {at: [UPDATING] for at in range(10, 400, 60)})
-    with pytest.raises(StepError, match="nova-compute logged: Error updating resources for node n: 503"):
+    with pytest.raises(StepError, check=problem_is("timed-out")):
         rename.ComputeUp(cloud.systems).apply(UP, {"stop_compute": MARK})
     assert cloud.held > 10, "the lock's connection was used meanwhile"
 
@@ -378,7 +379,7 @@ def test_an_error_that_comes_again_in_every_pass_is_named_at_the_end(monkeypatch
 def test_where_passes_are_ten_minutes_apart_two_minutes_of_silence_prove_nothing(monkeypatch):
     """update_resources_interval=600: the next pass, which may fail again, is not seen within 90 seconds."""
     cloud = Services(monkeypatch, LoggingHost(UPDATING, DETERMINED))
-    with pytest.raises(StepError, match="its resources every 600 s: set rename_start_timeout above 900"):
+    with pytest.raises(StepError, match=r"rename_start_timeout", check=problem_is("timed-out")):
         rename.ComputeUp(cloud.systems).apply({**UP, "pass_interval": 600}, {"stop_compute": MARK})
     cloud = Services(monkeypatch, LoggingHost(UPDATING, DETERMINED))
     rename.ComputeUp(cloud.systems).apply({**UP, "pass_interval": 600, "timeout": 1000}, {"stop_compute": MARK})
@@ -387,9 +388,7 @@ def test_where_passes_are_ten_minutes_apart_two_minutes_of_silence_prove_nothing
 
 def test_where_there_is_no_next_pass_the_error_refuses(monkeypatch):
     cloud = Services(monkeypatch, LoggingHost(UPDATING, DETERMINED))
-    with pytest.raises(
-        StepError, match=r"Error updating resources for node n: 503.*does not update its resources again"
-    ):
+    with pytest.raises(StepError, check=problem_is("no-update")):
         rename.ComputeUp(cloud.systems).apply({**UP, "pass_interval": -1}, {"stop_compute": MARK})
 
 
@@ -488,7 +487,7 @@ def settled_step(host, *overrides):
 
 def test_a_guest_that_its_owner_rebooted_before_the_lock_puts_everything_back():
     first, host = with_first(pid=4711, pid_start=1)
-    with pytest.raises(StepError, match="have changed since the run read them") as raised:
+    with pytest.raises(StepError, check=problem_is("guests-changed-since")) as raised:
         settled_step(host)
     assert raised.value.changed_meanwhile
     assert first.uuid in str(raised.value)
@@ -576,6 +575,6 @@ OF_OTHERS = ("instances", "host_mappings", "nova_conf", "libvirt")
 def test_a_place_that_was_not_read_at_the_end_keeps_the_service_disabled(monkeypatch, part):
     """It said "the old name is gone" of ports, agents and providers that the API had not answered for."""
     cloud = builders.healthy()
-    assert last_look(monkeypatch, cloud).remark.startswith("the old name is gone")
-    with pytest.raises(StepError, match="could not read some places that store the name"):
+    assert last_look(monkeypatch, cloud).remark
+    with pytest.raises(StepError, check=problem_is("places-not-read")):
         last_look(monkeypatch, types.SimpleNamespace(bundle=without(cloud, part), rows=cloud.rows))

@@ -22,10 +22,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 from ansible_collections.stackguard.nova.plugins.module_utils.moves import mover
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.drain import steps as rename_by_drain
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, node
-from ansible_collections.stackguard.nova.tests.unit.moving_nova import HEARD, FakeNova
+from ansible_collections.stackguard.nova.tests.unit.moving_nova import FakeNova
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene
 from ansible_collections.stackguard.nova.tests.unit.operations import test_move_servers as moving
 from ansible_collections.stackguard.nova.tests.unit.operations.test_move_servers import NEAR, ONE, TWO, Killed
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 LIMITS = {"reason": "stackguard:rename:op1", "parallel": 1, "timeout": 600, "up_timeout": 60}
 THREE = guest(3, 1)
@@ -210,7 +211,7 @@ def test_the_next_host_is_tried_and_then_no_more(nova):
 
 def test_one_that_fails_ends_it_and_the_others_stay(monkeypatch):
     nova = three(monkeypatch, "ERROR", "ACTIVE", "ACTIVE")
-    with pytest.raises(mover.StayError, match=r"guest1 on compute1: .*did not try to move 2 other servers") as stayed:
+    with pytest.raises(mover.StayError, match=r"guest1", check=problem_is("moved")) as stayed:
         nova.empty()
     assert nova.moves == []
     assert "SG711" in {item.code for item in stayed.value.checked.findings}
@@ -219,7 +220,7 @@ def test_one_that_fails_ends_it_and_the_others_stay(monkeypatch):
 def test_those_on_their_way_arrive_when_one_fails_and_no_other_begins(monkeypatch):
     nova = three(monkeypatch, "ACTIVE", "ACTIVE", "ACTIVE")
     nova.refuse = NEAR
-    with pytest.raises(mover.StayError, match="did not try to move 2 other servers"):
+    with pytest.raises(mover.StayError, check=problem_is("moved")):
         nova.empty()
     assert len({call[:2] for call in nova.calls}) == 1
     assert set(nova.hosts.values()) == {"compute1"}
@@ -228,7 +229,7 @@ def test_those_on_their_way_arrive_when_one_fails_and_no_other_begins(monkeypatc
 def test_a_guest_that_came_after_the_plan_moves_too_unless_a_person_approved_the_plan(nova):
     wanted = nova.params(ONE)
     nova.approved = True
-    with pytest.raises(mover.StayError, match=r"resume without rename_expect_plan"):
+    with pytest.raises(mover.StayError, match=r"rename_expect_plan", check=problem_is("not-move-these")):
         nova.empty(wanted)
     assert nova.hosts[TWO] == "compute1"
     nova.approved = False
@@ -242,7 +243,7 @@ def test_a_nova_compute_that_hangs_is_told_while_it_is_waited_for_and_at_the_end
     del nova.servers[TWO]
     nova.silent = {silent}
     monkeypatch.setattr(mover.compute_services, "find_service", lambda *given: FakeNova.find_service(nova, *given))
-    with pytest.raises(StepError, match=f"is still ACTIVE.*nova-compute of {silent} has not reported since {HEARD}"):
+    with pytest.raises(StepError, match=f"{silent}", check=problem_is("moved")):
         nova.empty(remark=said.append)
     assert sum(f"nova-compute of {silent} has not reported" in line for line in said) > 10
 
@@ -263,7 +264,7 @@ def test_a_resize_of_its_owner_is_never_confirmed(nova):
     wanted = nova.params()
     nova.servers[ONE].update({"status": "VERIFY_RESIZE", "OS-EXT-SRV-ATTR:host": "compute3"})
     nova.kinds[ONE] = "resize"
-    with pytest.raises(StepError, match="waits for its owner's confirmation"):
+    with pytest.raises(StepError, check=problem_is("moved")):
         nova.empty(wanted)
     assert ("confirm", ONE) not in nova.calls
 
@@ -326,7 +327,7 @@ def test_taken_back_an_owners_own_resize_is_left_to_him(nova):
 
 def test_taken_back_a_move_that_does_not_end_is_an_error(nova):
     nova.servers[TWO]["OS-EXT-STS:task_state"] = "migrating"
-    with pytest.raises(StepError, match="the moves of these guests have ended: guest2"):
+    with pytest.raises(StepError, match=r"guest2", check=problem_is("timed-out")):
         nova.settle()
 
 
@@ -366,7 +367,7 @@ def test_a_guest_that_is_off_since_a_reboot_is_not_sent_live_and_moves_cold_when
 @pytest.mark.parametrize(("libvirt", "state"), [("answers", "shutoff"), ("is silent", "not read")])
 def test_a_guest_that_does_not_run_by_libvirts_word_ends_the_step_and_nobody_is_sent(nova, libvirt, state):
     nova.off, nova.libvirt = {ONE, TWO}, libvirt
-    with pytest.raises(StepError, match=rf"guest1 .* SG710 server-not-movable: .* in libvirt is: {state}"):
+    with pytest.raises(StepError, match=f"{state}", check=problem_is("moved")):
         nova.empty()
     assert nova.calls == []
 
@@ -570,7 +571,7 @@ def test_no_way_back_once_the_service_is_gone(monkeypatch, state, exists, refuse
     plan = {"kind": "rename", "operation_id": "op", "subject": "old -> new", "steps": [step]}
     journal = {"steps": {"delete_service": state}, "plan": plan}
     if refused:
-        with pytest.raises(StepError, match="A rollback is no longer possible"):
+        with pytest.raises(StepError, check=problem_is("service-not-deleted")):
             rename_by_drain.refuse_rollback(journal, nova.systems())
     else:
         rename_by_drain.refuse_rollback(journal, nova.systems())
@@ -584,9 +585,9 @@ def test_no_way_back_once_the_service_is_gone(monkeypatch, state, exists, refuse
     [
         ("new", None, None),
         ("new", "new", None),
-        ("old", None, "old identity"),
+        ("old", None, "old-name-started"),
         # The operator's command wrote another uuid, such as one made of the name: that of a host of before.
-        ("strange", "new", "has the uuid strange, expected new"),
+        ("strange", "new", "another-compute-node"),
     ],
 )
 def test_a_host_that_registers_with_another_uuid_is_refused(monkeypatch, node, new_node, refused):
@@ -595,7 +596,7 @@ def test_a_host_that_registers_with_another_uuid_is_refused(monkeypatch, node, n
     monkeypatch.setattr(register, "_mapped", lambda _params: node)
     asked = {"old_node": "old", "new_node": new_node}
     if refused:
-        with pytest.raises(StepError, match=refused):
+        with pytest.raises(StepError, check=problem_is(refused)):
             register.apply(asked, {})
     else:
         assert register.apply(asked, {}).memory == {"service_id": "s1", "provider": node}
@@ -695,11 +696,11 @@ def test_the_service_stays_while_somebody_holds_the_hosts_resources(monkeypatch)
     wanted.update(service_id="service", aggregates=[])
     with pytest.raises(StepError, match="stranger"):
         rename_by_drain.HostEmpty(systems).apply(wanted, {})
-    with pytest.raises(StepError, match=r"not deleted.*stranger"):
+    with pytest.raises(StepError, check=problem_is("service-not-empty")):
         rename_by_drain.DeleteService(systems).apply(wanted, {})
     assert deleted == []
     held["root"], held["child"] = [], ["stranger"]
-    with pytest.raises(StepError, match=r"not deleted.*stranger"):
+    with pytest.raises(StepError, check=problem_is("service-not-empty")):
         rename_by_drain.DeleteService(systems).apply(wanted, {})
     held["child"] = []
     rename_by_drain.HostEmpty(systems).apply(wanted, {})

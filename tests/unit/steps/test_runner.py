@@ -24,6 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.engine import runn
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.tests.unit import journaled
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 
 class Killed(BaseException):
@@ -222,7 +223,7 @@ def test_an_operation_that_is_rolling_back_cannot_be_carried_forward():
         begin_or_carry_on(world, plan, Fuse(30))
     with pytest.raises(Killed):
         runner(world, Fuse(4)).backward(copy.deepcopy(world.journal))
-    with pytest.raises(steps.StepError, match="only a rollback"):
+    with pytest.raises(steps.StepError, check=problem_is("only-rollback")):
         runner(world, Fuse()).forward(copy.deepcopy(world.journal))
 
 
@@ -237,7 +238,7 @@ def test_a_refusal_before_anything_was_renamed_puts_everything_back():
     plan = plan_with_preparations()
     world = World(keys_of(plan))
     error = steps.StepError("instance i appeared", changed_meanwhile=True)
-    with pytest.raises(steps.StepError, match="everything is as before the run"):
+    with pytest.raises(steps.StepError, check=problem_is("only-check-mode")):
         journaled.begun(runner(world, Fuse(), error), plan, {})
     assert set(world.values.values()) == {"old"}
     assert world.journal is None
@@ -281,7 +282,7 @@ def test_a_stop_that_does_not_end_in_time_is_an_error():
     world = World(keys_of(plan))
     made = runner(world, Fuse())
     made.host._stop_poll = lambda request: {"stopped": False, "seconds": 99, "state": "deactivating"}
-    with pytest.raises(steps.StepError, match="the service has not stopped after 99 s: deactivating"):
+    with pytest.raises(steps.StepError, check=problem_is("service-not-stopped")):
         journaled.begun(made, plan, {})
 
 
@@ -305,7 +306,7 @@ def test_a_journal_of_another_version_is_refused_before_anything_is_done(directi
         begin_or_carry_on(world, plan, Fuse(20))
     values, made = dict(world.values), runner(world, Fuse())
     made.actions = {}
-    with pytest.raises(steps.StepError, match=r"another version of this collection.*: act\."):
+    with pytest.raises(steps.StepError, check=problem_is("other-version")):
         getattr(made, direction)(copy.deepcopy(world.journal))
     assert world.values == values
 

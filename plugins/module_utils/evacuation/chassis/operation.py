@@ -60,13 +60,16 @@ class ChassisOutcome:
     name: t.Optional[str] = None
     #: Why none was removed.
     why: str = ""
+    #: The same as a key.
+    problem: str = ""
     #: Whether a removal was due: then one that found nothing to remove is reported, too.
     due: bool = True
 
 
 def without_evacuation(options: Options) -> ChassisOutcome:
     """Return what comes of a removal where the host has no server: nothing was fenced, so nothing is removed."""
-    return ChassisOutcome(why=_NO_SERVER if options.get("remove_chassis") else "", due=False)
+    asked = bool(options.get("remove_chassis"))
+    return ChassisOutcome(why=_NO_SERVER if asked else "", problem="no-server" if asked else "", due=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +89,7 @@ class ChassisRemoval:
         try:
             seen = self._read(at_once)
         except ApiError as error:
-            return Objection(f"the run could not read the state of {self.host}: {error.message}")
+            return Objection("not-read", f"the run could not read the state of {self.host}: {error.message}")
         if noted and checks.is_gone(self.host, noted, seen):
             return ChassisOutcome(noted)
         return checks.against(self.host, seen) or chassis_of(seen.ovn, self.host)[0]
@@ -111,12 +114,14 @@ class ChassisRemoval:
         if isinstance(found, ChassisOutcome):
             return found
         if isinstance(found, Objection):
-            return ChassisOutcome(why=found.why)
-        why = unproven() if found.name == name else f"{self.host} no longer has the chassis {name}"
+            return ChassisOutcome(why=found.why, problem=found.problem)
+        why, problem = (unproven(), "not-fenced")
+        if found.name != name:
+            why, problem = f"{self.host} no longer has the chassis {name}", "renewed"
         if why is None:
-            clock = self.clock
+            clock, problem = self.clock, "not-gone"
             why = steps.remove(self.connection, found, self._databases, clock.sleep, clock.monotonic)
-        return ChassisOutcome(None if why else name, why or "")
+        return ChassisOutcome(None if why else name, why or "", problem if why else "")
 
 
 def look_after(
@@ -126,15 +131,18 @@ def look_after(
     checked = look(connection, options, host, directory)
     if outcome.name and any("hostname" in item.evidence for item in checked.findings):
         outcome = ChassisOutcome(
-            why=f"a new chassis of {host} appeared after the run had removed the chassis {outcome.name}"
+            why=f"a new chassis of {host} appeared after the run had removed the chassis {outcome.name}",
+            problem="appeared",
         )
     if not outcome.why:
         return checked, outcome
     found = [
-        dataclasses.replace(item, evidence={**item.evidence, "not removed": outcome.why}) for item in checked.findings
+        dataclasses.replace(item, evidence={**item.evidence, "not removed": outcome.why, "kept": outcome.problem})
+        for item in checked.findings
     ]
     # Asked for, and not done: that is never silent.
-    none = () if found or not outcome.due else (Unchecked(CODE, host, f"the run removed no chassis: {outcome.why}"),)
+    said = f"the run removed no chassis: {outcome.why}"
+    none = () if found or not outcome.due else (Unchecked(CODE, host, said),)
     return Checked(tuple(found), (*checked.unchecked, *none)), outcome
 
 

@@ -39,10 +39,15 @@ class ChassisFacts:
     agents: t.List[ApiAgent]
 
 
+#: A key, and the same in words; None: nothing.
+_Against = t.Optional[t.Tuple[str, str]]
+
+
 @dataclasses.dataclass(frozen=True)
 class Objection:
-    """Why a chassis is not removed. ``passing``: time may remove the reason."""
+    """Why a chassis is not removed, as a key and in words. ``passing``: time may remove the reason."""
 
+    problem: str
     why: str
     passing: bool = False
 
@@ -54,9 +59,10 @@ def against(host: str, seen: ChassisFacts) -> t.Optional[Objection]:
     """
     why = _in_nova(host, seen) or _in_ovn(host, seen.ovn) or _in_neutron(host, seen)
     if why is not None:
-        return Objection(why)
+        return Objection(*why)
     alive = sorted(f"{agent.agent_type} {agent.id}" for agent in seen.agents if agent.alive)
-    return Objection(f"neutron shows these agents of {host} as alive: {_some(alive)}", passing=True) if alive else None
+    said = f"neutron shows these agents of {host} as alive: {_some(alive)}"
+    return Objection("agent-alive", said, passing=True) if alive else None
 
 
 def is_gone(host: str, name: str, seen: ChassisFacts) -> bool:
@@ -66,31 +72,30 @@ def is_gone(host: str, name: str, seen: ChassisFacts) -> bool:
     return not any(agent.agent_type in OVN_AGENTS for agent in seen.agents)
 
 
-def _in_nova(host: str, seen: ChassisFacts) -> t.Optional[str]:
+def _in_nova(host: str, seen: ChassisFacts) -> _Against:
     if seen.service is None:
-        return f"Nova shows no compute service of {host}"
+        return "no-service", f"Nova shows no compute service of {host}"
     if not seen.service.forced_down:
-        return f"the compute service of {host} is no longer forced down"
-    return f"Nova still shows these servers on {host}: {_some(seen.servers)}" if seen.servers else None
+        return "not-forced-down", f"the compute service of {host} is no longer forced down"
+    return ("servers", f"Nova still shows these servers on {host}: {_some(seen.servers)}") if seen.servers else None
 
 
-def _in_ovn(host: str, ovn: OvnFacts) -> t.Optional[str]:
+def _in_ovn(host: str, ovn: OvnFacts) -> _Against:
     parts = (ovn.chassis, ovn.port_bindings, ovn.switch_ports, ovn.gateways)
     if ovn.unread or any(part is None for part in parts):
         reasons = "; ".join(entry.reason for entry in ovn.unread) or "no reason was given"
-        return f"the run could not read OVN's databases: {reasons}"
+        return "ovn-unread", f"the run could not read OVN's databases: {reasons}"
     found = chassis_of(ovn, host)
     if len(found) != 1:
         named = f": {_some([row.name for row in found])}" if found else ""
-        return (
-            f"the southbound database must have exactly 1 chassis with the hostname {host}, but has {len(found)}{named}"
-        )
+        said = f"the southbound database must have exactly 1 chassis with the hostname {host}, but has {len(found)}"
+        return "not-one-chassis", f"{said}{named}"
     (chassis,) = found
     ports = sorted({*users(ovn, chassis), *_requested(host, chassis, ovn)})
     if ports:
-        return f"these ports are bound to the chassis or request the chassis: {_some(ports)}"
+        return "ports", f"these ports are bound to the chassis or request the chassis: {_some(ports)}"
     if chassis.name in (ovn.gateways or []):
-        return "the chassis is a gateway chassis of a router"
+        return "gateway", "the chassis is a gateway chassis of a router"
     return None
 
 
@@ -101,18 +106,19 @@ def _requested(host: str, chassis: OvnChassis, ovn: OvnFacts) -> t.List[str]:
     return [port.name for port in ports if names & set((port.requested or "").split(","))]
 
 
-def _in_neutron(host: str, seen: ChassisFacts) -> t.Optional[str]:
+def _in_neutron(host: str, seen: ChassisFacts) -> _Against:
     found = [agent.id for agent in seen.agents if agent.agent_type in OVN_CONTROLLERS and agent.host == host]
     if not found:
-        return (
+        return "no-agent", (
             f"neutron shows no OVN controller agent of {host}. ovn_sb_connection may point to the database of another "
             "cloud, or the API user may have no permission to list agents"
         )
     if len(found) > 1:
-        return f"neutron must show exactly 1 OVN controller agent of {host}, but shows {len(found)}: {_some(found)}"
+        said = f"neutron must show exactly 1 OVN controller agent of {host}, but shows {len(found)}: {_some(found)}"
+        return "several-agents", said
     names = [row.name for row in chassis_of(seen.ovn, host)]
     if found != names:
-        return (
+        return "another-chassis", (
             f"neutron shows chassis {found[0]} for {host}, but the southbound database shows chassis {_some(names)}. "
             "ovn_sb_connection may point to the database of another cloud"
         )

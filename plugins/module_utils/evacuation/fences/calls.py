@@ -28,7 +28,10 @@ def needs_of(kind: str, target: FenceTarget, act: bool) -> t.List[Json]:
     if fence is None or not fence.readings:
         raise ProofError(f"the run cannot read back the state of a fence of kind {kind!r}")
     if of_addresses(kind) and not (target.clusters and all(entry["addresses"] for entry in target.clusters)):
-        raise ProofError("the run knows no address of the host, so the run cannot add the host to the OSD blocklist")
+        raise ProofError(
+            "the run knows no address of the host, so the run cannot add the host to the OSD blocklist",
+            problem="knows-no-address",
+        )
     clusters = target.clusters if of_addresses(kind) else ()
     asked = [needs.fence(kind, act, clusters)]
     for _reading in range(fence.readings - 1):

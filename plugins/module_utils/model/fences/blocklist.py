@@ -36,7 +36,10 @@ class Blocklist(FenceKind):
         listed, readers = listings(answers)
         wanted = target.wanted
         if not wanted or not all(wanted.values()):
-            raise ProofError("the run knows no address of the host, so the run added no entry to a blocklist")
+            raise ProofError(
+                "the run knows no address of the host, so the run added no entry to a blocklist",
+                problem="knows-no-address",
+            )
         lacking = [
             f"{address} in cluster {fsid}"
             for fsid, addresses in sorted(wanted.items())
@@ -44,7 +47,7 @@ class Blocklist(FenceKind):
             if address not in listed.get(fsid, ())
         ]
         if lacking:
-            raise ProofError(f"not on the OSD blocklist: {', '.join(lacking)}")
+            raise ProofError(f"not on the OSD blocklist: {', '.join(lacking)}", problem="not-listed")
         clusters = {fsid: sorted(addresses) for fsid, addresses in sorted(wanted.items())}
         read = "; ".join(f"OSD blocklist of {fsid}: {', '.join(addresses)}" for fsid, addresses in clusters.items())
         return Reading(read, ", ".join(sorted(readers)) or "-", clusters)
@@ -61,7 +64,10 @@ def listings(answers: Answers) -> t.Tuple[t.Dict[str, t.List[str]], t.Set[str]]:
         for entry in answer.get("clusters") or []:
             result = entry.get("result")
             if not ended_well(result):
-                raise ProofError(f"cluster {entry.get('fsid')}, through {entry.get('reader')}: {why(result)}")
+                raise ProofError(
+                    f"cluster {entry.get('fsid')}, through {entry.get('reader')}: {why(result)}",
+                    problem="cluster-not-read",
+                )
             listed.setdefault(str(result.get("fsid")), []).extend(map(str, result.get("listed") or []))
             readers.add(str(entry.get("reader")))
     return listed, readers

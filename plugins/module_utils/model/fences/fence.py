@@ -13,6 +13,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..problems import ProblemError
+
 Json = t.Dict[str, t.Any]
 Answers = t.Sequence[t.Mapping[str, t.Any]]
 
@@ -20,7 +22,7 @@ Answers = t.Sequence[t.Mapping[str, t.Any]]
 MACHINE, ADDRESSES = "machine", "addresses"
 
 
-class ProofError(ValueError):
+class ProofError(ProblemError, ValueError):
     """What was read back proves nothing: why."""
 
 

@@ -51,13 +51,15 @@ class Power(FenceKind):
             if not ended_well(read):
                 switched = answer.get("switched")
                 first = "" if not switched or ended_well(switched) else f"; switch off: {why(switched)}"
-                raise ProofError(f"{_unread(read, target.options)}{first}")
+                raise ProofError(f"{_unread(read, target.options)}{first}", problem="not-read")
             states.append(power_state(t.cast(Json, read), target.options))
         if len(states) < self.readings:
-            raise ProofError(f"the power state was read {len(states)} times, but two readings are needed")
+            raise ProofError(
+                f"the power state was read {len(states)} times, but two readings are needed", problem="too-few-readings"
+            )
         off = re.compile(target.options.get("power_off") or OFF)
         if not all(off.fullmatch(state) for state in states):
-            raise ProofError(f"the power state was read as {', '.join(states)}")
+            raise ProofError(f"the power state was read as {', '.join(states)}", problem="not-off")
         return Reading(f"power state {' and '.join(states)}", source_of(answers))
 
 
@@ -69,7 +71,7 @@ def power_state(result: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -
             selection.compiled(query).must_read()
             found = selection.compiled(query).search(dict(result))
         except selection.SelectionError as error:
-            raise ProofError(f"power_state_query: {error}") from error
+            raise ProofError(f"power_state_query: {error}", problem="query-without-states") from error
         states = [str(item) for item in (found if isinstance(found, list) else [found]) if item is not None]
     else:
         states = list(_states(result))
@@ -79,7 +81,8 @@ def power_state(result: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -
     if len(states) != 1:
         raise ProofError(
             f"the answer of the power module has {len(states)} power states, but the run needs exactly one: select "
-            "the state of this machine with a JMESPath expression (power_state_query)"
+            "the state of this machine with a JMESPath expression (power_state_query)",
+            problem="no-power-states",
         )
     return states[0]
 

@@ -265,10 +265,10 @@ def _units(adoption: Adoption, step: Step, starts: bool) -> Step:
 
 
 def _stopped(step: Step, units: t.Sequence[Json]) -> t.List[Change]:
-    active = [f"unit {unit['name']}" for unit in units if unit["active"]]
+    # The step has one change for each unit, see rename/in_place/plan.py.
     return [
-        change if change.where.endswith(tuple(active)) and active else dataclasses.replace(change, before="not up")
-        for change in step.changes
+        change if unit["active"] else dataclasses.replace(change, before="not up")
+        for change, unit in zip(step.changes, units)
     ]
 
 

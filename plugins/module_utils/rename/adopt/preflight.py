@@ -111,17 +111,16 @@ def _both_directions(bundle: Bundle, request: RenameRequest) -> Items:
 def _explained(adoption: Adoption, item: Finding) -> bool:
     """Whether a finding says only what an adoption is for."""
     wrong = item.evidence.get("wrong")
-    if item.code == "SG118" and wrong == ["this is the host's current name"]:
+    if item.code == "SG118" and rename_checks.CURRENT in item.evidence and len(wrong or ()) == 1:
         return True
     known = {
         adoption.node.hypervisor_hostname,
         *(row.node for row in adoption.cell.instances or [] if row.host in (adoption.source.host, adoption.goal.host)),
         *(place for entry in adoption.places if entry.place == "placement" for place in entry.names),
     }
-    reason = str(item.evidence.get("reason", ""))
-    searched = reason.startswith(f"the run did not search for {adoption.goal.hypervisor_hostname}:")
+    name = adoption.goal.hypervisor_hostname
     # A row of the host has this name: what else had it would have collided with that row.
-    return item.code == "SG709" and searched and adoption.goal.hypervisor_hostname in known
+    return item.code == "SG709" and item.evidence.get(rename_checks.NOT_SEARCHED) == name and name in known
 
 
 def _found(adoption: Adoption) -> Finding:

@@ -135,7 +135,8 @@ class _Renaming:
         if controller and not hostname_keys(self.host.ovs_external_ids or {}):
             raise PlanError(
                 "set external_ids:hostname in Open vSwitch. Without this key, ovn-controller uses the host name of its "
-                "container, and a rename of the host does not change the host name of the container"
+                "container, and a rename of the host does not change the host name of the container",
+                problem="set-external-ids",
             )
 
     def _items(self, found: t.Sequence[NamedContainer]) -> t.List[t.Dict[str, str]]:

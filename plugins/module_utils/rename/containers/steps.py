@@ -18,8 +18,8 @@ class RecreateError(StepError):
 
     needs = "recreate_containers"
 
-    def __init__(self, message: str, containers: t.Sequence[str]) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, containers: t.Sequence[str], problem: str = "") -> None:
+        super().__init__(message, problem=problem)
         self.containers = list(containers)
 
 
@@ -39,6 +39,7 @@ class RecreateContainers:
                 "containers with your deployment tool (kolla-ansible deploy-containers), then run the same command "
                 "again",
                 shown["missing"],
+                problem="containers-not-found",
             )
         names = [str(item["name"]) for item in params["containers"]]
         late: t.List[str] = list(shown["waiting"])
@@ -50,7 +51,8 @@ class RecreateContainers:
                 self._ask("apply", params, "hold_containers")
                 raise StepError(
                     f"{'; '.join(now['wrong'])}. The run has stopped nova-compute again. Remove each container with a "
-                    "wrong name, then run the same command again"
+                    "wrong name, then run the same command again",
+                    problem="nova-compute-in-another-container",
                 )
             late[:] = [*now["missing"], *now["waiting"]]
             return None if late else f"{', '.join(names)}: host name {params['name']}"
@@ -87,7 +89,8 @@ def refuse_rollback(journal: t.Mapping[str, t.Any], systems: Systems) -> None:
     if only_forward(journal):
         raise StepError(
             "a rollback is no longer possible, because the run has begun to remove the old containers. Run the same "
-            "command with rename_action=resume to complete the rename"
+            "command with rename_action=resume to complete the rename",
+            problem="rollback-no-longer",
         )
     if journal["steps"].get(RECREATE, journals.PENDING) == journals.PENDING:
         return
@@ -99,7 +102,8 @@ def refuse_rollback(journal: t.Mapping[str, t.Any], systems: Systems) -> None:
         raise StepError(
             "each of these guests runs in the control group of a new container, so a rollback would kill the "
             f"guests: {', '.join(answer['guests'])}. Move these guests to another host, then run the rollback again. "
-            "As an alternative, run the same command with rename_action=resume to complete the rename"
+            "As an alternative, run the same command with rename_action=resume to complete the rename",
+            problem="guests-in-new-containers",
         )
 
 

@@ -82,7 +82,8 @@ class _Drain:
         if self.old == self.new:
             raise PlanError(
                 "the new name must differ from the old name, because a rename with rename_strategy=drain registers a "
-                "new host in Nova"
+                "new host in Nova",
+                problem="new-name",
             )
         self.zone = placement.zone_of(self.base.cloud, self.old)
         self.decision = decision
@@ -90,7 +91,9 @@ class _Drain:
         assigned = {place.uuid for place in decision.assignments.assigned}
         left = sorted(server.name for server in decision.servers if server.id not in assigned)
         if left:
-            raise PlanError(f"no host of zone {self.zone} can take these guests: {', '.join(left)}")
+            raise PlanError(
+                f"no host of zone {self.zone} can take these guests: {', '.join(left)}", problem="no-host-of-zone"
+            )
 
     @property
     def identity_files(self) -> t.List[ComputeIdFile]:

@@ -27,6 +27,7 @@ from ...model.findings import (
     Subject,
     Unchecked,
     finding,
+    with_remedy,
 )
 from ...model.lookups import Index, Items, gather, uuid_key
 from ...model.network_agents import (
@@ -336,7 +337,7 @@ def audit(bundle: Bundle, expected: ReplacedHost, zones: t.Mapping[str, t.Option
         node_uuid=expected.new_ids[1],
         node_id=0,
     )
-    stale = tuple(dataclasses.replace(item, remedy=GO_ON) for item in renamed.leftovers(bundle, base).findings)
+    stale = tuple(with_remedy(item, GO_ON) for item in renamed.leftovers(bundle, base).findings)
     found = [*_identity(bundle, expected), *_memberships(bundle, expected), *_landed(expected, zones)]
     return Checked(stale + tuple(found), tuple(renamed.unread(bundle, base)))
 

@@ -335,7 +335,8 @@ class DeleteService:
             left = _left(self.systems, params)
             if left:
                 raise StepError(
-                    f"the compute service was not deleted, because the host is not empty: {', '.join(left[:5])}"
+                    f"the compute service was not deleted, because the host is not empty: {', '.join(left[:5])}",
+                    problem="service-not-empty",
                 )
             with as_step_error():
                 others = neutron_agents.other_nodes_of_service(
@@ -358,7 +359,8 @@ class DeleteService:
             raise StepError(
                 f"the compute service {params['service_id']} of {params['host']} was deleted, with its compute node, "
                 "resource provider and host mapping. A rollback is no longer possible. To finish the rename, run the "
-                "same command without rename_action=rollback"
+                "same command without rename_action=rollback",
+                problem="service-not-deleted",
             )
 
     def _exists(self, params: Params) -> bool:
@@ -400,12 +402,14 @@ class Register:
         if node == params["old_node"]:
             raise StepError(
                 "the host started with its old identity, because nova-compute still reads a compute_id file with the "
-                f"uuid {node}"
+                f"uuid {node}",
+                problem="old-name-started",
             )
         if params.get("new_node") not in (None, node):
             raise StepError(
                 f"the new compute node has the uuid {node}, expected {params['new_node']}: someone changed the "
-                "compute_id file after the run wrote it. Check whether the uuid in the file belonged to another host"
+                "compute_id file after the run wrote it. Check whether the uuid in the file belonged to another host",
+                problem="another-compute-node",
             )
         told = f"service {service_id}, node {node}: the service is up, and the host is mapped to its cell"
         return Done(told, {"service_id": service_id, "provider": node})
@@ -592,7 +596,10 @@ class DrainAudit:
             raise StepError(f"findings after the rename:\n{findings_text(Checked(tuple(refused)))}")
         if checked.unchecked:
             said = findings_text(Checked(unchecked=checked.unchecked))
-            raise StepError(f"after the rename, the run could not read some places that store the name:\n{said}")
+            raise StepError(
+                f"after the rename, the run could not read some places that store the name:\n{said}",
+                problem="places-not-read",
+            )
         told = Checked(tuple(item for item in checked.findings if item.severity != BLOCKER))
         if told.findings:
             self.systems.remark(findings_text(told))

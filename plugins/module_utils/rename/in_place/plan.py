@@ -87,7 +87,9 @@ class PlanContext:
         self.host = needed(bundle.hosts.get(request.inventory_name), f"facts of host {request.inventory_name}")
         own = needed(naming.conf_host(self.host), "nova.conf (the host name that nova-compute uses)")
         if own != request.rename_from:
-            raise PlanError(f"nova-compute on this host uses the name {own}, not {request.rename_from}")
+            raise PlanError(
+                f"nova-compute on this host uses the name {own}, not {request.rename_from}", problem="other-host-name"
+            )
         self.databases: DatabaseFacts = needed(bundle.databases, "the databases")
         self.cloud: CloudFacts = needed(bundle.cloud, "the APIs")
         self.cell, self.node = _home(self.databases, request.rename_from)

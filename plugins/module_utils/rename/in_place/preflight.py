@@ -26,6 +26,7 @@ from ...hazards import (
 from ...model import deployment as deployments
 from ...model import input_rules, releases
 from ...model import names as naming
+from ...model.commands import typed
 from ...model.facts import (
     LOCK_EXCLUSIVE,
     NEUTRON_AGENT,
@@ -50,6 +51,7 @@ from ...model.findings import (
     Unchecked,
     finding,
 )
+from ...model.host_facts import NOT_RUNNING
 from ...model.lookups import (
     COMPUTE,
     Index,
@@ -82,6 +84,10 @@ from . import (
     resolution,
 )
 
+#: Evidence of SG709: a name that the reading was not asked for.
+NOT_SEARCHED = "not searched"
+#: Evidence of SG118: the new name is the host's name now.
+CURRENT = "current name"
 #: Owner of the ports that a trunk carries (neutron-lib, services/trunk/constants.py).
 SUBPORT = "trunk:subport"
 _HOST_PARTS = (
@@ -241,6 +247,13 @@ def _evidence(case: Case) -> Items:
         )
     for part, reason in [*_host_gaps(case), *_database_gaps(case), *_cloud_gaps(case)]:
         yield missing(case, part, reason)
+    for where, name in _not_searched(case):
+        reason = (
+            f"the run did not search for {name}, because {name} is not in the list of the host names to search for. If "
+            f"{name} is the host's new name in libvirt, set rename_hypervisor_hostname. If {name} is another name, "
+            "leave the option 'hosts' empty in the modules cell_info and cloud_info"
+        )
+        yield missing(case, where, reason, more={NOT_SEARCHED: name})
 
 
 def missing(
@@ -249,10 +262,11 @@ def missing(
     reason: str,
     remedy: str = "Fix the cause that the evidence shows, then run the same command again.",
     fixed: t.Optional[str] = None,
+    more: t.Optional[t.Mapping[str, t.Any]] = None,
 ) -> Item:
-    """SG709: a part of the evidence. ``fixed``: why no override passes it, if none does."""
+    """SG709: a part of the evidence. ``fixed``: why no override passes it, if none does; ``more``: evidence."""
     subject = Subject("host", f"{case.request.inventory_name}:{part}", part, case.old)
-    return finding("SG709", subject, {"part": part, "reason": reason, **_fixed(fixed)}, remedy)
+    return finding("SG709", subject, {"part": part, "reason": reason, **(more or {}), **_fixed(fixed)}, remedy)
 
 
 def _host_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
@@ -285,10 +299,8 @@ def _database_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
             yield f"databases.{part}", reasons.get(part, "not read")
     if databases.api is not None:
         yield from _gaps("api", databases.api, _API_PARTS)
-        yield from _scope_gaps(case, "databases.api", databases.api.scope, False)
     for cell in databases.cells or []:
         yield from _gaps(f"cell:{cell.name}", cell, _CELL_PARTS)
-        yield from _scope_gaps(case, f"databases.cell:{cell.name}", cell.scope, True)
     if databases.cells is not None and not databases.cells:
         yield "databases.cells", "there is no cell"
     if databases.neutron is not None and databases.neutron.agents is None and case.in_place:
@@ -302,8 +314,19 @@ def _gaps(where: str, owner: t.Any, parts: t.Sequence[str]) -> t.Iterator[t.Tupl
         yield f"databases.{where}.{part}", reasons.get(part, "not read")
 
 
-def _scope_gaps(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> t.Iterator[t.Tuple[str, str]]:
-    """A reading that was narrowed must have asked for every name that matters here; ``nodes``: node names too."""
+def _not_searched(case: Case) -> t.Iterator[t.Tuple[str, str]]:
+    """Yield where a reading that was narrowed did not ask for a name that matters here, and the name."""
+    databases, cloud = case.bundle.databases, case.bundle.cloud
+    if databases is not None and databases.api is not None:
+        yield from _out_of_scope(case, "databases.api", databases.api.scope, False)
+    for cell in (databases.cells if databases is not None else None) or []:
+        yield from _out_of_scope(case, f"databases.cell:{cell.name}", cell.scope, True)
+    if cloud is not None:
+        yield from _out_of_scope(case, "cloud", cloud.scope, True)
+
+
+def _out_of_scope(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> t.Iterator[t.Tuple[str, str]]:
+    # ``nodes``: names of nodes matter there, too.
     wanted = [case.old, case.request.rename_to]
     if nodes and isinstance(case.told, tuple):
         before, after = case.told
@@ -312,14 +335,7 @@ def _scope_gaps(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> 
         # What no host can be called is not sent to an API: SG118, and SG310 is undecided.
         asked_for = where != "cloud" or not input_rules.problems({"name": name}, "host")
         if asked_for and scope and not any(same_name(name, entry) for entry in scope):
-            yield (
-                where,
-                (
-                    f"the run did not search for {name}, because {name} is not in the list of the host names to search "
-                    f"for. If {name} is the host's new name in libvirt, set rename_hypervisor_hostname. "
-                    f"If {name} is another name, leave the option 'hosts' empty in the modules cell_info and cloud_info"
-                ),
-            )
+            yield where, name
 
 
 def _cloud_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
@@ -337,7 +353,6 @@ def _cloud_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
             yield f"cloud.{part}", reason
     if case.provider is not None and case.provider.allocations is None and case.in_place:
         yield "cloud.providers.allocations", "the allocations of the host's resource provider were not read"
-    yield from _scope_gaps(case, "cloud", cloud.scope, True)
 
 
 # --- the new name ---------------------------------------------------------------------------------------------
@@ -358,7 +373,8 @@ def _new_name(case: Case) -> Items:
         wrong.append(case.told)
     if wrong:
         remedy = "Choose a host name that no other host has. Use only letters, digits, hyphens and dots."
-        yield finding("SG118", subject, {"name": new, "wrong": wrong}, remedy)
+        evidence = {"name": new, "wrong": wrong, **({CURRENT: True} if new == case.old else {})}
+        yield finding("SG118", subject, evidence, remedy)
     if input_rules.problems({"rename_to": new}, "host"):
         yield Unchecked(
             "SG310",
@@ -492,7 +508,7 @@ def _no_agent(case: Case, entry: NameSpace) -> bool:
     The OVN controller agent is none of neutron's programs: it is ovn-controller, and Open vSwitch has its host name.
     """
     agents = case.bundle.cloud.agents if case.bundle.cloud else None
-    stopped = entry.service == NEUTRON_AGENT and entry.what == "not running"
+    stopped = entry.service == NEUTRON_AGENT and entry.kind == NOT_RUNNING
     programs = [agent for agent in agents or [] if agent.agent_type not in OVN_CONTROLLERS]
     return stopped and agents is not None and not any(same_name(agent.host, case.old) for agent in programs)
 
@@ -628,7 +644,8 @@ def _other_services(case: Case) -> Items:
             f"Move {binary} to another host, because a rename covers only nova-compute. Then delete the {binary} "
             f"service of this host: openstack compute service delete {uuid}"
         )
-        yield finding("SG301", Subject("service", str(uuid), binary, host), evidence, remedy)
+        delete = typed(("openstack", "compute", "service", "delete"), uuid)
+        yield finding("SG301", Subject("service", str(uuid), binary, host), evidence, remedy, commands=delete)
 
 
 def _one_home(case: Case, service: ServiceRow) -> Items:

@@ -130,12 +130,13 @@ def judge_elsewhere(systems: Systems, away: t.Sequence[guests_elsewhere.GuestEls
     domains = systems.host.facts(systems.info_arguments).domains
     if domains is None:
         raise StepError(
-            "guests of this host are on other hosts now, and the run could not read the domains of this host"
+            "guests of this host are on other hosts now, and the run could not read the domains of this host",
+            problem="guest-of-other-host",
         )
     found = Checked(tuple(elsewhere.check(away, domains)))
     told = findings_text(found, systems.overrides)
     if standing(found.findings, systems.overrides):
-        raise StepError(f"guests of this host are on other hosts now:\n{told}", checked=found)
+        raise StepError(f"guests of this host are on other hosts now:\n{told}", checked=found, problem="guest-uuids")
     systems.remark(told)
     return found
 
@@ -463,7 +464,11 @@ class Guests:
             names_ = ", ".join(f"{item.object.name or item.object.id} ({item.object.id})" for item in refused)
             if params.get("before_stop"):
                 # nova-compute runs, and did what their owners asked for before they were locked.
-                raise StepError(f"guests have changed since the run read them: {names_}", changed_meanwhile=True)
+                raise StepError(
+                    f"guests have changed since the run read them: {names_}",
+                    changed_meanwhile=True,
+                    problem="guests-changed-since",
+                )
             raise StepError(
                 f"guests have changed:\n{findings_text(found, self.systems.overrides)}\nCheck {names_}. To continue, "
                 "add an override for each guest to stackguard_overrides: the code of the finding, the uuid of the "
@@ -587,7 +592,8 @@ class ComputeUp:
             if (params.get("pass_interval") or 0) < 0:
                 raise StepError(
                     f"nova-compute logged: {self._transient}. With a negative update_resources_interval, nova-compute "
-                    "does not update its resources again, so the run cannot verify an update"
+                    "does not update its resources again, so the run cannot verify an update",
+                    problem="no-update",
                 )
             self._quiet_from, self._quiet_since = now["mark"], self.systems.monotonic()
             self.systems.remark(
@@ -620,7 +626,9 @@ class Audit:
         if unread.unchecked:
             said = findings_text(unread)
             raise StepError(
-                f"after the rename, the run could not read some places that store the name:\n{said}", checked=unread
+                f"after the rename, the run could not read some places that store the name:\n{said}",
+                checked=unread,
+                problem="places-not-read",
             )
         ours = rename.leftovers(bundle, expected) + rename.unchanged(bundle, expected)
         found = rename.deleted_since(bundle, expected, identity.check(bundle) + names.check(bundle))

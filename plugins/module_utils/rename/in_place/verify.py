@@ -16,6 +16,7 @@ from ...model.findings import (
     Subject,
     Unchecked,
     finding,
+    with_remedy,
 )
 from ...model.lookups import Index
 from ...model.names import conf_host
@@ -116,7 +117,7 @@ def deleted_since(bundle: Bundle, expected: RenamedHost, checked: Checked) -> Ch
     )
     return Checked(
         tuple(
-            dataclasses.replace(item, severity="warning", remedy=remedy)
+            with_remedy(dataclasses.replace(item, severity="warning"), remedy)
             if item.code == DELETED_SINCE and item.object.id in deleted
             else item
             for item in checked.findings

@@ -73,10 +73,14 @@ def _chassis(facts: OvnFacts, host: HostFacts, names: t.Tuple[Names, Names], tim
         seen = ", ".join(entry.name for entry in mine) or "none"
         raise PlanError(
             f"exactly one chassis must have the hostname {old}, and the name of this chassis must be the system-id of "
-            f"Open vSwitch ({own}). Found chassis: {seen}. You cannot override this problem"
+            f"Open vSwitch ({own}). Found chassis: {seen}. You cannot override this problem",
+            problem="exactly-one-chassis",
         )
     if any(new in (entry.hostname, entry.name) for entry in facts.chassis or [] if entry.uuid != mine[0].uuid):
-        raise PlanError(f"another chassis already has the name {new}. You cannot override this problem")
+        raise PlanError(
+            f"another chassis already has the name {new}. You cannot override this problem",
+            problem="another-chassis-already",
+        )
     params = {
         "old": old,
         "new": new,

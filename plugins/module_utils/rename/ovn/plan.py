@@ -106,11 +106,15 @@ def renaming(
         found = ", ".join(entry.name for entry in mine) or "none"
         raise PlanError(
             f"exactly one chassis must have the hostname {old}, and the name of this chassis must be the system-id of "
-            f"Open vSwitch ({external.get('system-id')}). Found chassis: {found}. You cannot override this problem"
+            f"Open vSwitch ({external.get('system-id')}). Found chassis: {found}. You cannot override this problem",
+            problem="exactly-one-chassis",
         )
     others = [entry for entry in read.chassis or [] if entry.uuid != mine[0].uuid]
     if any(new in (entry.hostname, entry.name) for entry in others):
-        raise PlanError(f"another chassis already has the name {new}. You cannot override this problem")
+        raise PlanError(
+            f"another chassis already has the name {new}. You cannot override this problem",
+            problem="another-chassis-already",
+        )
     stored = needed(rows, "the port bindings in neutron's database, which the run reads through neutron_db_url")
     return OvnRenaming(read, stored, mine[0], external, old, new, host.inventory_name, timeout)
 

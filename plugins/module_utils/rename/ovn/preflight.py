@@ -16,7 +16,7 @@ import typing as t
 
 from ...hazards import ovn as hazards
 from ...model.facts import ApiPort, DatabaseFacts, HostFacts
-from ...model.findings import WARNING, Finding, Subject, finding
+from ...model.findings import WARNING, Finding, Subject, finding, with_remedy
 from ...model.lookups import Item, Items, same_name
 from ...model.ovn import (
     NOT_BOUND,
@@ -118,7 +118,7 @@ def check(about: OvnHost) -> Items:
 def check_emptied(about: OvnHost) -> Items:
     """Return every reason against a rename by draining: the chassis gets another hostname, and is verified after it."""
     for item in _unread_emptied(about):
-        yield dataclasses.replace(item, remedy=_READ_EMPTIED) if isinstance(item, Finding) else item
+        yield with_remedy(item, _READ_EMPTIED) if isinstance(item, Finding) else item
     yield from _recorded(about)
     yield from _system_id(about)
     ovn = about.ovn

@@ -112,10 +112,14 @@ class PortWatch:
         hangs = self.end()
         if died or hangs:
             raise StepError(
-                f"the thread that watches the ports {'ended unexpectedly' if died else 'does not end'}. {_AGAIN}"
+                f"the thread that watches the ports {'ended unexpectedly' if died else 'does not end'}. {_AGAIN}",
+                problem="watch-ended",
             )
         if self._problem is not None:
-            raise StepError(f"the run could no longer watch the ports: {_reason(self._problem)}. {_AGAIN}")
+            raise StepError(
+                f"the run could no longer watch the ports: {_reason(self._problem)}. {_AGAIN}",
+                problem="watch-failed",
+            )
         return told
 
     def end(self) -> bool:

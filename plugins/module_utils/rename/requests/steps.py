@@ -60,6 +60,7 @@ class LockGuests:
             raise StepError(
                 f"Nova accepted the lock, but these guests are not locked: {', '.join(open_)}",
                 changed_meanwhile=True,
+                problem="nova-accepted-lock",
             )
         mine = sorted(guest.uuid for guest in found if guest.reason == params["reason"])
         others = len(found) - len(mine)
@@ -187,7 +188,9 @@ class LostRequests:
         stuck = standing(found.findings, self.systems.overrides)
         if stuck:
             said = findings_text(found, self.systems.overrides)
-            raise StepError(f"the tasks of these guests will never end:\n{said}", checked=found)
+            raise StepError(
+                f"the tasks of these guests will never end:\n{said}", checked=found, problem="tasks-never-end"
+            )
         if found.findings:
             self.systems.remark(findings_text(found, self.systems.overrides))
         total = sum(len(entries) for entries in asked.values())
@@ -251,7 +254,7 @@ class NoEvacuation:
         found = Checked(tuple(lost_requests.evacuated(databases, params["hosts"])))
         if standing(found.findings, self.systems.overrides):
             said = findings_text(found, self.systems.overrides)
-            raise StepError(f"nova-compute must not start:\n{said}", checked=found)
+            raise StepError(f"nova-compute must not start:\n{said}", checked=found, problem="nova-compute-not-masked")
         return found
 
 
@@ -291,7 +294,8 @@ def unlock(systems: Systems, params: Params, uuids: t.Iterable[str], ours: t.Col
     if left:
         raise StepError(
             f"these servers are still locked with the reason {reason}, although Nova accepted the unlock: "
-            f"{', '.join(left)}"
+            f"{', '.join(left)}",
+            problem="servers-not-settled",
         )
     return unlocked
 

@@ -131,7 +131,7 @@ class _Reader:
     def part(self, name: str, read: t.Callable[[], _T]) -> t.Optional[_T]:
         """Read one part if it is asked for, or say why not."""
         if name not in self.parts:
-            self.unread.append(facts.Unread(name, facts.NOT_ASKED_FOR))
+            self.unread.append(facts.left_out(name, facts.NOT_ASKED_FOR))
             return None
         return self.attempt(name, read)
 

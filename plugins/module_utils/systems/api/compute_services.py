@@ -69,7 +69,7 @@ def get_service(connection: t.Any, service_id: str) -> facts.ApiService:
     for item in raw_services(connection):
         if item.get("id") == service_id:
             return service_of(item)
-    raise ApiError(f"no compute service {service_id}", status=404, service=http.COMPUTE)
+    raise ApiError(f"no compute service {service_id}", status=404, service=http.COMPUTE, problem="no-compute-service")
 
 
 def list_services(connection: t.Any) -> t.List[facts.ApiService]:
@@ -128,6 +128,7 @@ def set_service_status(
             service=service_id,
             expected=leaving,
             found=found,
+            problem="another-user-changed",
         )
     return _set_service(connection, service, body)
 

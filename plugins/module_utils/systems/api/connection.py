@@ -120,7 +120,10 @@ def _keywords(options: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
     if isinstance(cloud, dict):
         if given or interface != "public":
             named = ", ".join(sorted([*given, *(["interface"] if interface != "public" else [])]))
-            raise ApiError(f"cloud is a dictionary: set {named} in this dictionary, not as separate options")
+            raise ApiError(
+                f"cloud is a dictionary: set {named} in this dictionary, not as separate options",
+                problem="cloud-dictionary-set",
+            )
         return copy.deepcopy(cloud)
     return {"cloud": cloud, "interface": interface, **{_KEYWORDS[name]: value for name, value in given.items()}}
 

@@ -186,7 +186,10 @@ def pages(
             return
         last = str(page[-1].get(marker))
         if last == asked.get("marker"):
-            raise ApiError(f"GET {service} {path}: the API returned the same page twice (marker {last})")
+            raise ApiError(
+                f"GET {service} {path}: the API returned the same page twice (marker {last})",
+                problem="get-api-returned",
+            )
         asked = {**asked, "marker": last}
     raise ApiError(f"GET {service} {path}: more than {MAX_PAGES} pages")
 
@@ -207,7 +210,7 @@ def items(
 def _list(answer: t.Mapping[str, t.Any], key: str, what: str) -> t.List[t.Dict[str, t.Any]]:
     found = answer.get(key)
     if not isinstance(found, list):
-        raise ApiError(f"{what}: the answer contains no {key}")
+        raise ApiError(f"{what}: the answer contains no {key}", problem="incomplete-answer")
     return found
 
 

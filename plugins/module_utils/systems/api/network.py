@@ -168,7 +168,11 @@ def rebind_port(
         host, found = port.get("binding:host_id"), port.get("binding:vif_type")
         if host not in (before, after):
             raise Conflict(
-                f"port {port_id} is bound to {host!r}, expected {before!r}", port=port_id, expected=before, found=host
+                f"port {port_id} is bound to {host!r}, expected {before!r}",
+                port=port_id,
+                expected=before,
+                found=host,
+                problem="port-bound-expected",
             )
         expected = vif_type if vif_type is not None else found
         if host == after and (found == expected or expected in FAILED_BINDINGS):
@@ -186,7 +190,8 @@ def rebind_port(
             raise
         return _verify_binding(connection, port_id, after, expected)
     raise ApiError(
-        f"other users changed port {port_id} {REVISION_TRIES} times while the run tried to bind the port to {after}"
+        f"other users changed port {port_id} {REVISION_TRIES} times while the run tried to bind the port to {after}",
+        problem="other-users-changed",
     )
 
 
@@ -208,6 +213,7 @@ def _verify_binding(connection: t.Any, port_id: str, host: str, expected: t.Opti
             f"vif_type {expected}{why}",
             port=port_id,
             vif_type=found,
+            problem="port-bound-vif",
         )
     return True
 

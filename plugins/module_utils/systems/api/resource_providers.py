@@ -117,7 +117,9 @@ def get_provider_traits(connection: t.Any, uuid: str) -> ProviderTraits:
     try:
         return ProviderTraits(int(answer["resource_provider_generation"]), frozenset(answer["traits"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise ApiError(f"GET placement {path}: the answer cannot be parsed: {error}") from None
+        raise ApiError(
+            f"GET placement {path}: the answer cannot be parsed: {error}", problem="get-placement-answer"
+        ) from None
 
 
 def rename_provider(connection: t.Any, uuid: str, before: str, after: str) -> facts.ResourceProvider:
@@ -134,6 +136,7 @@ def rename_provider(connection: t.Any, uuid: str, before: str, after: str) -> fa
             uuid=uuid,
             expected=before,
             found=provider.name,
+            problem="resource-provider-name",
         )
     # A name without the parent would be understood as taking the child out of its tree, and refused.
     body = {"name": after, "parent_provider_uuid": provider.parent_provider_uuid}
@@ -154,7 +157,7 @@ def _existing_provider(connection: t.Any, uuid: str) -> facts.ResourceProvider:
         return get_provider(connection, uuid)
     except ApiError as error:
         if error.data.get("status") == 404:
-            raise Conflict(f"resource provider {uuid} no longer exists", uuid=uuid) from None
+            raise Conflict(f"resource provider {uuid} no longer exists", uuid=uuid, problem="no-provider") from None
         raise
 
 

@@ -318,7 +318,10 @@ def _single(connection: t.Any, uuid: str) -> t.Optional[facts.GuestState]:
 def _state(row: t.Mapping[str, t.Any]) -> facts.GuestState:
     # A server of a cell that does not answer is shown with little more than its uuid (2.69; views/servers.py).
     if "locked" not in row or "OS-EXT-STS:task_state" not in row:
-        raise ApiError(f"Nova does not know the state of server {row['id']}: the cell of this server does not answer")
+        raise ApiError(
+            f"Nova does not know the state of server {row['id']}: the cell of this server does not answer",
+            problem="unknown-server",
+        )
     return facts.GuestState(
         row["id"],
         one_line(row.get("name") or ""),

@@ -65,7 +65,8 @@ def parsed(url: str) -> Address:
     scheme, separator, rest = url.strip().partition("://")
     if not separator or scheme.lower() not in SCHEMES:
         raise BrokerError(
-            "the URL of RabbitMQ must begin with rabbit://, amqp:// or amqps://, like transport_url in nova.conf"
+            "the URL of RabbitMQ must begin with rabbit://, amqp:// or amqps://, like transport_url in nova.conf",
+            problem="url-rabbitmq-must",
         )
     whole, _mark, query = rest.partition("?")
     netloc, _slash, path = whole.partition("/")
@@ -74,7 +75,7 @@ def parsed(url: str) -> Address:
     files = Tls(options.get("ssl_ca_file"), options.get("ssl_cert_file"), options.get("ssl_key_file"))
     nodes = tuple(_node(part, TLS_PORT if tls else PORT) for part in netloc.split(",") if part)
     if not nodes:
-        raise BrokerError("the URL of RabbitMQ contains no host")
+        raise BrokerError("the URL of RabbitMQ contains no host", problem="url-rabbitmq-contains")
     return Address(nodes, parse.unquote(path) or "/", files if tls else None)
 
 
@@ -83,9 +84,14 @@ def _node(text: str, port: int) -> BrokerNode:
     user, separator, password = userinfo.partition(":")
     found = _PLACE.match(place)
     if found is None or int(found["port"] or port) > 65535:
-        raise BrokerError("the URL of RabbitMQ cannot be parsed: expected USER:PASSWORD@HOST:PORT")
+        raise BrokerError(
+            "the URL of RabbitMQ cannot be parsed: expected USER:PASSWORD@HOST:PORT", problem="url-rabbitmq-cannot"
+        )
     if not user or not separator:
-        raise BrokerError(f"the URL of RabbitMQ must contain USER:PASSWORD@ before the host {found['host']}")
+        raise BrokerError(
+            f"the URL of RabbitMQ must contain USER:PASSWORD@ before the host {found['host']}",
+            problem="url-rabbitmq-must-contain",
+        )
     return BrokerNode(found["host"], int(found["port"] or port), parse.unquote(user), parse.unquote(password))
 
 

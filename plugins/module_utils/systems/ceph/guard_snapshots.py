@@ -90,7 +90,10 @@ def expect_cluster(ceph: Ceph, fsid: t.Optional[str] = None) -> str:
     """Return the id of the cluster that this is. Raises :class:`CephError` where another one is expected."""
     found = ceph.fsid()
     if fsid and fsid.strip().casefold() != found.casefold():
-        raise CephError(f"this host is connected to Ceph cluster {found}, expected {fsid}. Nothing was done")
+        raise CephError(
+            f"this host is connected to Ceph cluster {found}, expected {fsid}. Nothing was done",
+            problem="other-cluster",
+        )
     return found
 
 
@@ -149,7 +152,10 @@ def guard(
     snapshot = f"{PREFIX}{operation_id}"
     named = images or {}
     if not instances and not named:
-        raise CephError("the options 'servers' and 'images' are both empty. Set at least one of the two options")
+        raise CephError(
+            "the options 'servers' and 'images' are both empty. Set at least one of the two options",
+            problem="options-servers-images",
+        )
     before = _images(ceph, instances, named)
     _refuse_unexpected(before, named)
     missing = [image for image in before if not _has(image, snapshot)]
@@ -177,7 +183,10 @@ def _refuse_unexpected(found: t.Sequence[RbdImage], named: Images) -> None:
         elif not identity or there[name].id != identity:
             problems[name] = f"the image id is {there[name].id or 'unread'}, expected {identity or 'unknown'}"
     if problems:
-        raise CephError(f"no guard snapshot was made, because the pool has unexpected contents: {_told(problems)}")
+        raise CephError(
+            f"no guard snapshot was made, because the pool has unexpected contents: {_told(problems)}",
+            problem="no-guard-unexpected",
+        )
 
 
 def _made(
@@ -198,7 +207,7 @@ def _made(
         elif not _has(seen, snapshot):
             problems.setdefault(image.name, "the run requested the snapshot, but the snapshot does not exist")
     if problems:
-        raise CephError(f"no guard snapshot was made on {_told(problems)}")
+        raise CephError(f"no guard snapshot was made on {_told(problems)}", problem="no-guard-snapshot")
     _refuse_unexpected(list(after.values()), named)
     return [after[image.name] for image in before]
 
@@ -245,7 +254,7 @@ def _remove(ceph: Ceph, found: t.Sequence[RbdImage], snapshot: str) -> None:
                 image.name, ("the run requested the removal of the snapshot, but the snapshot still exists")
             )
     if problems:
-        raise CephError(f"the guard snapshot is still on {_told(problems)}")
+        raise CephError(f"the guard snapshot is still on {_told(problems)}", problem="guard-snapshot-still")
 
 
 def _images(ceph: Ceph, instances: t.Sequence[str], named: Images) -> t.List[RbdImage]:
@@ -324,7 +333,7 @@ class BlocklistResult:
 def hosts_of(addresses: t.Sequence[str]) -> t.List[str]:
     """Return addresses in their usual form, each once. Raises :class:`CephError` for none, and for what is not one."""
     if not addresses:
-        raise CephError("the list of addresses is empty. Nothing was done")
+        raise CephError("the list of addresses is empty. Nothing was done", problem="no-addresses")
     try:
         return list(dict.fromkeys(ceph_addresses.normal(address) for address in addresses))
     except ValueError as error:
@@ -377,7 +386,7 @@ def block(
     refused = set(hosts_of(never)) if never else set()
     for host in hosts:
         if host in refused:
-            raise CephError(f"{host} is one of the addresses that must never be on the blocklist")
+            raise CephError(f"{host} is one of the addresses that must never be on the blocklist", problem="no-address")
     _refuse_infrastructure(ceph, hosts, infrastructure, host_addresses)
     moment = time.time()
     before = ceph.blocklist()
@@ -398,7 +407,8 @@ def block(
         if _ends_too_soon(after, host, seconds, moment):
             raise CephError(
                 f"the blocklist entry for {host} expires too soon, and Ceph does not extend the entry: "
-                f"{_until(after, host)}"
+                f"{_until(after, host)}",
+                problem="blocklist-entry-expires",
             )
     return _blocked(after, entries, wanted)
 
@@ -425,7 +435,7 @@ def unblock(ceph: Ceph, addresses: t.Sequence[str], check: bool = False) -> Bloc
     after = before if check else ceph.blocklist()
     left = sorted(entry.address for host in hosts for entry in after if not check and _is_of_one(entry, host))
     if left:
-        raise CephError(f"these addresses are still on the OSD blocklist: {', '.join(left)}")
+        raise CephError(f"these addresses are still on the OSD blocklist: {', '.join(left)}", problem="still-listed")
     others = [(host, entry) for host in hosts for entry in _covering(after, host) if not _is_of_one(entry, host)]
     still = {host for host, _entry in others}
     return BlocklistResult(
@@ -452,7 +462,8 @@ def _refuse_infrastructure(
     for host in hosts:
         if host in known:
             raise CephError(
-                f"{host} is an address of the Ceph cluster, so the run does not put this address on the blocklist"
+                f"{host} is an address of the Ceph cluster, so the run does not put this address on the blocklist",
+                problem="of-the-cluster",
             )
     unread = [entry for entry in parts.unread if not (enough and entry.part in _CAN_BE_SAID)]
     if unread:
@@ -463,14 +474,15 @@ def _refuse_infrastructure(
             "module rbd_blocklist) to the addresses of the managers and MDS daemons. As an alternative, allow the "
             "Ceph user to read these addresses: first run ceph auth get client.USER, which shows the existing caps. "
             f"Then run ceph auth caps client.USER mon '{CAPS}' osd 'EXISTING OSD CAPS', and add all other existing "
-            "caps to this command, because it replaces all caps of the user"
+            "caps to this command, because it replaces all caps of the user",
+            problem="unread-infrastructure",
         )
 
 
 def _refuse_missing(found: t.Sequence[BlocklistEntry], hosts: t.Sequence[str]) -> None:
     lacking = sorted(host for host in hosts if not _covering(found, host))
     if lacking:
-        raise CephError(f"these addresses are not on the OSD blocklist: {', '.join(lacking)}")
+        raise CephError(f"these addresses are not on the OSD blocklist: {', '.join(lacking)}", problem="not-listed")
 
 
 def _blocked(
@@ -545,7 +557,8 @@ def _unblock(ceph: Ceph, entry: BlocklistEntry) -> None:
             f"{error}. This Ceph user is not allowed to remove addresses from the blocklist (profile rbd only allows "
             f"a user to add addresses). Use a Ceph user with the mon caps 'profile rbd, allow command \"osd {word}\"', "
             f"or have an administrator run ceph osd {word} {'range ' if entry.range else ''}rm {text}. Then run the "
-            "same command again."
+            "same command again.",
+            problem="ceph-user-not",
         ) from error
 
 

@@ -48,7 +48,8 @@ def options(
         raise ReadError(
             f"nova-compute runs in a container, and the run does not know the path of the container's {inside} on the "
             "host. Set stackguard_ceph_conf, or rbd_conf of the module compute_host_info, to the path of this file on "
-            "the host"
+            "the host",
+            problem="path-in-container-unknown",
         )
     return dataclasses.replace(made, conf=found, files=files, inside=inside)
 

@@ -51,6 +51,7 @@ from ...model.host_facts import (
     RbdVolume,
     RbdWatcher,
     Unread,
+    left_out,
 )
 from ..host import commands
 from ..host.container_files import ContainerFiles
@@ -100,8 +101,8 @@ class GoneError(CephError):
 class _FailedError(CephError):
     """Ceph's answer is an error, with its number."""
 
-    def __init__(self, message: str, code: int) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, code: int, problem: str = "") -> None:
+        super().__init__(message, problem)
         self.code = code
 
 
@@ -263,7 +264,7 @@ def _volumes(ceph: Ceph, more: ReadOptions, parts: Parts) -> t.Optional[t.List[R
         return [RbdVolume(pool, image) for image in images]
 
     if not more.volume_pools:
-        parts.note("volumes", NO_VOLUME_POOL)
+        parts.unread.append(left_out("volumes", NO_VOLUME_POOL))
     found = [parts.read(f"volumes {pool}", lambda pool=pool: read(pool)) for pool in more.volume_pools]  # type: ignore[misc]
     known = [volumes for volumes in found if volumes is not None]
     return [volume for volumes in known for volume in volumes] if known else None
@@ -338,7 +339,10 @@ def client_address(monitors: t.Sequence[str]) -> str:
                 return str(probe.getsockname()[0])
         except (OSError, ValueError):
             continue
-    raise CephError(f"this host has no route to any Ceph monitor: {', '.join(monitors) or 'no monitor is known'}")
+    raise CephError(
+        f"this host has no route to any Ceph monitor: {', '.join(monitors) or 'no monitor is known'}",
+        problem="no-cluster",
+    )
 
 
 def instance_of(image: str) -> t.Optional[str]:
@@ -362,7 +366,7 @@ def _images(ceph: Ceph, instances: t.Sequence[str], opened: bool) -> t.List[RbdI
 
 
 def _unopened(name: str) -> RbdImage:
-    return RbdImage(name, unread=[Unread("image", NOT_OPENED)])
+    return RbdImage(name, unread=[left_out("image", NOT_OPENED)])
 
 
 def _wanted(name: str, instances: t.Container[str]) -> bool:
@@ -378,7 +382,9 @@ def connect(options: RbdOptions) -> t.Iterator[Ceph]:
     """Open a way to Ceph and close it again. Raises :class:`CephError`."""
     library = None if options.command or options.via == COMMAND else _library()
     if library is None and options.via == LIBRARY:
-        raise CephError("install python3-rbd: the Python bindings of Ceph are missing on this host")
+        raise CephError(
+            "install python3-rbd: the Python bindings of Ceph are missing on this host", problem="install-python3-rbd"
+        )
     if library is None:
         yield _Commands(by_commands(options))
         return
@@ -754,7 +760,7 @@ class _Commands(_Monitors):
             if error.code == _EEXIST:
                 return False
             if error.code == _ENOENT and image not in self.names():
-                raise GoneError(f"image {image} does not exist") from error  # pylint: disable=bad-exception-cause
+                raise GoneError(f"image {image} does not exist", problem="image-not-exist") from error  # pylint: disable=bad-exception-cause
             raise
         return True
 
@@ -922,7 +928,7 @@ def parse_long_listing(answer: Json) -> t.List[RbdImage]:
             id=None if entry.get("id") is None else str(entry["id"]),
             size=int(entry["size"]),
             snapshots=snapshots.get(name, []),
-            unread=[Unread("watchers", NOT_ASKED_FOR), Unread("locks", NOT_ASKED_FOR)],
+            unread=[left_out("watchers", NOT_ASKED_FOR), left_out("locks", NOT_ASKED_FOR)],
         )
         for name, entry in sorted(images.items())
     ]

@@ -50,11 +50,11 @@ def read_links(options: nova.Options, hosts: t.Sequence[str] = (), keep: int = K
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     unread: t.List[facts.Unread] = []
     if not given.nova_api_db_url:
-        unread.append(facts.Unread("cells", facts.ONLY_NAMED_CELLS))
+        unread.append(facts.left_out("cells", facts.ONLY_NAMED_CELLS))
     try:
         cells = nova.list_cells(given)
     except DatabaseError as error:
-        return facts.LinkFacts(now, list(hosts), None, [facts.Unread("cells", error.message)])
+        return facts.LinkFacts(now, list(hosts), None, [nova.unread_of("cells", error)])
     if not cells:
         return facts.LinkFacts(now, list(hosts), [], unread)
     with futures.ThreadPoolExecutor(min(nova.PARALLEL_CELLS, len(cells))) as threads:

@@ -135,7 +135,7 @@ def _optional(unread: t.List[facts.Unread], part: str, read: t.Callable[[], _T])
     try:
         return read()
     except StackguardError as error:
-        unread.append(facts.Unread(part, error.message))
+        unread.append(unread_of(part, error))
         return None
 
 
@@ -155,9 +155,18 @@ def _read_api(options: DatabaseOptions, hosts: t.Sequence[str]) -> facts.ApiDbFa
         )
 
 
+def unread_of(part: str, error: StackguardError) -> facts.Unread:
+    """Return that a part was not read, and why: an error that no database made names its cause."""
+    return facts.Unread(part, error.message, error.data.get("cause"))
+
+
+def _no_api_database() -> DatabaseError:
+    return DatabaseError(facts.LEFT_OUT[facts.NO_API_DATABASE], cause=facts.NO_API_DATABASE)
+
+
 def _api_url(options: DatabaseOptions) -> str:
     if not options.nova_api_db_url:
-        raise DatabaseError(facts.NO_API_DATABASE)
+        raise _no_api_database()
     return options.nova_api_db_url
 
 
@@ -169,7 +178,7 @@ def _read_cells(
 ) -> t.List[facts.CellFacts]:
     cells = list_cells(options)
     if not options.nova_api_db_url:
-        unread.append(facts.Unread("cells", facts.ONLY_NAMED_CELLS))
+        unread.append(facts.left_out("cells", facts.ONLY_NAMED_CELLS))
     if not cells:
         return []
     with futures.ThreadPoolExecutor(min(PARALLEL_CELLS, len(cells))) as threads:
@@ -258,7 +267,7 @@ class _Parts:
         except exc.SQLAlchemyError as error:
             self._unread.append(facts.Unread(part, database.reason(error, self._url)))
         except DatabaseError as error:
-            self._unread.append(facts.Unread(part, error.message))
+            self._unread.append(unread_of(part, error))
         return None
 
 
@@ -275,7 +284,7 @@ def list_cells(options: Options) -> t.List[Cell]:
     overrides = options.nova_cell_db_urls
     if not options.nova_api_db_url:
         if not overrides:
-            raise DatabaseError(facts.NO_API_DATABASE)
+            raise _no_api_database()
         return [Cell(name, "", url) for name, url in sorted(overrides.items())]
     with database.snapshot(options.nova_api_db_url) as connection:
         mappings = schema.table(schema.API, "cell_mappings")
@@ -312,7 +321,7 @@ def url_of(options: Options, name: str) -> str:
 def _urls(options: DatabaseOptions, *names: str) -> t.Dict[str, t.Tuple[t.Optional[str], t.Optional[str]]]:
     """URL, or reason why there is none. Cells are looked up only where one is asked for."""
     found: t.Dict[str, t.Tuple[t.Optional[str], t.Optional[str]]] = {
-        "api": (options.nova_api_db_url, facts.NO_API_DATABASE),
+        "api": (options.nova_api_db_url, facts.LEFT_OUT[facts.NO_API_DATABASE]),
         "neutron": (options.neutron_db_url, "neutron_db_url is not set"),
     }
     if any(name.startswith("cell:") for name in names):

@@ -237,7 +237,9 @@ def create(path: str, uuid: str) -> None:
         # Unlike a rename, a link never takes the place of a file that is there.
         os.link(temporary, path)
     except FileExistsError:
-        raise IdentityFileError(f"{path} appeared during the run. The run does not change the file") from None
+        raise IdentityFileError(
+            f"{path} appeared during the run. The run does not change the file", problem="appeared"
+        ) from None
     except OSError as error:
         raise IdentityFileError(f"{path}: {error.strerror}") from error
     finally:

@@ -139,7 +139,7 @@ class SetAside:
             self._check(engine, item)
         for name in params.get("free") or ():
             if engine.find(str(name)) is not None and name not in {item["aside"] for item in params["containers"]}:
-                raise HostStepError(_left_over(engine, str(name)), changed_meanwhile=True)
+                raise HostStepError(_left_over(engine, str(name)), changed_meanwhile=True, problem="left-over")
         # A later step sets these aside: nothing but preparations is done now, and can be undone at once.
         for item in params.get("known") or ():
             _same(engine.find(str(item["name"])), item)
@@ -151,9 +151,13 @@ class SetAside:
     def _check(engine: Engine, item: Params) -> None:
         found = _same(engine.find(str(item["name"])), item)
         if found.pid:
-            raise HostStepError(f"container {item['name']} still runs (process {found.pid})", changed_meanwhile=True)
+            raise HostStepError(
+                f"container {item['name']} still runs (process {found.pid})",
+                changed_meanwhile=True,
+                problem="container-still-runs",
+            )
         if engine.find(str(item["aside"])) is not None:
-            raise HostStepError(_left_over(engine, str(item["aside"])), changed_meanwhile=True)
+            raise HostStepError(_left_over(engine, str(item["aside"])), changed_meanwhile=True, problem="left-over")
 
     def verify(self, params: Params) -> Result:
         """See them under the other name only."""
@@ -162,7 +166,7 @@ class SetAside:
             if not _is(engine.find(str(item["aside"])), item):
                 raise HostStepError(f"container {item['name']} is not named {item['aside']}")
             if engine.find(str(item["name"])) is not None:
-                raise HostStepError(f"a new container {item['name']} exists")
+                raise HostStepError(f"a new container {item['name']} exists", problem="new-container-exists")
         return {"remark": ", ".join(f"{item['name']} is now {item['aside']}" for item in params["containers"])}
 
     def undo(self, params: Params) -> Result:
@@ -182,12 +186,14 @@ class SetAside:
                 raise HostStepError(
                     f"the old container {item['name']} no longer exists: let your deployment tool create the container "
                     f"with the host name {params.get('made_name', 'that the host had before the rename')}, then run "
-                    "the rollback again"
+                    "the rollback again",
+                    problem="old-container-no",
                 )
             if here is not None:
                 raise HostStepError(
                     f"{engine.name} has another container {item['name']}: remove that container, then run the rollback "
-                    "again"
+                    "again",
+                    problem="another-container-remove",
                 )
             engine.rename(str(item["aside"]), str(item["name"]))
         return {}
@@ -200,8 +206,12 @@ def _is(found: t.Optional[Container], item: Params) -> bool:
 def _same(found: t.Optional[Container], item: Params) -> Container:
     """Return the container, if it is the one that the plan knows. Raises HostStepError."""
     if found is None or found.id != item["id"]:
-        is_now = "was removed" if found is None else "was created again"
-        raise HostStepError(f"container {item['name']} {is_now} after the run had read it", changed_meanwhile=True)
+        is_now, key = ("was removed", "container-removed") if found is None else ("was created again", "container-new")
+        raise HostStepError(
+            f"container {item['name']} {is_now} after the run had read it",
+            changed_meanwhile=True,
+            problem=key,
+        )
     return found
 
 
@@ -231,7 +241,7 @@ class ForgetAside:
     def verify(self, params: Params) -> Result:
         """See none of them."""
         if not self.is_done(params)["done"]:
-            raise HostStepError("an old container that the run renamed still exists")
+            raise HostStepError("an old container that the run renamed still exists", problem="old-container-renamed")
         return {"remark": f"removed {', '.join(str(item['aside']) for item in params['containers'])}"}
 
     def undo(self, params: Params) -> Result:
@@ -259,7 +269,8 @@ def refuse_guests_inside(params: Params) -> None:
     if doomed:
         raise HostStepError(
             f"the step would end these guests, because each guest is in the control group of a container that the step "
-            f"stops: {', '.join(doomed)} (SG127)"
+            f"stops: {', '.join(doomed)} (SG127)",
+            problem="would-end-processes",
         )
 
 
@@ -285,7 +296,7 @@ def _running(params: Params) -> int:
     name = str(params["container"])
     found = _engine(params).find(name)
     if found is None or not found.pid:
-        raise HostStepError(f"container {name} is not running")
+        raise HostStepError(f"container {name} is not running", problem="container-not-running")
     return found.pid
 
 
@@ -326,6 +337,7 @@ class LibvirtName:
                 f"libvirt reports the name {seen} for this host, not {params['libvirt']['after']}. The run has "
                 f"restored the name {params['before']} in container {params['container']}",
                 changed_meanwhile=True,
+                problem="libvirt-name",
             )
         return {}
 
@@ -464,7 +476,9 @@ def _wait_stopped(systemctl: units.Systemctl, names: t.Sequence[str], timeout: i
         if not left:
             return
         if time.monotonic() > deadline:
-            raise HostStepError(f"these units have not stopped after {timeout} s: {', '.join(left)}")
+            raise HostStepError(
+                f"these units have not stopped after {timeout} s: {', '.join(left)}", problem="units-not-stopped"
+            )
         sleep(1)
 
 

@@ -297,7 +297,7 @@ def dmi_uuid(classes: str = "/sys/class") -> str:
     is not mounted, so that nothing is known.
     """
     if not os.listdir(classes):
-        raise ReadError(f"{classes} is empty. Check that sysfs is mounted")
+        raise ReadError(f"{classes} is empty. Check that sysfs is mounted", problem="no-numa-nodes")
     if not os.path.lexists(os.path.join(classes, "dmi")):
         return ""
     return _text(os.path.join(classes, "dmi", "id", "product_uuid")).lower()
@@ -310,7 +310,7 @@ def addresses() -> t.List[str]:
     """
     done = commands.run(["ip", "-json", "address", "show"], _PATIENCE)
     if done.returncode:
-        raise ReadError(f"ip -json address show: {done.stderr.decode('utf-8', 'replace').strip()}")
+        raise ReadError(f"ip -json address show: {done.stderr.decode('utf-8', 'replace').strip()}", problem="ip-failed")
     found = [
         str(entry["local"])
         for interface in json.loads(done.stdout or b"[]")

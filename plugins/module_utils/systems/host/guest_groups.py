@@ -22,7 +22,9 @@ def inside(ids: t.Collection[str], proc: str = "/proc") -> t.List[str]:
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has ended
             except OSError as error:
-                raise HostStepError(f"control group of guest {uuid}, process {pid}: {error.strerror}") from error
+                raise HostStepError(
+                    f"control group of guest {uuid}, process {pid}: {error.strerror}", problem="control-group-unread"
+                ) from error
             if number in ids:
                 found.append(uuid)
     return list(dict.fromkeys(found))

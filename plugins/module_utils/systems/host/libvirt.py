@@ -39,7 +39,10 @@ def connection(uri: str, write: bool = False) -> t.Iterator[t.Any]:
     try:
         import libvirt
     except ImportError as error:
-        raise LibvirtError("install python3-libvirt: the Python binding of libvirt is missing on this host") from error
+        raise LibvirtError(
+            "install python3-libvirt: the Python binding of libvirt is missing on this host",
+            problem="install-python3-libvirt",
+        ) from error
     # Without a handler the binding prints every error to standard error.
     libvirt.registerErrorHandler(lambda _context, _error: None, None)
     opened = None

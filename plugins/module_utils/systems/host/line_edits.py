@@ -102,12 +102,12 @@ def _split(content: bytes) -> t.List[bytes]:
 def _line(path: str, lines: t.Sequence[bytes], edit: LineEdit) -> t.Tuple[str, bytes]:
     """Return a line and its end. Raises :class:`EditError` unless the line is as before or as after."""
     if not 1 <= edit.number <= len(lines):
-        raise EditError(f"{path} has no line {edit.number}")
+        raise EditError(f"{path} has no line {edit.number}", problem="no-line")
     raw = lines[edit.number - 1]
     body = raw.rstrip(b"\r\n")
     text = body.decode("utf-8", "surrogateescape")
     if text not in (edit.before, edit.after):
-        raise EditError(f"{path} line {edit.number} has changed since it was read")
+        raise EditError(f"{path} line {edit.number} has changed since it was read", problem="line-changed")
     return text, raw[len(body) :]
 
 

@@ -107,10 +107,12 @@ def _journal(*arguments: str) -> t.Iterator[t.Dict[str, t.Any]]:
     try:
         done = commands.run(command, _PATIENCE)
     except FileNotFoundError:
-        raise LogError("journalctl is not installed on this host") from None
+        raise LogError("journalctl is not installed on this host", problem="journalctl-not-installed") from None
     except subprocess.TimeoutExpired:
-        raise LogError(f"journalctl: no answer within {_PATIENCE} s") from None
+        raise LogError(f"journalctl: no answer within {_PATIENCE} s", problem="journalctl-no-answer") from None
     if done.returncode:
-        raise LogError(f"journalctl: {done.stderr.decode('utf-8', 'replace').strip()[:WIDTH]}")
+        raise LogError(
+            f"journalctl: {done.stderr.decode('utf-8', 'replace').strip()[:WIDTH]}", problem="journalctl-failed"
+        )
     for line in done.stdout.decode("utf-8", "replace").splitlines():
         yield json.loads(line)

@@ -21,7 +21,7 @@ import re
 import subprocess
 import typing as t
 
-from ...model.host_facts import NEUTRON_AGENT, NameSpace
+from ...model.host_facts import CONTAINER, NEUTRON_AGENT, NOT_RUNNING, PROCESS, UNIT, NameSpace
 from . import commands, processes, units
 from .reading import ReadError
 
@@ -81,7 +81,8 @@ def host_namespace(proc: str) -> str:
     if first != ours:
         raise ReadError(
             "Ansible sees a host name that differs from the host name of process 1. Check that Ansible does not "
-            "connect to a container"
+            "connect to a container",
+            problem="ansible-sees-host",
         )
     return first
 
@@ -97,9 +98,9 @@ def _running(host: str, proc: str, seen: processes.Table) -> t.List[NameSpace]:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended
         except OSError as error:
-            found.append(NameSpace(role.name, f"process {pid}", None, reason=str(error.strerror)))
+            found.append(NameSpace(role.name, f"process {pid}", None, reason=str(error.strerror), kind=PROCESS))
             continue
-        found.append(NameSpace(role.name, f"process {pid}", own, name_in(pid) if own else None))
+        found.append(NameSpace(role.name, f"process {pid}", own, name_in(pid) if own else None, kind=PROCESS))
     return found
 
 
@@ -126,16 +127,15 @@ def _stopped(
 ) -> t.Iterator[NameSpace]:
     made = [entry for entry in engines.containers() if role.container.search(entry.name)]
     for entry in made:
-        yield NameSpace(role.name, f"{entry.engine} container {entry.name}", entry.uts != "host", entry.hostname)
+        what = f"{entry.engine} container {entry.name}"
+        yield NameSpace(role.name, what, entry.uts != "host", entry.hostname, kind=CONTAINER)
     if made:
         return
     silent = {engine: why for engine, why in engines.failures.items() if not _never_runs(engine, systemctl)}
     if silent:
-        yield NameSpace(role.name, "not running", None, reason="; ".join(silent.values()))
+        yield _not_running(role, "; ".join(silent.values()))
     elif role.name == "nova-compute" and os.path.isdir(KOLLA):
-        yield NameSpace(
-            role.name, "not running", None, reason=f"{KOLLA} exists, but there is no nova-compute container"
-        )
+        yield _not_running(role, f"{KOLLA} exists, but there is no nova-compute container")
     elif role.needed:
         yield _of_unit(role, names, systemctl)
 
@@ -165,11 +165,15 @@ def _of_unit(role: Role, names: t.Sequence[str], systemctl: units.Systemctl) -> 
                 continue
             protected = systemctl.call("show", "--property=ProtectHostname", "--value", "--", name).strip()
             # Older than systemd 242: an empty answer, and no such setting.
-            return NameSpace(role.name, f"unit {name}", protected not in ("", "no"))
+            return NameSpace(role.name, f"unit {name}", protected not in ("", "no"), kind=UNIT)
     except units.UnitError as error:
-        return NameSpace(role.name, "not running", None, reason=str(error))
+        return _not_running(role, str(error))
     reason = "the service is not running, and the run found no unit and no container that starts the service"
-    return NameSpace(role.name, "not running", None, reason=reason)
+    return _not_running(role, reason)
+
+
+def _not_running(role: Role, reason: str) -> NameSpace:
+    return NameSpace(role.name, "not running", None, reason=reason, kind=NOT_RUNNING)
 
 
 def _starts(role: Role, arguments: t.Sequence[str]) -> bool:

@@ -103,7 +103,8 @@ def _ovs(*arguments: str, seen: t.Optional[processes.Table] = None) -> str:
         done = commands.run(command, _PATIENCE, variables={"LC_ALL": "C"})
     except FileNotFoundError:
         missing = f"{words[0]} was not found" if words else "Open vSwitch is not installed"
-        raise HostNameError(f"{missing} on this host") from None
+        key = "no-engine" if words else "no-open-vswitch"
+        raise HostNameError(f"{missing} on this host", problem=key) from None
     except subprocess.TimeoutExpired:
         raise HostNameError(f"ovs-vsctl: no answer within {_PATIENCE} s") from None
     if done.returncode:

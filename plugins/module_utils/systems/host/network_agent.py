@@ -32,7 +32,7 @@ def agent_host(
         lines.update({(line.path, line.number): line for line in config.lines("DEFAULT", "host")})
     if len(set(hosts.values())) > 1:
         told = "; ".join(f"{files}: {host or 'unset'}" for files, host in sorted(hosts.items()))
-        raise ReadError(f"the network agents of this host use different host names: {told}")
+        raise ReadError(f"the network agents of this host use different host names: {told}", problem="agents-differ")
     return next(iter(hosts.values()), None), list(lines.values())
 
 

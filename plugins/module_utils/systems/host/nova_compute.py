@@ -227,13 +227,14 @@ def _arguments(
         if os.path.exists(KOLLA_CONF):
             return nova_conf.Arguments((("file", KOLLA_CONF),)), True
         raise ReadError(
-            "nova-compute runs in a container: set nova_conf_files to the paths of its nova.conf files on the host"
+            "nova-compute runs in a container: set nova_conf_files to the paths of its nova.conf files on the host",
+            problem="path-in-container-unknown",
         )
     default = nova_conf.default_arguments("nova", "nova-compute", _home(service))
     if not given.has_files and not default.has_files:
         if os.path.exists(KOLLA_CONF):
             return nova_conf.Arguments((("file", KOLLA_CONF),)), True
-        raise ReadError("no nova.conf was found: set nova_conf_files to the path of nova.conf")
+        raise ReadError("no nova.conf was found: set nova_conf_files to the path of nova.conf", problem="no-nova-conf")
     return nova_conf.with_defaults(given, default), False
 
 
@@ -347,7 +348,10 @@ def nova_version(service: Service) -> t.Optional[str]:
             return match.group(1)
     if _in_container(service):
         # A package of the host is not what runs in the container.
-        raise ReadError("nova-compute runs in a container, and no nova package was found in the container")
+        raise ReadError(
+            "nova-compute runs in a container, and no nova package was found in the container",
+            problem="no-package-in-container",
+        )
     for command in (
         ["dpkg-query", "--show", "--showformat=${Version}", "nova-compute"],
         ["rpm", "-q", "--qf", "%{VERSION}", "openstack-nova-compute"],
@@ -355,7 +359,7 @@ def nova_version(service: Service) -> t.Optional[str]:
         version = _package_version(command)
         if version:
             return version
-    raise ReadError("no nova package was found for nova-compute")
+    raise ReadError("no nova package was found for nova-compute", problem="no-nova-package")
 
 
 def _in_container(service: Service) -> bool:

@@ -238,7 +238,7 @@ class Config:
             with open(path, encoding="utf-8", newline="") as stream:
                 text = stream.read()
         except UnicodeDecodeError as error:
-            raise ConfError(f"{path}: not UTF-8 at byte {error.start}") from None
+            raise ConfError(f"{path}: not UTF-8 at byte {error.start}", problem="not-utf-8") from None
         except OSError as error:
             raise ConfError(f"{path}: {error.strerror}") from error
         self.add_text(text, path)
@@ -393,5 +393,5 @@ def boolean(config: Config, section: str, option: str) -> t.Optional[bool]:
         return None
     word = value.strip().lower()
     if word not in (*_TRUE, *_FALSE):
-        raise ConfError(f"[{section}] {option} must be true or false")
+        raise ConfError(f"[{section}] {option} must be true or false", problem="no-boolean")
     return word in _TRUE

@@ -11,13 +11,14 @@ import threading
 import typing as t
 
 from ...model.host_facts import Unread
+from ...model.problems import ProblemError
 from ...records.journal_read import JournalError
 
 _A = t.TypeVar("_A")
 _T = t.TypeVar("_T")
 
 
-class HostError(Exception):
+class HostError(ProblemError):
     """Something on a compute host is not as needed. The message says all, and holds nothing secret."""
 
 
@@ -65,7 +66,7 @@ def within(seconds: float, what: str, reader: t.Callable[[], _T]) -> _T:
     call.start()
     call.join(seconds)
     if call.is_alive():
-        raise ReadError(f"{what}: no answer within {seconds:g} s")
+        raise ReadError(f"{what}: no answer within {seconds:g} s", problem="timed-out")
     return call.result()
 
 

@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+from ...model.problems import ProblemError
 
-class HostStepError(Exception):
+
+class HostStepError(ProblemError):
     """A request that failed. ``changed_meanwhile``: a guard did not hold, and the request changed nothing."""
 
-    def __init__(self, message: str, changed_meanwhile: bool = False) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, changed_meanwhile: bool = False, problem: str = "") -> None:
+        super().__init__(message, problem)
         self.changed_meanwhile = changed_meanwhile

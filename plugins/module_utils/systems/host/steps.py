@@ -124,7 +124,10 @@ class _UnitAction:
             if answer["stopped"]:
                 return {}
             if answer["seconds"] > int(params["timeout"]):
-                raise HostStepError(f"the service has not stopped after {answer['seconds']} s: {answer['state']}")
+                raise HostStepError(
+                    f"the service has not stopped after {answer['seconds']} s: {answer['state']}",
+                    problem="service-not-stopped",
+                )
             self.sleep(1)
 
     def _verify_stopped(self, params: Params) -> Result:
@@ -136,10 +139,11 @@ class _UnitAction:
         names = _names(params)
         for name, shown in zip(names, self.systemctl.show(names)):
             if not units.is_blocked(name, shown, self.state_dir):
-                raise HostStepError(f"{name} is not masked")
+                raise HostStepError(f"{name} is not masked", problem="not-masked")
             if not units.is_stopped(shown):
                 raise HostStepError(
-                    f"{name} is not stopped: {units.state_text(shown)}, main process {shown.get('MainPID')}"
+                    f"{name} is not stopped: {units.state_text(shown)}, main process {shown.get('MainPID')}",
+                    problem="not-stopped",
                 )
         left = _contained(params)
         if left:
@@ -256,7 +260,8 @@ def _commands(params: Params) -> bool:
     if not given and not params["units"]:
         raise HostStepError(
             "the run cannot stop and start the service, because the run knows no systemd unit of the service, and "
-            "stop_command or start_command is not set"
+            "stop_command or start_command is not set",
+            problem="cannot-toggle",
         )
     return given
 
@@ -301,12 +306,12 @@ def _command(line: t.Optional[str], params: Params) -> None:
     try:
         done = commands.run(shlex.split(line), int(params["timeout"]), merged=True)
     except subprocess.TimeoutExpired:
-        raise HostStepError(f"{line}: did not end within {params['timeout']} s") from None
+        raise HostStepError(f"{line}: did not end within {params['timeout']} s", problem="timed-out") from None
     except (OSError, ValueError) as error:
         raise HostStepError(f"{line}: {error}") from error
     if done.returncode:
         said = done.stdout.decode("utf-8", "replace").strip()[-logs.WIDTH :]
-        raise HostStepError(f"{line}: exit status {done.returncode}: {said}")
+        raise HostStepError(f"{line}: exit status {done.returncode}: {said}", problem="exit-status")
 
 
 # --- names ------------------------------------------------------------------------------------------------------
@@ -347,7 +352,9 @@ class HostNames:
         try:
             self._check(lines, name, external)
         except (HostStepError, *_ERRORS) as error:
-            raise HostStepError(f"nothing was changed on this host: {error}", changed_meanwhile=True) from error
+            raise HostStepError(
+                f"nothing was changed on this host: {error}", changed_meanwhile=True, problem="kernel-refused"
+            ) from error
         line_edits.apply(lines, self.state_dir)
         if external:
             current = host_names.ovs_external_ids()
@@ -375,7 +382,9 @@ class HostNames:
     def _prove(self, params: Params, wanted: str) -> None:
         left = line_edits.done(_line_edits(params, wanted), self.state_dir)
         if left:
-            raise HostStepError(f"these lines differ from the expected lines: {line_edits.describe(left)}")
+            raise HostStepError(
+                f"these lines differ from the expected lines: {line_edits.describe(left)}", problem="lines-differ"
+            )
         name, external = params.get("static_hostname"), params.get("ovs_external_ids") or {}
         for what, value in _own_names() if name else []:
             expected = _kernel(name, wanted) if name and what == KERNEL else (name or {})[wanted]
@@ -390,7 +399,8 @@ class HostNames:
         seen = (containers.libvirt_says if params.get("container_names") else libvirt.hostname)(about["uri"])
         if seen != about[wanted]:
             raise HostStepError(
-                f"libvirt reports the name {seen} for this host, not {about[wanted]}. Nova would use the name {seen}"
+                f"libvirt reports the name {seen} for this host, not {about[wanted]}. Nova would use the name {seen}",
+                problem="libvirt-name",
             )
 
 
@@ -498,7 +508,10 @@ class IdentityFile:
             if os.path.lexists(path) or not os.path.lexists(kept_as):
                 found = compute_id.read_compute_id(path, True)
                 if not found.exists or found.uuid != file["before"]:
-                    raise HostStepError(f"{path} holds {found.uuid or found.error or 'nothing'}, not {file['before']}")
+                    raise HostStepError(
+                        f"{path} holds {found.uuid or found.error or 'nothing'}, not {file['before']}",
+                        problem="other-value",
+                    )
                 self._move(path, kept_as)
             if file.get("renewed"):
                 self._renew(path, kept_as, str(file["renewed"]))
@@ -550,7 +563,9 @@ class WriteIdentity:
     def verify(self, params: Params) -> Result:
         """See it there."""
         if not self.is_done(params)["done"]:
-            raise HostStepError(f"{params['path']} does not contain the uuid {params['after']}")
+            raise HostStepError(
+                f"{params['path']} does not contain the uuid {params['after']}", problem="uuid-not-written"
+            )
         return {"remark": f"{params['path']} holds {params['after']}"}
 
     def undo(self, params: Params) -> Result:
@@ -600,6 +615,7 @@ class EndDomains:
                     f"the run ended no domain, because the QEMU process of {found.name} ({found.uuid}) has changed "
                     f"since the plan: the process is {found.pid} now, and was {item['pid']} in the plan",
                     changed_meanwhile=True,
+                    problem="no-domain",
                 )
         for item in planned:
             libvirt.end_domain(uri, str(item["uuid"]), bool(item.get("managed_save")))
@@ -609,12 +625,15 @@ class EndDomains:
         """See that neither libvirt nor the process table has any of them."""
         left = self._left(params)
         if left:
-            raise HostStepError(f"these domains are still on this host: {', '.join(left)}")
+            raise HostStepError(f"these domains are still on this host: {', '.join(left)}", problem="domains-left")
         return {"remark": f"{count(len(params['domains']), 'domain')} ended"}
 
     def undo(self, params: Params) -> Result:
         """Nothing can be taken back: their servers live elsewhere."""
-        raise HostStepError("the run ended this domain and cannot restore it: the server is on another host")
+        raise HostStepError(
+            "the run ended this domain and cannot restore it: the server is on another host",
+            problem="cannot-restore-domain",
+        )
 
     @staticmethod
     def _left(params: Params) -> t.List[str]:

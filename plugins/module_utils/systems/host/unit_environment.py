@@ -55,7 +55,7 @@ def next_start(
         _nothing_set(unit, names)
         return found
     if load_state != "loaded":
-        raise ReadError(f"systemd has not loaded {unit}: {load_state}")
+        raise ReadError(f"systemd has not loaded {unit}: {load_state}", problem="unit-not-loaded")
     own, files, passed, unset = _ask(run, object_path(unit), f"{_NAME}.Service", *_PROPERTIES)
     found.update(_passed(passed, names))
     found.update(_named(own, names))
@@ -100,7 +100,8 @@ def _passed(passed: t.Iterable[t.Any], names: t.Container[str]) -> Variables:
         return {}
     if not os.access("/proc/1/environ", os.R_OK):
         raise ReadError(
-            f"PassEnvironment={' '.join(wanted)}: the run cannot read the environment of the systemd process (PID 1)"
+            f"PassEnvironment={' '.join(wanted)}: the run cannot read the environment of the systemd process (PID 1)",
+            problem="passenvironment-unread",
         )
     return processes.environment(1, wanted)
 
@@ -118,9 +119,15 @@ def _of_file(pattern: str, optional: bool, names: t.Container[str]) -> Variables
         except FileNotFoundError:
             if optional:
                 continue
-            raise ReadError(f"EnvironmentFile={path} is missing: systemd would not start the unit") from None
+            raise ReadError(
+                f"EnvironmentFile={path} is missing: systemd would not start the unit",
+                problem="environmentfile-missing",
+            ) from None
         except (OSError, UnicodeDecodeError) as error:
-            raise ReadError(f"EnvironmentFile={path}: {getattr(error, 'strerror', 'not UTF-8')}") from None
+            raise ReadError(
+                f"EnvironmentFile={path}: {getattr(error, 'strerror', 'not UTF-8')}",
+                problem="environmentfile-unreadable",
+            ) from None
         found.update(parse_file(text, path, names))
     return found
 
@@ -140,7 +147,10 @@ def parse_file(text: str, path: str, names: t.Container[str]) -> Variables:
             continue
         value = _value(match.group(2))
         if value is None or strange:
-            raise ReadError(f"EnvironmentFile={path}: the value of {match.group(1)} cannot be parsed")
+            raise ReadError(
+                f"EnvironmentFile={path}: the value of {match.group(1)} cannot be parsed",
+                problem="environmentfile-value",
+            )
         found[match.group(1)] = value
     return found
 
@@ -166,7 +176,10 @@ def _nothing_set(unit: str, names: t.Container[str]) -> None:
             file = value.lstrip("-")
             doubt = "%" in file or bool(_of_file(file, value.startswith("-"), names))
         if doubt:
-            raise ReadError(f"{unit} is masked, so systemd does not show the environment variables that {path} may set")
+            raise ReadError(
+                f"{unit} is masked, so systemd does not show the environment variables that {path} may set",
+                problem="masked-systemd-not",
+            )
 
 
 def masked_setting(unit: str, key: str) -> t.Optional[str]:

@@ -76,7 +76,10 @@ class Systemctl:
         out = self.call("show", f"--property={','.join(_PROPERTIES)}", "--", *names)
         blocks = [_block(text) for text in out.strip("\n").split("\n\n")]
         if len(blocks) != len(names):
-            raise UnitError(f"systemctl show: the run asked for {len(names)} units, but the answer has {len(blocks)}")
+            raise UnitError(
+                f"systemctl show: the run asked for {len(names)} units, but the answer has {len(blocks)}",
+                problem="systemctl-answer",
+            )
         return blocks
 
     def call(self, *arguments: str) -> str:
@@ -87,9 +90,13 @@ class Systemctl:
                 command, timeout=_PATIENCE, variables={"LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
             )
         except FileNotFoundError:
-            raise SystemdSilentError("systemctl is not installed on this host") from None
+            raise SystemdSilentError(
+                "systemctl is not installed on this host", problem="systemctl-not-installed"
+            ) from None
         except subprocess.TimeoutExpired:
-            raise SystemdSilentError(f"systemctl {arguments[0]}: no answer within {_PATIENCE} s") from None
+            raise SystemdSilentError(
+                f"systemctl {arguments[0]}: no answer within {_PATIENCE} s", problem="systemctl-no-answer"
+            ) from None
         if done.returncode:
             said = " ".join(done.stderr.decode("utf-8", "replace").split())
             kind = UnitError if os.path.isdir(BOOTED) else SystemdSilentError
@@ -383,5 +390,7 @@ def wait_started(name: str, timeout: float, systemctl: Systemctl, sleep: t.Calla
         # The job of a start without waiting may take a moment to begin.
         settled = settled + 1 if shown.get("ActiveState") in _STOPPED else 0
         if settled > 10 or time.monotonic() > deadline:
-            raise UnitError(f"{name} did not start: {state_text(shown)}; see journalctl -u {name}")
+            raise UnitError(
+                f"{name} did not start: {state_text(shown)}; see journalctl -u {name}", problem="not-started"
+            )
         sleep(0.5)

@@ -117,7 +117,8 @@ class OvnDatabase:
         lock = self._connection.lock
         if not lock.acquire(timeout=self.timeout):
             raise OvnError(
-                f"{self.schema} at {self.remote}: the connection has been busy for more than {self.timeout} s"
+                f"{self.schema} at {self.remote}: the connection has been busy for more than {self.timeout} s",
+                problem="busy",
             )
         try:
             return [make(row) for row in list(self.idl.tables[table].rows.values())]

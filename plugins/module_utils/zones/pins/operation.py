@@ -388,7 +388,10 @@ def _recorded_as(word: str, pins: t.Mapping[str, plans.OldPin]) -> str:
     if not found:
         raise StackguardError(f"servers: no old pin of {word} is recorded")
     if len(found) > 1:
-        raise StackguardError(f"servers: {len(found)} recorded servers have the name {word}. Use the server's uuid")
+        raise StackguardError(
+            f"servers: {len(found)} recorded servers have the name {word}. Use the server's uuid",
+            problem="ambiguous-name",
+        )
     return found[0]
 
 

@@ -512,7 +512,7 @@ def test_what_is_as_it_should_be_is_not_refused(name):
 def test_ovn_controller_is_no_agent_that_may_be_in_a_container_of_neutrons(kind, codes):
     """A host with OVN and without a metadata agent was refused where docker was installed and did not run."""
     some = ovn_fleet()
-    entry = NameSpace("neutron agent", "not running", None, reason="docker ps: no daemon")
+    entry = NameSpace("neutron agent", "not running", None, reason="docker ps: no daemon", kind="not-running")
     spaces = [*some.cloud.bundle.hosts["compute1"].name_spaces, entry]
     agents = [
         dataclasses.replace(row, agent_type=kind) if row.host == some.old else row for row in some.cloud.rows("agents")

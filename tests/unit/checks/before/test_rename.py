@@ -21,6 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place im
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.preflight import preflight_rename
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.corruptions import CORRUPTIONS, HARMLESS, NARROWED, NEEDS_AGENTS
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet, fleets
 
 
@@ -415,7 +416,7 @@ def test_another_service_of_the_name_is_refused_before_anything_is_renamed(binar
         if item.code == "SG301"
     ]
     assert (found.severity, found.evidence["binary"]) == (findings.BLOCKER, binary)
-    assert found.remedy.endswith(f"openstack compute service delete {builders.uid('other')}")
+    assert found.commands == (f"openstack compute service delete {builders.uid('other')}",)
     for harmless in (other_service(some, binary, deleted=900), other_service(some, binary, host="controller1")):
         assert "SG301" not in blockers(harmless, some.request, in_place=in_place)
 
@@ -545,12 +546,12 @@ def test_providers_of_guaranteed_bandwidth_are_a_blocker_and_say_why():
 def test_a_service_that_would_keep_the_old_name_is_refused_whatever_is_overridden(service, in_place):
     """The review, A1: kolla's containers keep the name that they were made with; four stores were renamed by then."""
     some = fleet()
-    entry = facts.NameSpace(service, "podman container x", True, some.old)
+    entry = facts.NameSpace(service, "podman container x", True, some.old, kind="container")
     cloud = some.cloud.host(name_spaces=[*some.cloud.bundle.hosts["compute1"].name_spaces, entry])
     checked = preflight_rename(cloud.bundle, some.request, in_place=in_place)
     (found,) = [item for item in checked.findings if item.code == "SG123"]
     assert (found.object.name, found.evidence["its host name"], found.absolute) == (service, some.old, True)
-    with pytest.raises(findings.OverrideError, match="absolute"):
+    with pytest.raises(findings.OverrideError, check=problem_is("absolute")):
         findings.parse_overrides([{"code": "SG123", "object": service, "reason": "a trial"}])
     shared = some.cloud.host(name_spaces=[dataclasses.replace(entry, own=False)])
     assert blockers(shared, some.request) == set()
@@ -558,7 +559,7 @@ def test_a_service_that_would_keep_the_old_name_is_refused_whatever_is_overridde
 
 def test_a_stopped_agent_that_may_be_in_a_container_matters_where_neutron_has_one_of_this_host():
     """docker was installed and did not run, on a host that has no agent: a clean host was refused."""
-    entry = facts.NameSpace("neutron agent", "not running", None, reason="docker ps: no daemon")
+    entry = facts.NameSpace("neutron agent", "not running", None, reason="docker ps: no daemon", kind="not-running")
     for l2_agents, codes in ((False, set()), (True, {"SG709"})):
         some = fleet(l2_agents=l2_agents)
         spaces = [*some.cloud.bundle.hosts["compute1"].name_spaces, entry]
@@ -568,7 +569,7 @@ def test_a_stopped_agent_that_may_be_in_a_container_matters_where_neutron_has_on
 @pytest.mark.parametrize("in_place", [True, False])
 def test_a_service_whose_host_name_is_not_known_is_not_taken_for_the_hosts(in_place):
     some = fleet()
-    entry = facts.NameSpace("nova-compute", "not running", None, reason="docker ps: no answer")
+    entry = facts.NameSpace("nova-compute", "not running", None, reason="docker ps: no answer", kind="not-running")
     for spaces in ([entry], None):
         assert "SG709" in blockers(some.cloud.host(name_spaces=spaces), some.request, in_place=in_place)
 

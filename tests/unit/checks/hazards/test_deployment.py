@@ -26,6 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place im
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.preflight import preflight_rename
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy, kolla, packages, process, unit
 from ansible_collections.stackguard.nova.tests.unit.model.test_deployment import WHOLE
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
 FILE = "/var/lib/nova/compute_id"
@@ -186,7 +187,7 @@ def test_a_guest_in_libvirts_container_is_told_and_no_override_passes_it():
     )
     assert item.object.name
     assert found(deployed(kolla(), guests=in_container(None)), "SG127") == []
-    with pytest.raises(findings.OverrideError, match="absolute"):
+    with pytest.raises(findings.OverrideError, check=problem_is("absolute")):
         findings.parse_overrides([{"code": "SG127", "object": guest(1, 1), "reason": "a trial"}])
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import guests
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import preflight as evacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import fencing
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards.clients import EvidenceElsewhere, by_locks_only
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import clients, fencing
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards.clients import EvidenceElsewhere, Origin
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import (
@@ -83,7 +83,9 @@ def test_the_host_is_blocked_where_its_own_servers_show_it():
         assert answer.wanted == {"fsid": [OWN]}
         assert answer.proven == {"fsid": (OWN,)}
         assert (answer.uncovered, answer.problems, answer.strangers) == ({}, (), ())
-    assert decided(scene().images(*both())).why == {OWN: f"lock of vms/{min(DISK, OTHER)}"}
+    assert decided(scene().images(*both())).by_cluster == {
+        "fsid": {OWN: clients.Known(Origin.CLIENT, f"lock of vms/{min(DISK, OTHER)}")}
+    }
 
 
 def test_a_backup_reader_is_never_put_on_the_list_and_keeps_only_its_own_server():
@@ -129,7 +131,7 @@ def test_a_storage_network_of_its_own_is_found_by_the_locks_of_all_running_serve
     answer = decided(some)
     assert answer.wanted == {"fsid": [elsewhere(1)]}
     assert answer.uncovered == {}
-    assert "all 2 running servers" in answer.why[elsewhere(1)]
+    assert answer.origins == {elsewhere(1): Origin.LOCKS}
     # Which network the peers use says nothing.
     assert decided(scene().images(*both(elsewhere(1)))).proven == {"fsid": (elsewhere(1),)}
 
@@ -193,12 +195,7 @@ def test_locks_that_do_not_agree_prove_no_address(spoil):
 def test_host_ip_may_be_on_the_list_and_covers_no_disk():
     """A management address proves nothing about Ceph, even where all other hosts use theirs."""
     answer = decided(scene())
-    assert answer.why == {
-        OWN: (
-            "Nova's host_ip for this host (a probable address, because all other hosts connect to this Ceph "
-            "cluster from their host_ip)"
-        )
-    }
+    assert answer.origins == {OWN: Origin.HOST_IP}
     assert answer.proven == {}
     assert set(answer.uncovered) == {ONE, TWO}
     assert sorted(item.object.id for item in stands(scene())) == sorted([ONE, TWO])
@@ -222,7 +219,7 @@ def test_the_operator_names_the_address():
     some = known(scene(), elsewhere)
     answer = decided(some, [elsewhere(1)])
     assert (answer.wanted, answer.uncovered, answer.problems) == ({"fsid": [elsewhere(1)]}, {}, ())
-    assert answer.why == {elsewhere(1): "named by the operator"}
+    assert answer.origins == {elsewhere(1): Origin.OPERATOR}
     assert stands(some.asked(blocklist=(elsewhere(1),))) == []
 
 
@@ -552,17 +549,25 @@ def test_a_cluster_that_no_host_reaches():
     assert [item.code for item in fencing.rights(scene().bundle, ["other"], "blocklist")] == ["SG518"]
 
 
-@pytest.mark.parametrize(
-    ("why", "only"),
-    [
-        ("from the locks alone: the locks of all 3 running servers in this Ceph cluster have this address", True),
-        # Of open journals of earlier versions.
-        ("it alone has the locks of all 3 running servers in this cluster", True),
-        ("the only client that holds the locks of all 3 running servers in this cluster", True),
-        ("the only client that has the locks of all 3 running servers in this cluster", True),
-        ("a watcher of web1 and Nova's host_ip", False),
-        ("named by the operator", False),
-    ],
-)
-def test_an_address_that_only_locks_show_is_known_by_what_a_journal_of_any_version_says(why, only):
-    assert by_locks_only(why) is only
+def test_only_words_that_are_known_count_in_a_journal():
+    assert {origin.value for origin in Origin if clients.shows_host(origin.value)} == {
+        "host", "earlier", "client", "operator", "host_ip",
+    }  # fmt: skip
+    assert {origin.value for origin in Origin if clients.is_seen(origin.value)} == {
+        "host",
+        "earlier",
+        "client",
+        "locks",
+    }
+    # Sentences of journals of earlier versions, and what a later version may write.
+    for word in ("from the locks alone: all locks", "named by the operator", "a watcher", "LOCKS", "", None, "new"):
+        assert (clients.shows_host(word), clients.is_seen(word)) == (False, False)
+
+
+def test_what_only_locks_showed_is_no_better_known_in_a_later_run():
+    first = decided(known(scene().images(*both(elsewhere(1))), elsewhere))
+    assert first.origins == {elsewhere(1): Origin.LOCKS}
+    pair = (elsewhere(1), "fsid")
+    some = known(scene(), elsewhere)
+    assert decided(some, earlier=(pair,), by_locks=frozenset([pair])).origins == {elsewhere(1): Origin.LOCKS}
+    assert decided(some, earlier=(pair,)).origins == {elsewhere(1): Origin.EARLIER}

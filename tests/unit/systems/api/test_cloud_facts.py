@@ -27,6 +27,10 @@ def reasons(read: facts.CloudFacts) -> dict[str, str]:
     return {item.part: item.reason for item in read.unread}
 
 
+def causes(read: facts.CloudFacts) -> dict[str, str | None]:
+    return {item.part: item.cause for item in read.unread}
+
+
 def scoped() -> Player:
     """What was recorded of one host."""
     player = Player("read_scoped")
@@ -161,7 +165,7 @@ def test_only_the_parts_asked_for() -> None:
     assert {entry["service"] for entry in player.asked} == {"network"}
     assert read.agents
     assert read.services is None
-    assert reasons(read)["services"] == "not asked for"
+    assert causes(read)["services"] == facts.NOT_ASKED_FOR
     with pytest.raises(ValueError, match="no such part: guests"):
         cloud_facts.read_cloud(player, SCOPE, ["guests"])
 
@@ -212,7 +216,7 @@ def test_a_part_that_is_refused_takes_no_other_with_it(service: str, path: str, 
     parts = [name for name in cloud_facts.PARTS if (part, name) != ("services", "hypervisors")]
     read = cloud_facts.read_cloud(player, SCOPE, parts)
     assert getattr(read, part) is None
-    assert [name for name, reason in reasons(read).items() if reason != "not asked for"] == [part]
+    assert [name for name, cause in causes(read).items() if cause != facts.NOT_ASKED_FOR] == [part]
     assert "403: Policy doesn't allow it" in reasons(read)[part]
 
 

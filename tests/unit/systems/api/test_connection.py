@@ -10,6 +10,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 AUTH = {"auth_url": "http://127.0.0.1:1/v3", "username": "admin", "password": "hunter2hunter2", "project_name": "admin"}
 
@@ -27,7 +28,7 @@ def test_a_cloud_that_is_not_configured() -> None:
 
 
 def test_a_dictionary_holds_everything() -> None:
-    with pytest.raises(ApiError, match="set auth, interface in this dictionary"):
+    with pytest.raises(ApiError, check=problem_is("cloud-dictionary-set")):
         connection.connect({"cloud": {"auth": AUTH}, "auth": AUTH, "interface": "internal"})
     assert connection._keywords({"cloud": {"auth": AUTH}, "interface": "public"}) == {"auth": AUTH}
 

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import resource_providers
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 from ansible_collections.stackguard.nova.tests.unit.systems.api.cassette import Player, writes
 
 NOBODY = "00000000-0000-0000-0000-00000000dead"
@@ -34,11 +35,11 @@ def test_provider_there_and_back() -> None:
     assert len(writes(player)) == 2
     assert resource_providers.rename_provider(player, uuid, "cn7", "compute1").name == "compute1"
     assert len(writes(player)) == 2, "it was so already"
-    with pytest.raises(Conflict, match="has the name 'compute1', expected 'other'"):
+    with pytest.raises(Conflict, match=r"compute1", check=problem_is("resource-provider-name")):
         resource_providers.rename_provider(player, uuid, "other", "cn9")
     with pytest.raises(Conflict, match="already exists"):
         resource_providers.rename_provider(player, uuid, "compute1", "compute2")
-    with pytest.raises(Conflict, match="no longer exists"):
+    with pytest.raises(Conflict, check=problem_is("no-provider")):
         resource_providers.rename_provider(player, NOBODY, "a", "b")
 
 
@@ -61,5 +62,5 @@ def test_traits_of_a_provider_come_with_their_generation() -> None:
     found = resource_providers.get_provider_traits(player, NOBODY)
     assert (found.generation, found.traits) == (22, {"COMPUTE_STATUS_DISABLED", "HW_CPU_X86_VMX"})
     player.edit("placement", path, lambda entry: entry["answer"].pop("resource_provider_generation"))
-    with pytest.raises(ApiError, match="cannot be parsed"):
+    with pytest.raises(ApiError, check=problem_is("get-placement-answer")):
         resource_providers.get_provider_traits(player, NOBODY)

@@ -15,6 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host impor
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.container_files import ContainerFiles
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import ReadError
 from ansible_collections.stackguard.nova.tests.unit import builders, deployed
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 HOST = nova_compute.Service("nova-compute", [], 900, True)
 CONTAINED = nova_compute.Service("nova-compute", [], 900, False)
@@ -60,7 +61,8 @@ def test_a_file_that_is_on_no_known_path_is_an_error_and_never_the_hosts_own(fou
     for service in (CONTAINED, STOPPED):
         with pytest.raises(
             ReadError,
-            match=r"does not know the path of the container's /etc/ceph/ceph\.conf on the host",
+            match=r"/etc/ceph/ceph\.conf",
+            check=problem_is("path-in-container-unknown"),
         ):
             places.options(NOVA, service)
 

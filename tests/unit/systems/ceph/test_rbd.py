@@ -27,6 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host impor
 from ansible_collections.stackguard.nova.plugins.modules import compute_host_info
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.modules.running import run
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 ONE = "8961cf04-0ee7-44b1-9ed3-a4b18e535683"
 TWO = "0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11"
@@ -231,7 +232,7 @@ def test_where_a_host_reaches_ceph_from_is_what_its_kernel_would_choose(commands
     assert rbd.read_rbd(options(), [ONE]).client_address == "127.0.0.1"
     assert rbd.client_address(["192.0.2.1", "127.0.0.1:3300"]) == "127.0.0.1"
     assert rbd.client_address(["[::1]:3300"]) == "::1"
-    with pytest.raises(rbd.CephError, match="no route to any Ceph monitor"):
+    with pytest.raises(rbd.CephError, check=problem_is("no-cluster")):
         rbd.client_address([])
     commands({**healthy(), "ceph mon dump": {"mons": []}})
     read = rbd.read_rbd(options(), [ONE])
@@ -278,7 +279,7 @@ def test_commands_make_and_remove_snapshots_once(commands):
     with rbd.connect(options()) as ceph:
         assert ceph.create_snapshot(f"{ONE}_disk", "guard") is True
         assert ceph.create_snapshot(f"{TWO}_disk", "guard") is False
-        with pytest.raises(rbd.GoneError, match="does not exist"):
+        with pytest.raises(rbd.GoneError, check=problem_is("image-not-exist")):
             ceph.create_snapshot("nothing_disk", "guard")
         assert ceph.remove_snapshot(f"{ONE}_disk", "guard") is True
         assert ceph.remove_snapshot(f"{TWO}_disk", "guard") is False
@@ -542,7 +543,10 @@ def test_without_bindings_the_commands_are_taken(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with rbd.connect(library()) as ceph:
         assert ceph.via == "command"
-    with pytest.raises(rbd.CephError, match="install python3-rbd"), contextlib.ExitStack() as stack:
+    with (
+        pytest.raises(rbd.CephError, match=r"python3-rbd", check=problem_is("install-python3-rbd")),
+        contextlib.ExitStack() as stack,
+    ):
         stack.enter_context(rbd.connect(library(via=rbd.LIBRARY)))
 
 

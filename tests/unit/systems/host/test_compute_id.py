@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 UUID = "3a5d1c9e-5a1b-4b52-9f2e-0c6f5c1d2e3f"
 
@@ -66,24 +67,24 @@ def test_a_file_that_a_container_copies_is_left_alone_where_it_holds_another_uui
     """Somebody wrote it meanwhile: the deployment tool, from a host name."""
     files["files"][0]["renewed"] = "11111111-1111-4111-8111-111111111111"
     (tmp_path / "a" / "compute_id").write_text(OTHER)
-    with pytest.raises(steps.HostStepError, match="holds 00000000"):
+    with pytest.raises(steps.HostStepError, match=r"00000000", check=problem_is("other-value")):
         steps.IdentityFile().apply(files)
     assert (tmp_path / "a" / "compute_id").read_text() == OTHER
     (tmp_path / "a" / "compute_id").unlink()
-    with pytest.raises(steps.HostStepError, match="holds nothing"):
+    with pytest.raises(steps.HostStepError, check=problem_is("other-value")):
         steps.IdentityFile().apply(files)
 
 
 def test_another_identity_is_left_alone(tmp_path, files):
     (tmp_path / "a" / "compute_id").write_text("00000000-0000-4000-8000-000000000000")
-    with pytest.raises(steps.HostStepError, match="holds 00000000"):
+    with pytest.raises(steps.HostStepError, match=r"00000000", check=problem_is("other-value")):
         steps.IdentityFile().apply(files)
     assert (tmp_path / "a" / "compute_id").exists()
 
 
 def test_a_file_that_vanished(tmp_path, files):
     (tmp_path / "b" / "compute_id").unlink()
-    with pytest.raises(steps.HostStepError, match="holds nothing"):
+    with pytest.raises(steps.HostStepError, check=problem_is("other-value")):
         steps.IdentityFile().apply(files)
 
 
@@ -127,5 +128,5 @@ def test_a_file_that_holds_something_else_is_left_alone(tmp_path, text):
         with pytest.raises(steps.HostStepError, match="not"):
             act(params)
     assert path.read_text() == text
-    with pytest.raises(steps.HostStepError, match="does not contain the uuid"):
+    with pytest.raises(steps.HostStepError, check=problem_is("uuid-not-written")):
         steps.WriteIdentity().verify(params)

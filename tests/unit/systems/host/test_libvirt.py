@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import libvirt, processes
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 LIVE = (pathlib.Path(__file__).parent / "recorded" / "domain.xml").read_text()
 UUID = "8961cf04-0ee7-44b1-9ed3-a4b18e535683"
@@ -227,7 +228,7 @@ def test_libvirt_that_does_not_answer(binding):
 
 def test_without_the_binding(monkeypatch):
     monkeypatch.setitem(sys.modules, "libvirt", None)
-    with pytest.raises(libvirt.LibvirtError, match="install python3-libvirt"):
+    with pytest.raises(libvirt.LibvirtError, match=r"python3-libvirt", check=problem_is("install-python3-libvirt")):
         libvirt.hostname("qemu:///system")
 
 

@@ -12,6 +12,7 @@ import os
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import line_edits
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 from ansible_collections.stackguard.nova.tests.unit.systems import killing
 
 BEFORE = b"127.0.0.1 localhost\n10.0.0.1 old.example old # me\r\n\xff not utf-8\n10.0.0.1 old"
@@ -65,7 +66,7 @@ def test_edit_again_and_take_back(tmp_path, kind):
 
 def test_what_was_changed_meanwhile_stops_all(tmp_path):
     first, second = made(tmp_path / "a"), made(tmp_path / "b", BEFORE.replace(b"old", b"odd"))
-    with pytest.raises(line_edits.EditError, match=r"b/hosts line 2 has changed since it was read") as caught:
+    with pytest.raises(line_edits.EditError, match=r"b/hosts", check=problem_is("line-changed")) as caught:
         line_edits.apply(changes(first) + changes(second), str(tmp_path))
     assert first.read_bytes() == BEFORE
     assert "odd" not in str(caught.value)
@@ -74,7 +75,7 @@ def test_what_was_changed_meanwhile_stops_all(tmp_path):
 @pytest.mark.parametrize("number", [0, 5, 99])
 def test_a_line_that_is_not_there(tmp_path, number):
     path = made(tmp_path / "etc")
-    with pytest.raises(line_edits.EditError, match=f"has no line {number}"):
+    with pytest.raises(line_edits.EditError, match=f"{number}", check=problem_is("no-line")):
         line_edits.check([line_edits.LineEdit(str(path), number, "x", "y")], str(tmp_path))
 
 

@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NameSpace
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import name_spaces, units
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import ReadError
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 
 @pytest.fixture
@@ -125,8 +126,8 @@ def test_a_process_with_a_host_name_of_its_own_is_seen_with_that_name(proc, star
     frozen, plain = started("nova-compute", own="frozen1"), started("libvirtd")
     proc(frozen)
     found = read(proc(plain))
-    assert of(found, "nova-compute") == NameSpace("nova-compute", f"process {frozen}", True, "frozen1")
-    assert of(found, "libvirt") == NameSpace("libvirt", f"process {plain}", False)
+    assert of(found, "nova-compute") == NameSpace("nova-compute", f"process {frozen}", True, "frozen1", kind="process")
+    assert of(found, "libvirt") == NameSpace("libvirt", f"process {plain}", False, kind="process")
 
 
 def test_a_network_agent_in_a_container_is_seen_too(proc, started, engines):
@@ -145,7 +146,7 @@ def test_a_namespace_that_cannot_be_read_is_not_the_hosts(proc, started, engines
 
     monkeypatch.setattr(os, "readlink", denied)
     assert of(read(proc(pid)), "nova-compute") == NameSpace(
-        "nova-compute", f"process {pid}", None, reason="Permission denied"
+        "nova-compute", f"process {pid}", None, reason="Permission denied", kind="process"
     )
 
 
@@ -153,7 +154,7 @@ def test_where_ansible_reaches_a_container_nothing_is_said_of_the_host(proc, eng
     link = os.path.join(proc.root, "self", "ns", "uts")
     os.unlink(link)
     os.symlink("uts:[1]", link)
-    with pytest.raises(ReadError, match="does not connect to a container"):
+    with pytest.raises(ReadError, check=problem_is("ansible-sees-host")):
         read(proc.root)
     os.unlink(link)
     with pytest.raises(ReadError, match="No such file"):
@@ -181,8 +182,10 @@ def test_a_unit_that_protects_the_host_name_has_one_of_its_own(proc, engines, sa
 def test_a_stopped_container_is_asked_how_it_was_made(proc, engines, engine):
     engines[engine] = {"nova_compute": ("", "compute1"), "nova_libvirt": ("host", ""), "rabbitmq": ("", "x")}
     found = read(proc.root)
-    assert of(found, "nova-compute") == NameSpace("nova-compute", f"{engine} container nova_compute", True, "compute1")
-    assert of(found, "libvirt") == NameSpace("libvirt", f"{engine} container nova_libvirt", False)
+    assert of(found, "nova-compute") == NameSpace(
+        "nova-compute", f"{engine} container nova_compute", True, "compute1", kind="container"
+    )
+    assert of(found, "libvirt") == NameSpace("libvirt", f"{engine} container nova_libvirt", False, kind="container")
 
 
 def test_an_engine_that_does_not_answer_is_not_one_without_containers(proc, engines):
