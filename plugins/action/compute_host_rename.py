@@ -151,7 +151,7 @@ class ActionModule(JournaledRun):
         return Rename(t.cast("RenameRun", run)).kind()
 
     def _back(self, run: ServerRun, journal: t.Dict[str, t.Any]) -> t.Optional[str]:
-        return lifecycle.ROLLBACK if Rename(t.cast("RenameRun", run)).back(journal) else None
+        return lifecycle.ROLLBACK if Rename(t.cast("RenameRun", run)).rollback_text(journal) else None
 
     def _carry_out(self, run: ServerRun) -> t.Dict[str, t.Any]:
         return Rename(t.cast("RenameRun", run)).carry_out()

@@ -60,7 +60,7 @@ class Planned(abc.ABC):
     # --- what an operation says of itself
 
     @abc.abstractmethod
-    def what(self) -> str:
+    def operation_text(self) -> str:
         """Return what is asked for, such as "resize of web1"."""
 
     @abc.abstractmethod
@@ -76,46 +76,51 @@ class Planned(abc.ABC):
         """Return what carries out the steps of the plan."""
 
     @abc.abstractmethod
-    def goal(self, journal: Result) -> str:
+    def goal_text(self, journal: Result) -> str:
         """Return what an open operation is to do, such as "resize to m1.large"."""
 
     @abc.abstractmethod
-    def now(self, journal: t.Optional[Result]) -> str:
+    def current_state_text(self, journal: t.Optional[Result]) -> str:
         """Return how what it changes is at the moment; None: no operation is open."""
 
     @abc.abstractmethod
-    def finished(self, journal: Result) -> str:
+    def finished_text(self, journal: Result) -> str:
         """Return what a run says that has brought it to its end."""
 
     @abc.abstractmethod
-    def undone(self, journal: Result, why: str) -> str:
+    def undone_text(self, journal: Result, why: str) -> str:
         """Return what a run says that has undone it."""
 
-    def told(self, journal: t.Optional[Result]) -> Result:
+    def result_fields(self, journal: t.Optional[Result]) -> Result:
         """Return what each result has of an operation; None: none is open."""
         return {}
 
-    def is_another(self, journal: Result) -> bool:
-        """Whether something else than what this open operation does is asked for."""
+    def asks_for_another(self, journal: Result) -> bool:
+        """Return True if something else is asked for than what this open operation does."""
         return False
 
     # --- what an operation with a stricter rule does in its own way
 
     def refuse_another(self, journal: Result, action: str) -> None:
         """Raise Refused (SG706) where an open operation stands in the way of what is asked for."""
-        if action != lifecycle.ROLLBACK and journal["state"] == journals.OPEN and self.is_another(journal):
-            raise Refused(lifecycle.another_open(self.run, journal, self.goal(journal)), lifecycle.OPERATION_OPEN)
+        if action != lifecycle.ROLLBACK and journal["state"] == journals.OPEN and self.asks_for_another(journal):
+            raise Refused(lifecycle.another_open(self.run, journal, self.goal_text(journal)), lifecycle.OPERATION_OPEN)
 
     def nothing_open(self, action: str) -> Result:
         """Return what comes of an action while nothing is open. Raises Refused: a resume begins nothing."""
         if action == lifecycle.RESUME:
-            raise lifecycle.nothing_to_resume(self.run, self.what())
-        msg = lifecycle.nothing_open(self.what(), action)
+            raise lifecycle.nothing_to_resume(self.run, self.operation_text())
+        msg = lifecycle.nothing_open(self.operation_text(), action)
         if action == lifecycle.STATUS:
-            return {"changed": False, "state": "none", **self.told(None), "msg": f"{msg}. {self.now(None)}"}
+            return {
+                "changed": False,
+                "state": "none",
+                **self.result_fields(None),
+                "msg": f"{msg}. {self.current_state_text(None)}",
+            }
         return {"changed": False, "state": "none", "msg": msg}
 
-    def would(self, journal: Result, action: str) -> Result:
+    def check_mode_result(self, journal: Result, action: str) -> Result:
         """Return what check mode says of an open operation."""
         done = "resumed" if action == lifecycle.RESUME else "undone"
         return {
@@ -125,15 +130,15 @@ class Planned(abc.ABC):
             "msg": f"without --check, the open operation would be {done}",
         }
 
-    def back(self, journal: Result) -> t.Optional[str]:
+    def rollback_text(self, journal: Result) -> t.Optional[str]:
         """Return what a rollback of an open operation does; None: it cannot be rolled back any more."""
         return lifecycle.UNDO
 
-    def of_ended(self, journal: Result) -> Result:
+    def ended_fields(self, journal: Result) -> Result:
         """Return what the result of the run that ends an operation has of it beside its message."""
         return {}
 
-    def of_open(self, journal: Result) -> Result:
+    def status_fields(self, journal: Result) -> Result:
         """Return what the status of an open operation has of it beside its message."""
         return {}
 
@@ -194,18 +199,18 @@ class Planned(abc.ABC):
         journal = self._journal()
         if journal is None:
             return self.nothing_open(lifecycle.STATUS)
-        now = self.now(journal)
+        now = self.current_state_text(journal)
         self.run.say(lifecycle.status_text(journal, [now]))
-        more = f"The open operation is: {self.goal(journal)}. {now}"
+        more = f"The open operation is: {self.goal_text(journal)}. {now}"
         return {
             **self._told(journal),
-            **self.of_open(journal),
+            **self.status_fields(journal),
             "changed": False,
             "state": journal["state"],
             "steps": journal["steps"],
             "progress": runner.progress(journal),
             "history": journal["history"],
-            "msg": lifecycle.status_line(self.run, journal, more, self.back(journal)),
+            "msg": lifecycle.status_line(self.run, journal, more, self.rollback_text(journal)),
         }
 
     def rollback(self) -> Result:
@@ -216,7 +221,7 @@ class Planned(abc.ABC):
         self.run.refuse_while_carried_out(journal)
         self.refuse_another(journal, lifecycle.ROLLBACK)
         if self.run.check_mode:
-            return self.would(journal, lifecycle.ROLLBACK)
+            return self.check_mode_result(journal, lifecycle.ROLLBACK)
         return {
             **self._told(journal),
             **self.take_up(journal, "rollback begins", "the operator requested the rollback"),
@@ -227,16 +232,21 @@ class Planned(abc.ABC):
         self.run.refuse_while_carried_out(journal)
         self.refuse_another(journal, lifecycle.RESUME)
         Approver.of(self.run).resume(journal)
-        self.run.say(f"resuming operation {journal['operation_id']}: {self.goal(journal)}")
+        self.run.say(f"resuming operation {journal['operation_id']}: {self.goal_text(journal)}")
         if self.run.check_mode:
-            return self.would(journal, lifecycle.RESUME)
+            return self.check_mode_result(journal, lifecycle.RESUME)
         why = "an earlier run began the rollback" if lifecycle.goes_back(journal) else None
         return {**self._told(journal), **self.take_up(journal, "resumed", why)}
 
     def forward(self, book: Book) -> Result:
         """Carry out each step that is not done, and close the journal."""
         closed = self._runner().forward(book.journal)
-        return {"changed": True, "state": journals.FINISHED, **self.of_ended(closed), "msg": self.finished(closed)}
+        return {
+            "changed": True,
+            "state": journals.FINISHED,
+            **self.ended_fields(closed),
+            "msg": self.finished_text(closed),
+        }
 
     def backward(self, book: Book, why: str, item: t.Optional[findings.Finding] = None) -> Result:
         """Undo each step that is not undone, and close the journal. ``item``: the finding that asked for it."""
@@ -244,8 +254,8 @@ class Planned(abc.ABC):
         journal = self._runner().backward(book.journal)
         checked = findings.Checked(() if item is None else (item,))
         extra = {} if item is None else {"report": findings.report(checked, self.run.clock.now(), 0, 1)}
-        told = {"changed": True, "failed": True, "state": journals.ROLLED_BACK, **self.of_ended(journal)}
-        return {**told, "msg": self.undone(journal, why.rstrip(".")), **extra}
+        told = {"changed": True, "failed": True, "state": journals.ROLLED_BACK, **self.ended_fields(journal)}
+        return {**told, "msg": self.undone_text(journal, why.rstrip(".")), **extra}
 
     # --- for the operations
 
@@ -274,7 +284,7 @@ class Planned(abc.ABC):
 
     def _told(self, journal: Result) -> Result:
         told = {"operation_id": journal["operation_id"], SHA256: journal["about"].get(SHA256)}
-        return {**self.told(journal), **told}
+        return {**self.result_fields(journal), **told}
 
     def _runner(self) -> runner.Runner:
         narrator = Narrator(self.run.say, self.run.systems.monotonic)

@@ -125,7 +125,7 @@ class Rename(planned.Planned):
 
     # --- what it says of itself
 
-    def what(self) -> str:
+    def operation_text(self) -> str:
         """Return what is asked for."""
         return "rename"
 
@@ -133,11 +133,11 @@ class Rename(planned.Planned):
         """Return the kind of journal."""
         return rename_plan.KIND
 
-    def goal(self, journal: Result) -> str:
+    def goal_text(self, journal: Result) -> str:
         """Return what an open operation is to do."""
         return f"rename {journal['subject']}"
 
-    def now(self, journal: t.Optional[Result]) -> str:
+    def current_state_text(self, journal: t.Optional[Result]) -> str:
         """Return which run has the operation."""
         run = (journal or {}).get("run") or {}
         ended = True if run.get("ended") else run_owner.has_ended(run)
@@ -146,40 +146,40 @@ class Rename(planned.Planned):
             words = "This Ansible controller does not know whether the most recent run is still active"
         return f"Most recently, {journals.run_text(run)} worked on the operation. {words}"
 
-    def finished(self, journal: Result) -> str:
+    def finished_text(self, journal: Result) -> str:
         """Return what a run says that has brought it to its end."""
         return f"renamed {journal['subject']}"
 
-    def undone(self, journal: Result, why: str) -> str:
+    def undone_text(self, journal: Result, why: str) -> str:
         """Return what a run says that has undone it."""
         return f"rolled back {journal['subject']}"
 
-    def back(self, journal: Result) -> t.Optional[str]:
+    def rollback_text(self, journal: Result) -> t.Optional[str]:
         """Return what a rollback does: a drain has a point of no return."""
         return None if _only_forward(journal) else lifecycle.UNDO
 
-    def is_another(self, journal: Result) -> bool:
+    def asks_for_another(self, journal: Result) -> bool:
         """Whether the rename of other names is asked for."""
         about = journal["about"]
         return (about["rename_from"], about["rename_to"]) != (self._args["rename_from"], self._args["rename_to"])
 
     def refuse_another(self, journal: Result, action: str) -> None:
         """Raise Refused (SG706) where a rename of other names is open, whatever is asked for."""
-        if self.is_another(journal):
-            head = lifecycle.unfinished(journal, self.goal(journal), " on this host")
+        if self.asks_for_another(journal):
+            head = lifecycle.unfinished(journal, self.goal_text(journal), " on this host")
             raise Refused(
                 f"{head}. First resume or roll back this rename. Use the same rename_from and rename_to as the run "
                 "that began the rename"
             )
         if self._args.get("action") == ADOPT and journal["about"].get("adopt") != self._args["adopt"]:
-            head = lifecycle.unfinished(journal, self.goal(journal), " on this host")
+            head = lifecycle.unfinished(journal, self.goal_text(journal), " on this host")
             raise Refused(f"{head}. First {lifecycle.ways(self.run)}")
         if action != lifecycle.ROLLBACK and lifecycle.goes_back(journal):
             raise Refused(
                 f"operation {journal['operation_id']} is {journal['state']}: only a rollback can end this operation"
             )
 
-    def would(self, journal: Result, action: str) -> Result:
+    def check_mode_result(self, journal: Result, action: str) -> Result:
         """Return what check mode says of an open operation."""
         msg = f"would {lifecycle.VERBS.get(action, action)} this operation"
         found = self.status()
@@ -190,7 +190,7 @@ class Rename(planned.Planned):
 
     def nothing_open(self, action: str) -> Result:
         """Return what comes of an action while nothing is open: nothing, where the name is as it was asked for."""
-        nothing = f"{lifecycle.nothing_open(self.what())} on this host"
+        nothing = f"{lifecycle.nothing_open(self.operation_text())} on this host"
         if action == lifecycle.STATUS:
             return {"changed": False, "state": "none", "msg": nothing}
         facts = self.run.systems.host.facts(self.run.systems.info_arguments)
@@ -462,7 +462,7 @@ class Rename(planned.Planned):
                     f"{brokers.VARIABLE}, or a nova_api_db_url whose user may read cell_mappings.transport_url: {why}"
                 )
 
-    def of_ended(self, journal: Result) -> Result:
+    def ended_fields(self, journal: Result) -> Result:
         """Return the report of the run that ends the operation, whichever run began it."""
         if journal["state"] == journals.FINISHED:
             return {"report": self._with_noted(self._report or self._begun_with(journal), journal)}
@@ -471,7 +471,7 @@ class Rename(planned.Planned):
         told = self._with_noted(blank, journal)
         return {"report": told} if told["findings"] or told["unchecked"] else {}
 
-    def of_open(self, journal: Result) -> Result:
+    def status_fields(self, journal: Result) -> Result:
         """Return the report of what the open operation has found until now."""
         told = self._with_noted(self._begun_with(journal), journal)
         return {"report": told} if told["findings"] or told["unchecked"] else {}

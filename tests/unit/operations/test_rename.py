@@ -334,5 +334,5 @@ def test_the_status_of_an_open_rename_has_the_report_of_what_was_found(memory, t
         "subject": "x",
     }
     open_["about"] = {**open_["about"], "preflight": {"findings": [], "unchecked": []}}
-    found = action().of_open(open_)
+    found = action().status_fields(open_)
     assert (codes(found["report"])[0] if found else None) == told

@@ -59,7 +59,7 @@ class Resize(Planned):
             self._uuid = server_run.identity(self.run, plans.KIND)
         return self._uuid
 
-    def what(self) -> str:
+    def operation_text(self) -> str:
         """Return what is asked for."""
         return f"resize of {self.run.options['server']}"
 
@@ -67,7 +67,7 @@ class Resize(Planned):
         """Return the kind of journal."""
         return plans.kind_of(self.identity)
 
-    def now(self, journal: t.Optional[Result]) -> str:
+    def current_state_text(self, journal: t.Optional[Result]) -> str:
         """Return how the server is."""
         now = self._as_it_is()
         return f"The server is {now}" if journal is None else f"{journal['subject']} is {now}"
@@ -151,17 +151,17 @@ class Resize(Planned):
 
     # --- an open one
 
-    def goal(self, journal: Result) -> str:
+    def goal_text(self, journal: Result) -> str:
         """Return what it resizes to."""
         return f"resize to {journal['about']['flavor_name']}"
 
-    def is_another(self, journal: Result) -> bool:
+    def asks_for_another(self, journal: Result) -> bool:
         """Whether another flavor is asked for."""
         about, options = journal["about"], self.run.options
         named = options["flavor"] or (about["flavor"] if options["action"] == lifecycle.RESUME else None)
         return named not in (about["flavor"], about["flavor_name"])
 
-    def told(self, journal: t.Optional[Result]) -> Result:
+    def result_fields(self, journal: t.Optional[Result]) -> Result:
         """Return the server and its zone."""
         if journal is None:
             return {"server": self.identity}
@@ -182,12 +182,12 @@ class Resize(Planned):
             book.read_again()
             return self.backward(book, str(error), error.finding)
 
-    def finished(self, journal: Result) -> str:
+    def finished_text(self, journal: Result) -> str:
         """Return how it was resized."""
         last = [str(event["text"]) for event in journal["history"] if event.get("step") and event.get("text")]
         return f"the resize of {journal['subject']} to {journal['about']['flavor_name']} is complete: {'; '.join(last)}"
 
-    def undone(self, journal: Result, why: str) -> str:
+    def undone_text(self, journal: Result, why: str) -> str:
         """Return why it is not resized."""
         return f"{journal['subject']} was not resized as requested: {why}. The server is {self._as_it_is()}"
 
