@@ -57,6 +57,8 @@ def test_every_role_that_changes_something_takes_an_approved_plan():
 def test_the_value_reaches_the_module_and_its_plan_the_report_directory(role):
     prefix, module = ROLES[role]
     given = [task[f"stackguard.nova.{module}"] for task in of_role(role) if f"stackguard.nova.{module}" in task]
+    # What only asks whether the operation is still this run's plans nothing.
+    given = [args for args in given if args.get("phase") != "hold"]
     planning = [args for args in given if args.get("phase", "begin") != "end" and "expect_plan" in args]
     assert planning, "no task gives it"
     for args in planning:
