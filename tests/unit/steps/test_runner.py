@@ -238,7 +238,7 @@ def test_a_refusal_before_anything_was_renamed_puts_everything_back():
     plan = plan_with_preparations()
     world = World(keys_of(plan))
     error = steps.StepError("instance i appeared", changed_meanwhile=True)
-    with pytest.raises(steps.StepError, check=problem_is("only-check-mode")):
+    with pytest.raises(steps.StepError, check=problem_is("preparations-undone")):
         journaled.begun(runner(world, Fuse(), error), plan, {})
     assert set(world.values.values()) == {"old"}
     assert world.journal is None
