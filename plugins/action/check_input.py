@@ -12,6 +12,7 @@ import os
 import tempfile
 import typing as t
 
+from ansible.errors import AnsibleError
 from ansible.module_utils.common.parameters import remove_values
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import lookup_loader
@@ -49,20 +50,26 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         _validation, args = self.validate_argument_spec(ARGUMENTS)
         self._vars = task_vars or {}
-        self._name = args["playbook"]
         self._phase = args["phase"]
+        # The value that the playbook gives, whatever an extra variable of that name says.
+        self._name = str(self._task.get_vars().get("stackguard_playbook") or args["playbook"])
         self._playbook = inputs.PLAYBOOKS[self._name]
-        given, raw, problems, wrong = self._judged()
+        try:
+            given, raw, problems, wrong = self._judged()
+        except AnsibleError as error:
+            # Such as a vault without its password, in a variable that is not this collection's.
+            given, raw, problems, wrong = None, {}, [run_input.reason(error)], {}
         directory = _directory(raw.get("stackguard_report_dir"))
         if problems or given is None:
-            return self._refused(problems, inputs.published_names(self._playbook, raw, wrong), directory)
+            return self._refused(problems, inputs.published_names(self._playbook, raw, wrong), directory, raw)
         files = ("report.json",) * self._playbook.reports + self._playbook.files
         problem = _remove(directory, files)
         if problem is not None:
-            return self._refused([problem], {}, directory)
+            return self._refused([problem], {}, directory, raw)
         collects = self._playbook.collects(given)
         return {
             "changed": False,
+            "playbook": self._name,
             "hosts": list(inputs.host_of(given, self._playbook.host)),
             "peers": list(self._playbook.peers(given)),
             "extra": sorted(given.extra),
@@ -79,6 +86,8 @@ class ActionModule(ActionBase):
         every = {name: option for options in specs.values() for name, option in options.items()}
         raw, unreadable = run_input.typed({**every, **spec}, self._vars, self._templar)
         unreadable = [text for text in unreadable if text.partition(":")[0] in spec]
+        if not isinstance(raw.get("stackguard_report_dir", DIRECTORY), str):
+            unreadable.append("stackguard_report_dir: the value is not the path of a directory.")
         lists = {name for name, option in spec.items() if option.get("type") == "list" and option["elements"] != "dict"}
         own = {name: inputs.as_list(raw[name]) if name in lists else raw[name] for name in spec if name in raw}
         missing = run_input.needed(self._name, spec, own)
@@ -100,14 +109,21 @@ class ActionModule(ActionBase):
     def _called(self, name: str) -> t.List[str]:
         """Return the inventory hosts with a name in Nova: by their variable, or else the one with this own name."""
         hostvars, every = self._vars["hostvars"], self._vars["groups"]["all"]
-        named = {host: hostvars[host].get("stackguard_nova_host") for host in every}
+        named = {host: self._nova_name(hostvars, host) for host in every}
         return [host for host in every if named[host] == name] or [
             host for host in every if host == name and named[host] is None
         ]
 
-    def _refused(self, problems: t.Sequence[str], names: Result, directory: str) -> Result:
+    @staticmethod
+    def _nova_name(hostvars: t.Any, host: str) -> t.Any:
+        try:
+            return hostvars[host].get("stackguard_nova_host")
+        except AnsibleError as error:
+            raise AnsibleError(f"stackguard_nova_host of {host}: {run_input.reason(error)}") from error
+
+    def _refused(self, problems: t.Sequence[str], names: Result, directory: str, raw: Result) -> Result:
         """Fail, or tell the workflow and the report."""
-        message = self._without_secrets(" ".join(problems))
+        message = self._without_secrets(" ".join(problems), raw)
         if self._phase == CHECK:
             return {"failed": True, "changed": False, "msg": "The run refuses to start. Nothing was changed."}
         if self._phase == END:
@@ -120,11 +136,11 @@ class ActionModule(ActionBase):
         stats = {"data": {"stackguard": outcome.published()}, "per_host": False, "aggregate": False}
         return {"changed": False, "ansible_stats": stats}
 
-    def _without_secrets(self, message: str) -> str:
+    def _without_secrets(self, message: str, raw: Result) -> str:
         """Return the message without what no output may show: a value of the wrong type is in it."""
         specs = run_input.read_specs(self._loader)
         secret = [name for spec in specs.values() for name, option in spec.items() if option.get("no_log")]
-        values = [self._vars[name] for name in secret if self._vars.get(name)]
+        values = [value for source in (self._vars, raw) for name in secret for value in [source.get(name)] if value]
         texts = {str(part) for value in values for part in (value.values() if isinstance(value, dict) else [value])}
         return str(remove_values(message, texts))
 

@@ -48,6 +48,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+playbook:
+  description: Name of the playbook.
+  returned: success
+  type: str
+  sample: drain_host
 hosts:
   description: Inventory hosts with the Nova name of the host that the run is about.
   returned: success

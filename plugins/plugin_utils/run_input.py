@@ -80,17 +80,26 @@ def _of_inventory(task_vars: t.Mapping[str, t.Any]) -> t.Set[str]:
 def typed(spec: Spec, task_vars: t.Mapping[str, t.Any], templar: t.Any) -> t.Tuple[t.Dict[str, t.Any], t.List[str]]:
     """Return the values that were given for these options, as they were typed, and what could not be templated."""
     found, problems = {}, []
-    for name in spec:
-        if task_vars.get(name) is None:
-            continue
+    for name, option in spec.items():
         try:
-            found[name] = templar.template(task_vars[name])
+            if name not in task_vars:
+                continue
+            value = templar.template(task_vars[name])
         except AnsibleError as error:
-            problems.append(f"{name}: {_reason(error)}")
-    return {name: value for name, value in found.items() if value is not None}, problems
+            problems.append(f"{name}: {reason(error)}")
+            continue
+        # An empty value replaces the role's default, too.
+        default = option.get("default")
+        if value is None and default not in (None, ""):
+            problems.append(f"{name}: the value is null. Leave {name} out, or give it a value.")
+        elif value == "" and isinstance(default, str) and default and "choices" not in option:
+            problems.append(f"{name}: the value is empty. Leave {name} out, or give it a value.")
+        elif value is not None:
+            found[name] = value
+    return found, problems
 
 
-def _reason(error: AnsibleError) -> str:
+def reason(error: BaseException) -> str:
     """Return what is wrong, without where in which file: the innermost message of a chain."""
     inner: t.Optional[BaseException] = error
     while inner is not None and inner.__cause__ is not None:

@@ -107,7 +107,8 @@ def upgrades() -> str:
     """Old variables: what took their place, or the value that they have now."""
     new = {name: f"set `{successor}`" for name, successor in old_variables.SUCCESSORS.items()}
     fixed = {name: f"remove it; the value is now {value}" for name, value in old_variables.CONSTANTS.items()}
-    rows = [(f"`{name}`", what) for name, what in sorted({**new, **fixed}.items())]
+    gone = {name: f"remove it: {what}" for name, what in old_variables.GONE.items()}
+    rows = [(f"`{name}`", what) for name, what in sorted({**new, **fixed, **gone}.items())]
     return table(("until version 0.2", "now"), *rows)
 
 

@@ -88,6 +88,11 @@ def refuse_while_it_runs(
             f"SG707 lock-held: {operation} began on another Ansible controller ({run.get('controller')}). If the run "
             f"on that controller has ended, set {option}=true"
         )
+    if run.get("pid_space") and run.get("boot_id") == mine.get("boot_id") and run["pid_space"] != mine.get("pid_space"):
+        raise StackguardError(
+            f"SG707 lock-held: {operation} began in another container of {run.get('controller')}, whose processes "
+            f"cannot be seen here. If the run there has ended, set {option}=true"
+        )
     above = run.get("playbook") or {}
     for process in (run, above if above != mine.get("playbook") else {}):
         if process.get("pid_start") is not None and processes.start_time(int(process["pid"])) == process["pid_start"]:

@@ -102,9 +102,6 @@ class JournalHost:
                 f"SG707 lock-held: {journals.run_text(before)} is still active on this Ansible controller",
                 problem="lock-held",
             )
-        if take_over and ended is not True and before.get("token") and not before.get("ended"):
-            # By its operator's word it has ended. If it lives all the same, it asks before it writes after so long.
-            self._sleep(FRESH)
         request = {
             "op": "journal_claim",
             **self._about,
@@ -116,6 +113,10 @@ class JournalHost:
         begun = self._clock()
         (answer,) = self.host.call([request])
         self._answered = begun
+        if take_over and ended is not True and before.get("token") and not before.get("ended"):
+            # By its operator's word it has ended. If it lives all the same, its last answer counts for so long.
+            self._sleep(FRESH)
+            self._answered = self._clock()
         return t.cast("t.Dict[str, t.Any]", answer["journal"])
 
     def still_ours(self) -> None:

@@ -101,7 +101,9 @@ def _settle(
         ids = _ids(judged)
         if ids and note is not None:
             note(ids)
-            removed |= {gone for entry in accesses for gone in _take(entry, ids)}
+            for entry in accesses:
+                http.may_change(connection)
+                removed |= set(_take(entry, ids))
             why = None if removed >= {one for each in ids.values() for one in each} else "the run could not remove it"
     except (BrokerError, DatabaseError, ApiError) as error:
         so_far = waiting.told(host, judged, removed, error.message)

@@ -6,8 +6,9 @@
 
 Two runs of one operation exclude each other where the journal is: a run whose operation another one has taken up can
 not write the journal any more. What it writes elsewhere no journal can refuse. So before each request that changes
-something the host is asked; one that is another machine is not asked again for RENEW seconds. A run that takes over one
-which may still live waits as long, before it changes anything itself. A run that slept (a suspended machine, SIGSTOP)
+something the host is asked; one that is another machine is not asked again for RENEW seconds. Where nobody can ask (in
+threads), nothing is changed FRESH seconds after the last answer. A run that takes over one which may still live waits
+as long, before it changes anything itself. A run that slept (a suspended machine, SIGSTOP)
 finds on waking that its answer is old, asks, and writes nothing more.
 """
 
@@ -18,10 +19,8 @@ import typing as t
 
 from ..model.errors import StackguardError
 from . import run_owner, runner
-from .run_token import uptime
+from .run_token import FRESH, RENEW, uptime
 
-#: Seconds for which an answer counts.
-RENEW = 10.0
 _OF_JOURNALS = ("journal_open", "journal_put", "journal_read", "journal_mark", "journal_close")
 
 
@@ -59,9 +58,13 @@ class LeasedState:
         for request, result in zip(requests, results):
             self._note(request, result, begun)
         if any(self._may_live(request) for request in requests):
-            self._say(f"waiting {RENEW:.0f} s: the run that had this operation may still live, and ends by then")
-            self._sleep(RENEW)
+            self._say(f"waiting {FRESH} s: the run that had this operation may still live, and ends by then")
+            self._sleep(FRESH)
         return results
+
+    @property
+    def _near(self) -> bool:
+        return bool(getattr(self._state, "near", False))
 
     def check(self) -> None:
         """Ask whether the operations are still this run's, where nobody said so just now.
@@ -70,16 +73,19 @@ class LeasedState:
         """
         begun = self._clock()
         # On this very machine a question costs no more than reading a file.
-        good = 0.0 if getattr(self._state, "near", False) else RENEW
+        good = 0.0 if self._near else RENEW
         old = {key: ask for key, (ask, confirmed) in self._held.items() if begun - confirmed >= good}
         if old:
             self._state.call(list(old.values()))
             self._held.update({key: (ask, begun) for key, ask in old.items()})
 
     def fresh(self) -> None:
-        """Raise StackguardError where the last answer is old. Asks nothing."""
+        """Raise StackguardError where the last answer is old. Asks only a host that is this machine."""
+        if self._near:
+            self.check()
+            return
         age = max((self._clock() - confirmed for _ask, confirmed in self._held.values()), default=0.0)
-        if age > RENEW:
+        if age > FRESH:
             raise StackguardError(
                 f"this run paused for {int(age)} s, so another run may have taken over the operation. Nothing was "
                 "written. Run the same command again"
@@ -114,4 +120,5 @@ class LeasedState:
         before: t.Mapping[str, t.Any] = (request.get("before") if request["op"] == "journal_put" else None) or {}
         if request["op"] == "pins_begin":
             before = (request.get("previous") or {}).get("run") or {}
-        return bool(before) and before != self._mine and run_owner.has_ended(before) is not True
+        # A worker may outlive its playbook. Where the journal is near, it asks before its next change.
+        return bool(before) and before != self._mine and not (self._near and run_owner.has_ended(before))

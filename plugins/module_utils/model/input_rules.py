@@ -17,7 +17,7 @@ import json
 import string
 import typing as t
 
-from .old_variables import CONSTANTS, ONE_RUN, SUCCESSORS
+from .old_variables import CONSTANTS, GONE, ONE_RUN, SUCCESSORS
 
 NAME_MAX = 255
 _FIRST = frozenset(string.ascii_letters + string.digits)
@@ -49,7 +49,7 @@ def unknown_variables(
     playbooks as well: there only misspelt names are refused.
     """
     given, everywhere = set(extra), {*extra, *inventory}
-    old = {*SUCCESSORS, *CONSTANTS} - set(known)
+    old = {*SUCCESSORS, *CONSTANTS, *GONE} - set(known)
     found = [_successor(name) for name in sorted(old & everywhere)]
     found += [
         f"{name} is for one run: remove it from the inventory, and give it with -e."
@@ -73,6 +73,8 @@ def unknown_variables(
 def _successor(name: str) -> str:
     if name in SUCCESSORS:
         return f"There is no variable {name} any more: set {SUCCESSORS[name]} instead."
+    if name in GONE:
+        return f"There is no variable {name} any more: remove it ({GONE[name]})."
     return f"There is no variable {name} any more: remove it. Its value is now {CONSTANTS[name]}."
 
 

@@ -67,5 +67,17 @@ CONSTANTS: t.Dict[str, str] = {
     },
 }
 
+#: Old name to what became of it, of what is gone.
+GONE: t.Dict[str, str] = {
+    "audit_history": "an audit compares with the one before, audit_previous_report",
+    "audit_history_dir": "an audit compares with the one before, audit_previous_report",
+    **{
+        f"findings_{name}": "the playbook findings is gone: report.json is JSON, and jq reads it"
+        for name in (
+            *("codes", "fail_if", "format", "hosts", "job", "max_age_minutes", "query", "report", "severities"),
+        )
+    },
+}
+
 #: Variables that are meant for one run: in an inventory they would be forgotten, and meant for every run.
 ONE_RUN = ("stackguard_take_over",)

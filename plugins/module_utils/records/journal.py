@@ -263,9 +263,15 @@ def executing(directory: str, holder: t.Mapping[str, t.Any], what: str, opens: b
 
 
 def refuse_of_another(directory: str, kind: str, operation_id: str, run: t.Mapping[str, t.Any]) -> None:
-    """Raise :class:`JournalError` where the open journal is not that operation's, or another run has it."""
+    """Raise :class:`JournalError` (SG707) where another run has an operation, or has ended it."""
     with locked(directory):
-        _refuse_of_another(_open(directory, kind, operation_id), run)
+        journal = read(directory, kind)
+        if journal is None or journal.get("operation_id") != operation_id:
+            raise JournalError(
+                f"SG707 lock-held: another run has ended operation {operation_id}, so this run ends",
+                problem="operation-not-open",
+            )
+        _refuse_of_another(journal, run)
 
 
 def release(directory: str, kind: str, operation_id: str, token: str, at: str) -> None:

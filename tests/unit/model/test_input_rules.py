@@ -261,10 +261,16 @@ def test_an_old_variable_that_is_a_constant_now_is_refused_with_its_value(name, 
         assert len(told) == 1 and name in told[0] and value in told[0]
 
 
+@pytest.mark.parametrize("name", sorted(old_variables.GONE))
+def test_an_old_variable_that_is_gone_is_refused_wherever_it_is_set(name):
+    for told in (input_rules.unknown_variables([name], [], [], []), input_rules.unknown_variables([], [name], [], [])):
+        assert len(told) == 1 and name in told[0]
+
+
 def test_no_variable_is_old_and_in_use_and_no_successor_is_old():
     specs = [yaml.safe_load(path.read_text()) for path in ROOT.glob("roles/*/meta/argument_specs.yml")]
     known = {name for spec in specs for entry in spec["argument_specs"].values() for name in entry.get("options") or {}}
-    old = {*old_variables.SUCCESSORS, *old_variables.CONSTANTS}
+    old = {*old_variables.SUCCESSORS, *old_variables.CONSTANTS, *old_variables.GONE}
     assert not old & known
     assert set(old_variables.SUCCESSORS.values()) <= known
     assert not set(old_variables.SUCCESSORS) & set(old_variables.CONSTANTS)

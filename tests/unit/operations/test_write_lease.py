@@ -10,8 +10,9 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_owner
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.write_lease import RENEW, LeasedState
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_owner, run_token, runner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.run_token import FRESH, RENEW
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.write_lease import LeasedState
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
@@ -57,6 +58,8 @@ def test_a_run_that_has_its_operation_writes_and_is_asked_for_now_and_then(two):
     two.begin()
     for _wave in range(5):
         two.time += RENEW + 1
+        two.first.fresh()
+        two.time += FRESH
         with pytest.raises(StackguardError):
             two.first.fresh()
         two.first.check()
@@ -69,6 +72,7 @@ def test_a_run_that_slept_writes_nothing_more_once_another_has_its_operation(two
     two.take_over()
     with pytest.raises(StackguardError, match="SG707"):
         two.first.check()
+    two.time += FRESH
     with pytest.raises(StackguardError):
         two.first.fresh()
     two.second.check()
@@ -85,10 +89,11 @@ def test_where_the_journal_is_near_it_is_asked_for_before_each_change(two):
 def test_whoever_takes_over_from_a_run_that_may_live_waits_as_long_as_that_may_write(two):
     two.begin()
     two.take_over()
-    assert two.slept == [RENEW]
+    assert two.slept == [FRESH]
 
 
 def test_whoever_takes_over_from_a_run_that_has_ended_does_not_wait(two):
+    two.host.near = True
     ended = {**FIRST, "pid": 3}
     lifecycle.Book.open(two.run(two.of(ended), ended), PLAN, ABOUT)
     two.take_over()
@@ -128,7 +133,7 @@ def test_pins_are_a_run_s_from_its_file_on(two):
     two.first.check()
     more = {"operation_id": "op2", "run": SECOND}
     two.second.call([{"op": "pins_begin", "about": more, "rows": [], "previous": about}])
-    assert two.slept == [RENEW]
+    assert two.slept == [FRESH]
     two.time += RENEW + 1
     with pytest.raises(StackguardError, match="SG707"):
         two.first.check()
@@ -136,6 +141,38 @@ def test_pins_are_a_run_s_from_its_file_on(two):
     two.second.call([{"op": "pins_end", "run": SECOND, **end}])
     two.time += RENEW + 1
     two.second.check()
+
+
+def test_a_rename_that_is_taken_over_by_its_operators_word_is_waited_for_after_it_has_lost_its_host(tmp_path):
+    """It asks once more before the wait ends, is refused, and commits nothing by an answer from before."""
+    now, tried = [100.0], []
+    host = journaled.State(tmp_path / "state")
+    first, second = ({**one, "token": name} for one, name in ((FIRST, "one"), (SECOND, "two")))
+
+    def waits(seconds):
+        now[0] += seconds - 1
+        with pytest.raises(StackguardError, match="SG707"):
+            mine.call([{"op": "still_ours"}])
+        now[0] += 2
+        tried.append(seconds)
+
+    mine = run_token.JournalHost(host, "rename", "op1", first, lambda: "t", lambda: now[0])
+    made = runner.new_journal(Plan("rename", "op1", "compute1", []), ABOUT, "t")
+    mine.call([{"op": "journal_open", "journal": {**made, "run": first}}])
+    other = run_token.JournalHost(host, "rename", "op1", second, lambda: "t", lambda: now[0], waits)
+    other.claim({"run": first}, take_over=True)
+    assert tried == [FRESH]
+    with pytest.raises(runner.StepError):
+        mine.fresh()
+    other.fresh()
+
+
+def test_a_run_in_another_container_of_this_machine_is_not_looked_for_by_its_process_id():
+    mine = run_owner.this_run()
+    theirs = {**mine, "pid": 4194001, "pid_start": 7, "pid_space": "pid:[1]"}
+    with pytest.raises(StackguardError, match="SG707"):
+        run_owner.refuse_while_it_runs({"operation_id": "op1", "run": theirs}, mine, take_over=False)
+    run_owner.refuse_while_it_runs({"operation_id": "op1", "run": theirs}, mine, take_over=True)
 
 
 # --- requests to APIs -------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from ...model.ovn import OvnChassis, OvnFacts, chassis_of, users
 from ...records import evidence
 from ...systems.api import (
     compute_services,
+    http,
     network,
     server_records,
 )
@@ -120,6 +121,7 @@ class ChassisRemoval:
             why, problem = f"{self.host} no longer has the chassis {name}", "renewed"
         if why is None:
             clock, problem = self.clock, "not-gone"
+            http.may_change(self.connection)
             why = steps.remove(self.connection, found, self._databases, clock.sleep, clock.monotonic)
         return ChassisOutcome(None if why else name, why or "", problem if why else "")
 

@@ -53,6 +53,12 @@ def guard_changes(connection: t.Any, check: t.Callable[[], None]) -> None:
     _GUARDS[id(connection)] = (connection, check)
 
 
+def may_change(connection: t.Any) -> None:
+    """Ask what is asked before each change, for changes that go another way than this connection."""
+    if id(connection) in _GUARDS:
+        _GUARDS[id(connection)][1]()
+
+
 def call(
     connection: t.Any,
     service: str,
@@ -74,8 +80,8 @@ def call(
     if method == "GET":
         # A server, or a balancer before it, may drop an idle connection in the moment it is used again.
         arguments["connect_retries"] = GET_RETRIES
-    elif id(connection) in _GUARDS:
-        _GUARDS[id(connection)][1]()
+    else:
+        may_change(connection)
     try:
         # The SDK can be configured to cache answers; nothing here may ever come from a cache.
         response = getattr(connection, service).request(path, method, skip_cache=True, **arguments)
