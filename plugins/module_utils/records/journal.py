@@ -265,13 +265,7 @@ def executing(directory: str, holder: t.Mapping[str, t.Any], what: str, opens: b
 def refuse_of_another(directory: str, kind: str, operation_id: str, run: t.Mapping[str, t.Any]) -> None:
     """Raise :class:`JournalError` (SG707) where another run has an operation, or has ended it."""
     with locked(directory):
-        journal = read(directory, kind)
-        if journal is None or journal.get("operation_id") != operation_id:
-            raise JournalError(
-                f"SG707 lock-held: another run has ended operation {operation_id}, so this run ends",
-                problem="operation-not-open",
-            )
-        _refuse_of_another(journal, run)
+        _refuse_of_another(_open(directory, kind, operation_id), run)
 
 
 def release(directory: str, kind: str, operation_id: str, token: str, at: str) -> None:
@@ -306,7 +300,8 @@ def _open(directory: str, kind: str, operation_id: str) -> t.Dict[str, t.Any]:
     journal = read(directory, kind)
     if journal is None or journal.get("operation_id") != operation_id:
         raise JournalError(
-            f"{path_of(directory, kind)}: operation {operation_id} is not the open operation",
+            f"SG707 lock-held: {path_of(directory, kind)}: operation {operation_id} is not the open operation: another "
+            "run has ended it",
             problem="operation-not-open",
         )
     return journal
