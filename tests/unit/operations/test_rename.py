@@ -300,8 +300,8 @@ def test_after_the_first_old_container_is_removed_there_is_only_forward(resuming
     with pytest.raises(runner.StepError, check=problem_is("rollback-no-longer")):
         resuming.rollback()
     assert journals.read(resuming._args["state_dir"], "rename")["steps"] == noted["steps"]
-    assert resuming.back(noted) is None
-    assert resuming.back({**noted, "steps": {**noted["steps"], "forget_containers": "pending"}}) is not None
+    assert resuming.rollback_text(noted) is None
+    assert resuming.rollback_text({**noted, "steps": {**noted["steps"], "forget_containers": "pending"}}) is not None
     assert resuming.resume()["state"] == "finished"
 
 
