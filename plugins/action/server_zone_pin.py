@@ -95,8 +95,7 @@ class ActionModule(ActionBase):
         mine, cloud = run_owner.this_run(), connect(args)
         local = self._connection.transport == "local"
         state = LeasedState(state_of(self, args["state_dir"], task_vars), mine, screen.say)
-        # Several pins are changed at a time: what asks the host does it between them.
-        http.guard_changes(cloud, state.fresh)
+        http.guard_changes(cloud, state.check, state.fresh)
         return pin_zones.PinRun(
             state=state,
             leased=state,

@@ -160,8 +160,8 @@ class JournaledRun(ActionBase):
         connection = connect(args)
         systems = Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=connection)
         state = LeasedState(state_of(self, args["state_dir"], self._task_vars), self._mine(args), _say)
-        systems.still_ours = state.check
-        http.guard_changes(connection, state.check)
+        systems.still_ours, systems.fresh = state.check, state.fresh
+        http.guard_changes(connection, state.check, state.fresh)
         return server_run.ServerRun(**self._given(args, state, systems))
 
     def _given(self, args: t.Dict[str, t.Any], state: Host, systems: Systems) -> t.Dict[str, t.Any]:

@@ -157,7 +157,7 @@ class PumpedRun(ActionBase):
         if self._connection_to_cloud is None:
             self._connection_to_cloud = connect(args)
             if self._lease is not None:
-                http.guard_changes(self._connection_to_cloud, self._lease.check)
+                http.guard_changes(self._connection_to_cloud, self._lease.check, self._lease.fresh)
         return self._connection_to_cloud
 
     # --- the run's scratch and what it leaves

@@ -59,7 +59,7 @@ class Systems:
         """The SDK connection, made once."""
         if self._connection is None:
             self._connection = connection.connect(self.options)
-            http.guard_changes(self._connection, self.still_ours)
+            http.guard_changes(self._connection, self.still_ours, self.fresh)
         return self._connection
 
     def url(self, database: str) -> str:

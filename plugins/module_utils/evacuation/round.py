@@ -486,7 +486,7 @@ def _stop(given: Passes, away: Away) -> t.Tuple[str, ...]:
     ]
     if given.request.target_state != "keep":
         return ()
-    http.each(found, lambda uuid: server_actions.stop(given.connection, uuid))
+    http.change_each(given.connection, found, lambda uuid: server_actions.stop(given.connection, uuid))
     stopping = [
         entry.uuid
         for entry, server in away

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import threading
 import types
 
 import pytest
@@ -187,7 +188,7 @@ def answered(sent):
 def test_what_changes_something_is_asked_for_and_what_reads_is_not(two):
     sent = []
     connection = answered(sent)
-    http.guard_changes(connection, two.first.check)
+    http.guard_changes(connection, two.first.check, two.first.fresh)
     two.begin()
     http.call(connection, "compute", "POST", "/servers/1/action", body={"os-start": None})
     two.time += RENEW + 1
@@ -197,6 +198,22 @@ def test_what_changes_something_is_asked_for_and_what_reads_is_not(two):
         with pytest.raises(StackguardError, match="SG707"):
             http.call(connection, "compute", method, "/servers/1")
     assert sent == [("POST", "/servers/1/action"), ("GET", "/servers/1")]
+
+
+def test_what_asks_is_asked_in_the_main_thread_only():
+    """A rename asks its database's connection, too, and that is one thread's. Locks of guests go several at a time."""
+    asked = []
+    connection = answered([])
+    http.guard_changes(
+        connection,
+        lambda: asked.append(threading.current_thread() is threading.main_thread()),
+        lambda: asked.append(None),
+    )
+    done = http.change_each(
+        connection, ["1", "2", "3"], lambda uuid: http.call(connection, "compute", "POST", f"/servers/{uuid}/action")
+    )
+    assert len(done) == 3
+    assert asked == [True, None, None, None]
 
 
 def test_another_connection_is_not_held_up(two):

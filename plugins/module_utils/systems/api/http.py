@@ -11,6 +11,7 @@ microversion both sides know, which changes what calls mean.
 from __future__ import annotations
 
 import email.utils
+import threading
 import typing as t
 from concurrent import futures
 
@@ -45,18 +46,22 @@ PARALLEL = 8
 
 
 #: By the id of a connection: the connection, so that the id stays its own, and what is asked before each change.
-_GUARDS: t.Dict[int, t.Tuple[t.Any, t.Callable[[], None]]] = {}
+_GUARDS: t.Dict[int, t.Tuple[t.Any, t.Callable[[], None], t.Callable[[], None]]] = {}
 
 
-def guard_changes(connection: t.Any, check: t.Callable[[], None]) -> None:
-    """Call ``check`` before each request of this connection that changes something. What it raises is raised."""
-    _GUARDS[id(connection)] = (connection, check)
+def guard_changes(connection: t.Any, check: t.Callable[[], None], fresh: t.Callable[[], None]) -> None:
+    """Call ``check`` before each request of this connection that changes something. What it raises is raised.
+
+    In other threads than the main one ``fresh`` is called: what asks a host or a database does so in one thread.
+    """
+    _GUARDS[id(connection)] = (connection, check, fresh)
 
 
 def may_change(connection: t.Any) -> None:
     """Ask what is asked before each change, for changes that go another way than this connection."""
     if id(connection) in _GUARDS:
-        _GUARDS[id(connection)][1]()
+        _connection, check, fresh = _GUARDS[id(connection)]
+        (check if threading.current_thread() is threading.main_thread() else fresh)()
 
 
 def call(
@@ -121,6 +126,13 @@ def each(things: t.Sequence[str], read: t.Callable[[str], _T]) -> t.Dict[str, _T
     """Read something of each thing, a few at the same time. Raises what the first that fails raises."""
     with futures.ThreadPoolExecutor(PARALLEL) as threads:
         return dict(zip(things, threads.map(read, things)))
+
+
+def change_each(connection: t.Any, things: t.Sequence[str], change: t.Callable[[str], _T]) -> t.Dict[str, _T]:
+    """Change something of each thing, a few at the same time: what is asked before each change is asked first."""
+    if things:
+        may_change(connection)
+    return each(things, change)
 
 
 def date(connection: t.Any, service: str) -> float:

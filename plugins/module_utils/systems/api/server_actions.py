@@ -143,4 +143,4 @@ def _all(connection: t.Any, uuids: t.Sequence[str], body: t.Mapping[str, t.Any])
             raise
         return True
 
-    return {uuid for uuid, there in http.each(list(uuids), act).items() if there}
+    return {uuid for uuid, there in http.change_each(connection, list(uuids), act).items() if there}
