@@ -27,11 +27,11 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / ".build" / "dev")]
 
-from labkit import guests as guestkit
-from labkit import zoning
-from labkit.fixtures import documented_grants, prepared
-from labkit.lab import current
-from labkit.playbook import Playbooks
+from labkit import guests as guestkit  # noqa: E402
+from labkit import zoning  # noqa: E402
+from labkit.fixtures import documented_grants, prepared  # noqa: E402
+from labkit.lab import current  # noqa: E402
+from labkit.playbook import Playbooks  # noqa: E402
 
 ROUNDS = int(os.environ.get("STACKGUARD_BENCH_ROUNDS") or 5)
 NAMES = {"rename_from": "compute1", "rename_to": "cn-rack7.example"}
