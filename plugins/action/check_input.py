@@ -64,6 +64,9 @@ class ActionModule(ActionBase):
             return self._refused(problems, inputs.published_names(self._playbook, raw, wrong), directory, raw)
         files = ("report.json",) * self._playbook.reports + self._playbook.files
         problem = _remove(directory, files)
+        if problem is None and self._phase != CHECK:
+            # What was wrong a moment ago ends this run, though it has gone away.
+            problem = "The first check of the command and the variables failed. Run the same command again."
         if problem is not None:
             return self._refused([problem], {}, directory, raw)
         collects = self._playbook.collects(given)
@@ -126,13 +129,13 @@ class ActionModule(ActionBase):
         message = self._without_secrets(" ".join(problems), raw)
         if self._phase == CHECK:
             return {"failed": True, "changed": False, "msg": "The run refuses to start. Nothing was changed."}
-        if self._phase == END:
-            return {"failed": True, "changed": False, "msg": message}
         told = {key: directory if value is inputs.REPORT_DIR else value for key, value in self._playbook.told.items()}
         result = {"failed": True, "changed": False, "state": "refused", "msg": message}
         at = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         outcome = Outcome(self._name, result, {**names, **told}, at=at)
         outcome = outcome_files.write(outcome, directory, {}, self._playbook.files, self._playbook.reports, at)
+        if self._phase == END:
+            return {"failed": True, "changed": False, "msg": message}
         stats = {"data": {"stackguard": outcome.published()}, "per_host": False, "aggregate": False}
         return {"changed": False, "ansible_stats": stats}
 

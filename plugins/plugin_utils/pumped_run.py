@@ -42,7 +42,8 @@ class PumpedRun(ActionBase):
     _supports_check_mode = True
     _supports_async = False
     _connection_to_cloud: t.Any = None
-    _lease: t.Optional[LeasedState] = None
+    #: Of :meth:`_run`, which comes first: nothing reaches the APIs without it.
+    _lease: LeasedState
 
     #: All arguments but those of the connection to the APIs.
     SPEC: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]]
@@ -155,9 +156,9 @@ class PumpedRun(ActionBase):
     def _connected(self, args: Result) -> t.Any:
         """Return the connection to the APIs, made once in a call."""
         if self._connection_to_cloud is None:
-            self._connection_to_cloud = connect(args)
-            if self._lease is not None:
-                http.guard_changes(self._connection_to_cloud, self._lease.check, self._lease.fresh)
+            connection = connect(args)
+            http.guard_changes(connection, self._lease.check, self._lease.fresh)
+            self._connection_to_cloud = connection
         return self._connection_to_cloud
 
     # --- the run's scratch and what it leaves

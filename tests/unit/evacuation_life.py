@@ -16,6 +16,7 @@ import types
 
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.write_lease import LeasedState
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.options import ARGUMENTS, FIXED
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
@@ -312,6 +313,8 @@ class _Run(server_evacuate.ActionModule):
 
     def _run(self, args):
         life = self.life
+        # Of no operation: what a lease does is tested alone.
+        self._lease = LeasedState(LocalState(args["state_dir"], self._task.check_mode), {})
         return lifecycle.Run(
             state=LocalState(args["state_dir"], self._task.check_mode),
             clock=lifecycle.Clock(life.iso, lambda: life.now, lambda: life.now, life.sleep),

@@ -16,6 +16,7 @@ import types
 from ansible_collections.stackguard.nova.plugins.action import compute_host_return
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.write_lease import LeasedState
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
@@ -233,6 +234,8 @@ class _Run(compute_host_return.ActionModule):
         return self.life.last
 
     def _run(self, args):
+        # Of no operation: what a lease does is tested alone.
+        self._lease = LeasedState(LocalState(args["state_dir"], self._task.check_mode), {})
         return lifecycle.Run(
             state=LocalState(args["state_dir"], self._task.check_mode),
             clock=lifecycle.Clock(lambda: AT, lambda: 0.0, lambda: 0.0, lambda _seconds: None),

@@ -142,6 +142,15 @@ def test_without_tags_nothing_is_refused_for_them(run):
     assert "Collect facts from the host" in done.stdout
 
 
+def test_what_was_wrong_and_has_gone_away_still_ends_the_run(run, passed, tmp_path):
+    """The variable is wrong when it is read first, and good in the phases that tell why."""
+    first = f"test -e {tmp_path}/read && echo hosts || {{ touch {tmp_path}/read; echo nothing; }}"
+    done = run("audit", audit_sources=f"{{{{ [lookup('ansible.builtin.pipe', {first!r})] }}}}")
+    refused(done, "Run the same command again")
+    assert "Collect facts from the host" not in done.stdout
+    assert json.loads(passed.read_text())["verdict"] == "block"
+
+
 # --- starting in the middle -------------------------------------------------------------------------------------
 
 

@@ -233,10 +233,11 @@ def origins(listed: t.Mapping[str, t.Mapping[str, clients.Known]]) -> t.Dict[str
 def proven_addresses(journal: t.Mapping[str, t.Any]) -> t.Iterator[t.Tuple[str, str, str]]:
     """Yield each address that an operation has seen as the host's, with its cluster and its origin.
 
-    None that was only named, and none whose origin is a word that is not known.
+    None that was only named, and none whose origin is a word that is not known. Version 0.2.0 kept addresses alone:
+    they are not forgotten, and count as the careful case.
     """
     for fsid, addresses in (journal["about"].get("proven") or {}).items():
-        known = addresses if isinstance(addresses, dict) else {}
+        known = addresses if isinstance(addresses, dict) else dict.fromkeys(addresses, clients.Origin.LOCKS.value)
         for address, origin in known.items():
             if clients.is_seen(origin):
                 yield str(address), str(fsid), str(origin)

@@ -34,9 +34,12 @@ def test_a_journal_says_by_keys_whose_addresses_are_whose():
     assert list(records.proven_addresses(journal)) == [("192.0.2.1", "f", "client"), ("192.0.2.2", "f", "locks")]
 
 
-def test_addresses_without_a_key_prove_nothing():
+def test_addresses_without_a_key_are_not_forgotten_and_prove_nothing():
+    """Version 0.2.0 kept those that it had seen as the host's without an origin."""
     assert records.of_host(["192.0.2.1"]) == []
-    assert list(records.proven_addresses({"about": {"proven": {"f": ["192.0.2.1"]}}})) == []
+    found = list(records.proven_addresses({"about": {"proven": {"f": ["192.0.2.1"]}}}))
+    assert found == [("192.0.2.1", "f", "locks")]
+    assert records.of_host({address: origin for address, _fsid, origin in found}) == []
 
 
 def old_journal(fence="power", proof=True, addresses=(), memory=None, host="compute1"):
