@@ -16,6 +16,7 @@ import types
 
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.write_lease import LeasedState
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuation.options import ARGUMENTS, FIXED
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
@@ -77,8 +78,11 @@ class Plugin(server_evacuate.ActionModule):
 
     def _run(self, args):
         world = self.pump.world
+        state = State(args["state_dir"], self.pump.dies, self.pump.check)
+        # Of no operation: what a lease does is tested alone.
+        self._lease = LeasedState(state, {})
         return lifecycle.Run(
-            state=State(args["state_dir"], self.pump.dies, self.pump.check),
+            state=state,
             clock=lifecycle.Clock(
                 lambda: reading.iso(world.now), lambda: world.now - START + 1000, lambda: world.now, self.pump.sleep
             ),

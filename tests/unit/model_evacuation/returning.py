@@ -18,6 +18,7 @@ import types
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_return
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.write_lease import LeasedState
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
@@ -43,8 +44,10 @@ class Plugin(compute_host_return.ActionModule):
 
     def _run(self, args):
         world, run = self.run_.world, self.run_
+        state = pump.State(args["state_dir"], run.dies, run.check)
+        self._lease = LeasedState(state, {})
         return lifecycle.Run(
-            state=pump.State(args["state_dir"], run.dies, run.check),
+            state=state,
             clock=lifecycle.Clock(
                 lambda: reading.iso(world.now), lambda: world.now - START + 1000, lambda: world.now, world.sleep
             ),
