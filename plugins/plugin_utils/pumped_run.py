@@ -66,7 +66,7 @@ class PumpedRun(ActionBase):
         raise NotImplementedError
 
     def operation(self, args: Result) -> t.Any:
-        """Return the operation: C(begin), C(advance) and C(leave)."""
+        """Return the operation: C(carry_out), C(advance) and C(leave)."""
         raise NotImplementedError
 
     def ended(self, args: Result, outcome: t.Any) -> Result:
@@ -122,7 +122,7 @@ class PumpedRun(ActionBase):
     def _carry_out(self, args: Result) -> t.Any:
         operation = self.operation(args)
         if args["phase"] == BEGIN:
-            return operation.begin()
+            return operation.carry_out()
         scratch = self._scratch(args)
         if args["phase"] == END:
             return operation.leave(scratch, args["answers"], args["failure"] or "")

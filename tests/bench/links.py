@@ -220,7 +220,9 @@ def repair(world: World) -> tuple[list[Spent], list[Spent]]:
         told_apart(link_rows, ("_apply",), locked),
     ):
         state = link_runs.State(pathlib.Path(directory))
-        result = actions.apply(link_runs.run(world.options(), state), link_runs.request("SG211", limit=2_000_000))
+        result = link_runs.repair_rows(
+            link_runs.run(world.options(), state), link_runs.request("SG211", limit=2_000_000)
+        )
     assert result["counts"]["changed"] == REPAIRED, result["counts"]
     return looks, locked
 

@@ -99,3 +99,23 @@ def run(
 def request(*codes: str, hosts: t.Sequence[str] = (), batch_size: int = 1000, limit: int = 1000) -> LinkRequest:
     chosen = {"codes": codes} if codes else {}
     return LinkRequest(hosts=tuple(hosts), batch_size=batch_size, limit=limit, **chosen)
+
+
+def repair_rows(given: repair_links.RepairRun, asked: LinkRequest) -> dict[str, t.Any]:
+    """Repair, or resume the open repair."""
+    return repair_links.carry_out(given, asked, "apply")
+
+
+def resume_repair(given: repair_links.RepairRun, asked: LinkRequest) -> dict[str, t.Any]:
+    """Resume what is open, and begin nothing."""
+    return repair_links.carry_out(given, asked, "resume")
+
+
+def show_repair(given: repair_links.RepairRun) -> dict[str, t.Any]:
+    """Show what is open."""
+    return repair_links.carry_out(given, request(), "status")
+
+
+def undo_repair(given: repair_links.RepairRun, wanted: t.Optional[str] = None) -> dict[str, t.Any]:
+    """Take back the open repair, else the one that is named, else the last."""
+    return repair_links.carry_out(given, request(), "rollback", wanted)

@@ -10,7 +10,7 @@ import pathlib
 import pytest
 import servers
 from documented_users import user_with_documented_rights
-from link_runs import State, request, run, witness
+from link_runs import State, repair_rows, request, run, undo_repair, witness
 from world import World, uid
 
 from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
@@ -66,9 +66,9 @@ def test_the_documented_rights_are_enough_to_repair_links(any_release: World, tm
     wrong = {"SG202", "SG215"} | ({"SG212", "SG221"} if world.has_compute_id else set())
     state = State(tmp_path / "state")
     hosts = [witness(f"compute{number}", f"compute{number}.example", uid("node", number)) for number in (1, 2)]
-    done = repair_links.apply(run(world.options(user), state, hosts), request())
+    done = repair_rows(run(world.options(user), state, hosts), request())
     assert {row["code"] for row in done["repairs"]} == wrong, done["msg"]
-    assert repair_links.rollback(run(world.options(user), state))["counts"]["changed"] == len(wrong)
+    assert undo_repair(run(world.options(user), state))["counts"]["changed"] == len(wrong)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_right_missing_to_a_repair_of_links_is_named(
     table, to = ("compute_nodes", user) if postgres else (f"{world.names['cell']}.compute_nodes", f"'{user}'@'%'")
     world.server.run(f"REVOKE {right} ON {table} FROM {to}", world.names["cell"])
     with pytest.raises(repair_links.Refused, match="SG311") as raised:
-        repair_links.apply(run(world.options(user), State(tmp_path / "state")), request())
+        repair_rows(run(world.options(user), State(tmp_path / "state")), request())
     assert remedy in raised.value.message
 
 

@@ -21,7 +21,7 @@ import typing as t
 import pytest
 import servers
 import sqlalchemy as sa
-from link_runs import Killed, State, request, run
+from link_runs import Killed, State, repair_rows, request, run, undo_repair
 from world import World
 
 from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
@@ -90,7 +90,7 @@ def test_heartbeats_come_through_while_the_journal_hangs(unlinked: World, state:
     """The state host does not answer for as long as it likes: no row is locked meanwhile."""
     refused: list[str | None] = []
     state.between = ("batch_write", lambda: refused.append(statement(unlinked, HEARTBEAT)))
-    result = repair_links.apply(run(unlinked.options(), state), request("SG201"))
+    result = repair_rows(run(unlinked.options(), state), request("SG201"))
     assert refused == [None], "the heartbeat of nova-compute was held up by the journal"
     assert (service_ids(unlinked), result["counts"]["changed"]) == ([1, 2], 2)
 
@@ -101,7 +101,7 @@ def test_the_heartbeat_waits_while_the_link_is_written_and_the_service_cannot_go
     """The guard of the tests here: rows are locked in the transaction, and a deletion would be held up."""
     refused: list[str | None] = []
     during_update(monkeypatch, lambda: refused.append(statement(unlinked, "UPDATE services SET deleted = 1")))
-    repair_links.apply(run(unlinked.options(), state), request("SG201"))
+    repair_rows(run(unlinked.options(), state), request("SG201"))
     assert len(refused) == 1 and refused[0] is not None and "lock" in refused[0].lower()
     assert statement(unlinked, HEARTBEAT) is None, "nothing is held any more"
 
@@ -119,7 +119,7 @@ def test_what_a_link_is_to_lead_to_stays_until_it_is_committed(
         refused.append(statement(unlinked, "UPDATE compute_nodes SET deleted = 1 WHERE id = 1"))
 
     during_update(monkeypatch, meddle)
-    repair_links.apply(run(unlinked.options(), state), request("SG211"))
+    repair_rows(run(unlinked.options(), state), request("SG211"))
     assert len(refused) == 1 and refused[0] is not None and "lock" in refused[0].lower()
 
 
@@ -165,12 +165,12 @@ def test_a_run_that_hangs_in_mid_transaction_loses_its_locks_and_what_it_wrote(
 
     during_update(monkeypatch, hang)
     with pytest.raises(DatabaseError):
-        repair_links.apply(run(unlinked.options(), state), request("SG201"))
+        repair_rows(run(unlinked.options(), state), request("SG201"))
     assert waited[0] < SOON
     assert service_ids(unlinked) == [None, None], "the server has rolled it back"
-    result = repair_links.apply(run(unlinked.options(), state), request("SG201"))
+    result = repair_rows(run(unlinked.options(), state), request("SG201"))
     assert (service_ids(unlinked), result["state"]) == ([1, 2], "finished")
-    repair_links.rollback(run(unlinked.options(), state))
+    undo_repair(run(unlinked.options(), state))
     assert service_ids(unlinked) == [None, None]
 
 
@@ -199,11 +199,11 @@ def test_a_row_that_nova_writes_after_the_journal_is_journaled_again(unlinked: W
     state.between = ("batch_write", beat)
     state.kill = ("batch_mark", "before")
     with pytest.raises(Killed):
-        repair_links.apply(run(unlinked.options(), state), request("SG201"))
+        repair_rows(run(unlinked.options(), state), request("SG201"))
     assert len(calls) == 2
     state.between = state.kill = None
     # It is known that all of it was committed, also of the row whose stamp moved before.
-    result = repair_links.rollback(run(unlinked.options(), state))
+    result = undo_repair(run(unlinked.options(), state))
     assert (result["counts"]["changed"], result["incomplete"]) == (2, False)
     assert service_ids(unlinked) == [None, None]
 
@@ -214,10 +214,10 @@ def test_a_row_that_changes_after_the_journal_is_left_alone_and_the_journal_says
     state.between = ("batch_write", lambda: unlinked.update("cell", "compute_nodes", 1, host="COMPUTE1"))
     state.kill = ("batch_mark", "before")
     with pytest.raises(Killed):
-        repair_links.apply(run(unlinked.options(), state), request("SG201"))
+        repair_rows(run(unlinked.options(), state), request("SG201"))
     assert service_ids(unlinked) == [None, 2]
     state.between = state.kill = None
-    result = repair_links.rollback(run(unlinked.options(), state))
+    result = undo_repair(run(unlinked.options(), state))
     assert (result["counts"]["changed"], result["counts"]["skipped"], result["incomplete"]) == (1, 0, False)
     assert service_ids(unlinked) == [None, None]
 
@@ -228,10 +228,10 @@ def test_what_was_journaled_and_then_done_by_nova_is_not_taken_back(unlinked: Wo
             unlinked.update("cell", "compute_nodes", number, service_id=number, updated_at="2026-11-21 06:01:00")
 
     state.between = ("batch_write", heal)
-    result = repair_links.apply(run(unlinked.options(), state), request("SG201"))
+    result = repair_rows(run(unlinked.options(), state), request("SG201"))
     assert (result["counts"]["changed"], result["counts"]["already"]) == (0, 2)
     state.between = None
-    repair_links.rollback(run(unlinked.options(), state))
+    undo_repair(run(unlinked.options(), state))
     assert service_ids(unlinked) == [1, 2]
 
 
@@ -242,10 +242,10 @@ def test_rows_that_others_write_all_the_time_end_the_run_with_nothing_changed(un
         lambda: unlinked.update("cell", "compute_nodes", 1, updated_at=f"2026-11-21 06:01:{next(seconds)}"),
     )
     with pytest.raises(Conflict, match="other processes keep changing"):
-        repair_links.apply(run(unlinked.options(), state), request("SG201"))
+        repair_rows(run(unlinked.options(), state), request("SG201"))
     assert service_ids(unlinked) == [None, None]
     state.between = None
-    assert repair_links.apply(run(unlinked.options(), state), request("SG201"))["counts"]["changed"] == 2
+    assert repair_rows(run(unlinked.options(), state), request("SG201"))["counts"]["changed"] == 2
 
 
 @pytest.mark.parametrize("then", ["resume", "rollback"])
@@ -257,12 +257,12 @@ def test_killed_in_the_middle_of_the_transaction(
 
     during_update(monkeypatch, die)
     with pytest.raises(Killed):
-        repair_links.apply(run(unlinked.options(), state), request("SG201"))
+        repair_rows(run(unlinked.options(), state), request("SG201"))
     assert service_ids(unlinked) == [None, None]
     if then == "resume":
-        repair_links.apply(run(unlinked.options(), state), request("SG201"))
+        repair_rows(run(unlinked.options(), state), request("SG201"))
         assert service_ids(unlinked) == [1, 2]
-    repair_links.rollback(run(unlinked.options(), state))
+    undo_repair(run(unlinked.options(), state))
     assert service_ids(unlinked) == [None, None]
 
 
@@ -270,15 +270,15 @@ def test_a_commit_that_is_still_under_way_is_not_taken_for_none(unlinked: World,
     """The client is dead, its transaction is not yet: whether it was committed is asked when it has ended."""
     state.kill = ("batch_write", "after")
     with pytest.raises(Killed):
-        repair_links.apply(run(unlinked.options(), state), request("SG201"))
+        repair_rows(run(unlinked.options(), state), request("SG201"))
     state.kill = None
     with sa.create_engine(unlinked.url("cell")).connect() as ghost:
         ghost.exec_driver_sql("UPDATE compute_nodes SET service_id = id")
         with pytest.raises(Conflict):
-            repair_links.apply(run(unlinked.options(), state), request("SG201"))
+            repair_rows(run(unlinked.options(), state), request("SG201"))
         ghost.commit()
-    repair_links.apply(run(unlinked.options(), state), request("SG201"))
-    repair_links.rollback(run(unlinked.options(), state))
+    repair_rows(run(unlinked.options(), state), request("SG201"))
+    undo_repair(run(unlinked.options(), state))
     assert service_ids(unlinked) == [None, None], "it was committed, so it is taken back"
 
 
@@ -288,7 +288,7 @@ def test_a_commit_that_is_still_under_way_is_not_taken_for_none(unlinked: World,
 def test_a_target_that_changed_behind_the_lock_is_reported(unlinked: World, state: State) -> None:
     """As another node of a Galera cluster can do it, where the lock is not known."""
     state.between = ("batch_mark", lambda: unlinked.update("cell", "services", 1, host="renamed1"))
-    result = repair_links.apply(run(unlinked.options(), state), request("SG201"))
+    result = repair_rows(run(unlinked.options(), state), request("SG201"))
     assert (result["counts"]["changed"], result["counts"]["doubtful"], result["incomplete"]) == (2, 1, True)
     assert "1 row repaired, but the target row of the link changed during the repair" in result["msg"]
     (row,) = [row for row in result["repairs"] if row["outcome"] != "repaired"]
@@ -310,7 +310,7 @@ def test_a_target_that_is_what_it_was_again_is_a_finding_all_the_same(unlinked: 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repair_links.link_rows, "recheck", again)
-        result = repair_links.apply(run(unlinked.options(), state), request("SG201"))
+        result = repair_rows(run(unlinked.options(), state), request("SG201"))
     (item,) = result["report"]["findings"]
     assert (item["code"], "services id=1 has changed" in item["evidence"]["after the commit"]) == ("SG201", True)
     assert result["incomplete"] is True
@@ -368,12 +368,12 @@ def test_on_galera_the_result_says_what_its_locks_do_not_guarantee(
     for kind in ("cell", "api"):
         world.server.run(f"GRANT SELECT, UPDATE ON {world.names[kind]}.* TO repairer@'%'")
     options = world.options("repairer")
-    shown = repair_links.apply(run(options, State(tmp_path / "state", check_mode=True)), request("SG201"))
+    shown = repair_rows(run(options, State(tmp_path / "state", check_mode=True)), request("SG201"))
     assert service_ids(world) == [None, None]
     taken: list[object] = []
     delete = "UPDATE services SET deleted = id WHERE id = 1"
     during_update(monkeypatch, lambda: taken.append(second.run(delete, world.names["cell"])))
-    done = repair_links.apply(run(options, State(tmp_path / "state")), request("SG201"))
+    done = repair_rows(run(options, State(tmp_path / "state")), request("SG201"))
     assert taken == [[]], "the other node knew of no lock"
     for result in (shown, done):
         (said,) = result["not_guaranteed"]

@@ -15,10 +15,9 @@ import typing as t
 
 import pytest
 import sqlalchemy as sa
-from link_runs import State, request, run
+from link_runs import State, repair_rows, request, run, undo_repair
 from world import World, uid
 
-from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
 from ansible_collections.stackguard.nova.plugins.module_utils.links import steps as link_rows
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, links
 
@@ -69,11 +68,11 @@ def test_both_are_linked_and_one_statement_writes_them(missing: World, state: St
 
     sa.event.listen(sa.Engine, "before_cursor_execute", note)
     try:
-        result = repair_links.apply(run(missing.options(), state), request("SG211"))
+        result = repair_rows(run(missing.options(), state), request("SG211"))
     finally:
         sa.event.remove(sa.Engine, "before_cursor_execute", note)
     assert (linked(missing), result["counts"]["changed"], len(written)) == ({1: 1, 3: 2}, 2, 1)
-    repair_links.rollback(run(missing.options(), state))
+    undo_repair(run(missing.options(), state))
     assert linked(missing) == {1: None, 3: None}
 
 
@@ -92,7 +91,7 @@ def test_an_instance_that_changes_meanwhile_is_left_alone(
     missing: World, state: State, changes: dict[str, t.Any]
 ) -> None:
     calls = meddle(missing, state, lambda: missing.update("cell", "instances", 1, **changes))
-    result = repair_links.apply(run(missing.options(), state), request("SG211"))
+    result = repair_rows(run(missing.options(), state), request("SG211"))
     assert linked(missing) == {1: changes.get("compute_id"), 3: 2}
     assert (result["counts"]["changed"], result["counts"]["skipped"], len(calls)) == (1, 1, 2)
     assert [row["change"]["key"] for row in journaled(state)] == [3], "the journal has what was committed"
@@ -100,7 +99,7 @@ def test_an_instance_that_changes_meanwhile_is_left_alone(
 
 def test_an_instance_that_is_deleted_meanwhile_is_left_alone(missing: World, state: State) -> None:
     meddle(missing, state, lambda: missing.update("cell", "instances", 1, deleted=1))
-    result = repair_links.apply(run(missing.options(), state), request("SG211"))
+    result = repair_rows(run(missing.options(), state), request("SG211"))
     assert (linked(missing), result["counts"]["gone"]) == ({1: None, 3: 2}, 1)
 
 
@@ -108,7 +107,7 @@ def test_an_instance_whose_migration_begins_meanwhile_is_left_alone(missing: Wor
     meddle(
         missing, state, lambda: missing.migration(77, "compute1", "compute2", "preparing", instance=uid("instance", 1))
     )
-    result = repair_links.apply(run(missing.options(), state), request("SG211"))
+    result = repair_rows(run(missing.options(), state), request("SG211"))
     assert (linked(missing), result["counts"]["skipped"]) == ({1: None, 3: 2}, 1)
 
 
@@ -117,7 +116,7 @@ def test_a_node_that_changes_meanwhile_is_linked_by_nobody(
     missing: World, state: State, changes: dict[str, t.Any]
 ) -> None:
     meddle(missing, state, lambda: missing.update("cell", "compute_nodes", 1, **changes))
-    result = repair_links.apply(run(missing.options(), state), request("SG211"))
+    result = repair_rows(run(missing.options(), state), request("SG211"))
     assert (linked(missing), result["counts"]["skipped"]) == ({1: None, 3: 2}, 1)
 
 
@@ -125,7 +124,7 @@ def test_a_write_of_nova_that_changes_nothing_here_is_journaled_again(missing: W
     """The journal has the time of it: by that, what became of the batch is known after a kill."""
     stamp = "2026-11-21 06:01:00"
     calls = meddle(missing, state, lambda: missing.update("cell", "instances", 1, updated_at=stamp))
-    repair_links.apply(run(missing.options(), state), request("SG211"))
+    repair_rows(run(missing.options(), state), request("SG211"))
     assert (linked(missing), len(calls)) == ({1: 1, 3: 2}, 2)
     assert {row["change"]["key"]: row["stamp"] for row in journaled(state)}[1] == stamp
 
@@ -151,7 +150,7 @@ def test_what_is_read_back_is_locked(missing: World, state: State, monkeypatch: 
         return found
 
     monkeypatch.setattr(link_rows.links, "read_rows", then)
-    repair_links.apply(run(missing.options(), state), request("SG211"))
+    repair_rows(run(missing.options(), state), request("SG211"))
     assert (linked(missing), refused) == ({1: 1, 3: 2}, [1, 3])
 
 
@@ -198,7 +197,7 @@ def test_a_row_that_is_not_as_it_was_judged_is_not_journaled_with_others(
         return look(url, batch)
 
     monkeypatch.setattr(link_rows, "_expected_of_all", then)
-    result = repair_links.apply(run(missing.options(), state), request("SG211"))
+    result = repair_rows(run(missing.options(), state), request("SG211"))
     assert (linked(missing), result["counts"]["skipped"]) == ({1: None, 3: 2}, 1)
     assert [row["change"]["key"] for row in journaled(state)] == [3]
 

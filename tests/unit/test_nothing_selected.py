@@ -61,7 +61,7 @@ def test_a_migration_of_nobody_is_refused(selection):
     run = types.SimpleNamespace(options={"servers": selection, "drain_host": None})
     run.systems = types.SimpleNamespace(cloud=TwoCells())
     with pytest.raises((Refused, server_selection.OptionError)):
-        move_servers._read(run)
+        move_servers.Moves(run)._read()
 
 
 def test_a_drain_of_an_empty_host_is_a_success(monkeypatch, state):

@@ -181,12 +181,12 @@ def test_a_server_that_only_the_silent_cell_has_is_not_said_not_to_exist(nova, s
 @pytest.mark.parametrize("how", ["silent", "flickers"])
 def test_no_migration_chooses_among_the_servers_of_some_cells(nova, servers, how):
     run = types.SimpleNamespace(options={"servers": servers}, systems=types.SimpleNamespace(cloud=nova))
-    assert move_servers._candidates(run)
+    assert move_servers.Moves(run)._candidates()
     dark(nova, how)
     if (how, servers) == ("flickers", ["web11"]):
         return
     with pytest.raises(Refused, match="SG709"):
-        move_servers._candidates(run)
+        move_servers.Moves(run)._candidates()
 
 
 def test_an_audit_says_that_servers_are_missing(nova):

@@ -25,8 +25,9 @@ from ..reports.terminal import (
     plan_text,
 )
 from . import lifecycle, runner
-from .approval import SHA256, Approver
+from .approval import SHA256
 from .lifecycle import Book, Refused
+from .operation import Operation
 from .server_run import ServerRun
 from .systems import Systems
 
@@ -48,32 +49,25 @@ class Prepared:
     message: str
 
 
-class Planned(abc.ABC):
-    """One operation in the hands of one run."""
+class Planned(Operation):
+    """One operation in the hands of one run, whose plan is made before its first step."""
 
     #: Before each of its variables.
     PREFIX: t.ClassVar[str]
+    run: ServerRun
 
     def __init__(self, run: ServerRun) -> None:
-        self.run = run
+        super().__init__(run)
 
     # --- what an operation says of itself
-
-    @abc.abstractmethod
-    def operation_text(self) -> str:
-        """Return what is asked for, such as "resize of web1"."""
-
-    @abc.abstractmethod
-    def kind(self) -> str:
-        """Return the kind of journal: of each, one operation is open at a time."""
 
     @abc.abstractmethod
     def prepare(self) -> Prepared:
         """Read, judge and plan. Raises Refused with every reason why not, and what a system raises."""
 
     @abc.abstractmethod
-    def actions(self, systems: Systems) -> t.Dict[str, runner.Action]:
-        """Return what carries out the steps of the plan."""
+    def actions(self, systems: Systems, book: Book) -> t.Dict[str, runner.Action]:
+        """Return what carries out the steps of the plan. ``book``: the journal of the operation."""
 
     @abc.abstractmethod
     def goal_text(self, journal: Result) -> str:
@@ -81,7 +75,7 @@ class Planned(abc.ABC):
 
     @abc.abstractmethod
     def current_state_text(self, journal: t.Optional[Result]) -> str:
-        """Return how what it changes is at the moment; None: no operation is open."""
+        """Return how what it changes is at the moment; None: no operation is open. Empty: nothing is known then."""
 
     @abc.abstractmethod
     def finished_text(self, journal: Result) -> str:
@@ -112,27 +106,32 @@ class Planned(abc.ABC):
             raise lifecycle.nothing_to_resume(self.run, self.operation_text())
         msg = lifecycle.nothing_open(self.operation_text(), action)
         if action == lifecycle.STATUS:
-            return {
-                "changed": False,
-                "state": "none",
-                **self.result_fields(None),
-                "msg": f"{msg}. {self.current_state_text(None)}",
-            }
+            now = self.current_state_text(None)
+            told = {"changed": False, "state": "none", **self.result_fields(None)}
+            return {**told, "msg": f"{msg}. {now}" if now else msg}
         return {"changed": False, "state": "none", "msg": msg}
 
     def check_mode_result(self, journal: Result, action: str) -> Result:
         """Return what check mode says of an open operation."""
-        done = "resumed" if action == lifecycle.RESUME else "undone"
+        will = "resume it" if action == lifecycle.RESUME else self.rollback_text(journal) or lifecycle.UNDO
         return {
             **self._told(journal),
             "changed": True,
             "state": journal["state"],
-            "msg": f"without --check, the open operation would be {done}",
+            "msg": f"an operation is open ({self.goal_text(journal)}). Without --check, the run would {will}",
         }
 
     def rollback_text(self, journal: Result) -> t.Optional[str]:
         """Return what a rollback of an open operation does; None: it cannot be rolled back any more."""
         return lifecycle.UNDO
+
+    def resumed_text(self, journal: Result) -> str:
+        """Return what a run says that resumes an open operation; empty: nothing."""
+        return f"resuming operation {journal['operation_id']}: {self.goal_text(journal)}"
+
+    def status_lines(self, now: str) -> t.List[str]:
+        """Return what the status of an open operation shows beside its steps. ``now``: its current state."""
+        return [now]
 
     def ended_fields(self, journal: Result) -> Result:
         """Return what the result of the run that ends an operation has of it beside its message."""
@@ -153,28 +152,14 @@ class Planned(abc.ABC):
 
     # --- its life
 
-    def carry_out(self) -> Result:
-        """Do what was asked for. Raises StackguardError and StepError."""
-        action = str(self.run.options["action"])
-        return {
-            lifecycle.APPLY: self.apply,
-            lifecycle.RESUME: self.resume,
-            lifecycle.STATUS: self.status,
-            lifecycle.ROLLBACK: self.rollback,
-        }[action]()
-
-    def apply(self) -> Result:
-        """Begin the operation, or resume what an earlier run began. Raises StackguardError and StepError."""
-        approver = Approver.of(self.run)
-        approver.begin()
-        journal = self._journal()
-        if journal is not None:
-            return self._resume(journal)
+    def begin_new(self) -> Result:
+        """Judge, plan, and carry the plan out; in check mode show it."""
+        approver = self.approver
         found = self.prepare()
         if not found.plan.steps:
             told = {"changed": False, "state": "none", SHA256: approver.nothing(found.plan, found.approved)}
             return {**told, **found.told, "msg": found.message}
-        value = approver.approve(found.plan, found.approved, {"report": found.told["report"]})
+        value = approver.approve(found.plan, found.approved, found.told)
         told = {
             **found.told,
             "plan": to_plain(found.plan),
@@ -188,19 +173,10 @@ class Planned(abc.ABC):
             return {**told, "changed": True, "state": "planned", "msg": found.message}
         return {**told, **self.begin(found.plan, {SHA256: value, **found.about})}
 
-    def resume(self) -> Result:
-        """Resume the open operation. Unlike :meth:`apply` it begins nothing."""
-        Approver.of(self.run).begin()
-        journal = self._journal()
-        return self.nothing_open(lifecycle.RESUME) if journal is None else self._resume(journal)
-
-    def status(self) -> Result:
-        """Report what is open. Nothing is changed, not even which run has the operation."""
-        journal = self._journal()
-        if journal is None:
-            return self.nothing_open(lifecycle.STATUS)
+    def show_open(self, journal: Result) -> Result:
+        """Report what is open, and how what it changes is now."""
         now = self.current_state_text(journal)
-        self.run.say(lifecycle.status_text(journal, [now]))
+        self.run.say(lifecycle.status_text(journal, self.status_lines(now)))
         more = f"The open operation is: {self.goal_text(journal)}. {now}"
         return {
             **self._told(journal),
@@ -213,13 +189,8 @@ class Planned(abc.ABC):
             "msg": lifecycle.status_line(self.run, journal, more, self.rollback_text(journal)),
         }
 
-    def rollback(self) -> Result:
+    def end_open(self, journal: Result) -> Result:
         """Undo what the open operation did."""
-        journal = self._journal()
-        if journal is None:
-            return self.nothing_open(lifecycle.ROLLBACK)
-        self.run.refuse_while_carried_out(journal)
-        self.refuse_another(journal, lifecycle.ROLLBACK)
         if self.run.check_mode:
             return self.check_mode_result(journal, lifecycle.ROLLBACK)
         return {
@@ -228,11 +199,11 @@ class Planned(abc.ABC):
             "failed": False,
         }
 
-    def _resume(self, journal: Result) -> Result:
-        self.run.refuse_while_carried_out(journal)
-        self.refuse_another(journal, lifecycle.RESUME)
-        Approver.of(self.run).resume(journal)
-        self.run.say(f"resuming operation {journal['operation_id']}: {self.goal_text(journal)}")
+    def resume_open(self, journal: Result) -> Result:
+        """Carry out the rest of the plan, or of its rollback."""
+        said = self.resumed_text(journal)
+        if said:
+            self.run.say(said)
         if self.run.check_mode:
             return self.check_mode_result(journal, lifecycle.RESUME)
         why = "an earlier run began the rollback" if lifecycle.goes_back(journal) else None
@@ -240,7 +211,7 @@ class Planned(abc.ABC):
 
     def forward(self, book: Book) -> Result:
         """Carry out each step that is not done, and close the journal."""
-        closed = self._runner().forward(book.journal)
+        closed = self._runner(book).forward(book.journal)
         return {
             "changed": True,
             "state": journals.FINISHED,
@@ -251,7 +222,7 @@ class Planned(abc.ABC):
     def backward(self, book: Book, why: str, item: t.Optional[findings.Finding] = None) -> Result:
         """Undo each step that is not undone, and close the journal. ``item``: the finding that asked for it."""
         self.run.say(f"rolling back: {why}")
-        journal = self._runner().backward(book.journal)
+        journal = self._runner(book).backward(book.journal)
         checked = findings.Checked(() if item is None else (item,))
         extra = {} if item is None else {"report": findings.report(checked, self.run.clock.now(), 0, 1)}
         told = {"changed": True, "failed": True, "state": journals.ROLLED_BACK, **self.ended_fields(journal)}
@@ -279,14 +250,11 @@ class Planned(abc.ABC):
             )
         return report
 
-    def _journal(self) -> t.Optional[Result]:
-        return lifecycle.open_journal(self.run, self.kind())
-
     def _told(self, journal: Result) -> Result:
         told = {"operation_id": journal["operation_id"], SHA256: journal["about"].get(SHA256)}
         return {**self.result_fields(journal), **told}
 
-    def _runner(self) -> runner.Runner:
+    def _runner(self, book: Book) -> runner.Runner:
         narrator = Narrator(self.run.say, self.run.systems.monotonic)
         systems = dataclasses.replace(self.run.systems, remark=narrator.remark)
-        return runner.Runner(self.run.state, self.actions(systems), narrator, self.run.clock.now)
+        return runner.Runner(self.run.state, self.actions(systems, book), narrator, self.run.clock.now)

@@ -16,8 +16,8 @@ from ..capacity.measured import (
     merge_sent,
 )
 from ..engine import lifecycle, needs, waiting_requests
-from ..engine.approval import Approver
 from ..engine.lifecycle import Book, Run
+from ..engine.operation import Operation
 from ..hazards import clients, waiting
 from ..model import fence_proof, findings
 from ..model.facts import Bundle, EvacuationFacts
@@ -45,11 +45,13 @@ Answers = t.Sequence[t.Mapping[str, t.Any]]
 REMOVED, REQUESTS = "SG121", "requests_removed"
 
 
-class EvacuationCall:
+class EvacuationCall(Operation):
     """One call of the operation: what all its phases share."""
 
+    BACK = lifecycle.ABORT
+
     def __init__(self, run: Run, connection: t.Any, directory: str, operation_id: t.Callable[[], str]) -> None:
-        self.run = run
+        super().__init__(run)
         self.options = dict(run.options)
         self.host = str(run.options["evacuate_host"])
         self.connection = connection
@@ -63,7 +65,6 @@ class EvacuationCall:
         self._sent_before: t.Optional[t.Set[str]] = None
         #: Addresses of the machine on which this runs, which are never the dead host's.
         self.controllers: t.Sequence[str] = ()
-        self.approver = Approver.of(run)
 
     # --- what is open
 
@@ -71,16 +72,17 @@ class EvacuationCall:
     def _asked(self) -> Json:
         return evacuation_options.asked(self.options, self.run.overrides)
 
-    @property
-    def _what(self) -> str:
+    def operation_text(self) -> str:
+        """Return what is asked for."""
         return f"evacuation of {self.host}"
 
-    def _open_journal(self) -> t.Optional[Json]:
-        return lifecycle.open_journal(self.run, records.kind_of(self.host))
+    def kind(self) -> str:
+        """Return the kind of journal."""
+        return records.kind_of(self.host)
 
     def _stored(self) -> t.Optional[Json]:
         """Return the open journal, whatever other journals there are: for a run that has begun."""
-        (found,) = self.run.state.call([lifecycle.open_request(records.kind_of(self.host))])
+        (found,) = self.run.state.call([lifecycle.open_request(self.kind())])
         return t.cast("t.Optional[Json]", found["journal"])
 
     @property

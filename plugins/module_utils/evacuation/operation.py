@@ -110,32 +110,42 @@ class Evacuation(GuardedEvacuation):
 
     # --- one call
 
-    def begin(self) -> CallResult:
-        """Find what is open and who is on the host. Raises Refused, StackguardError: nothing was changed."""
-        journal = self._open_journal()
-        action = self.options["action"]
-        if action == lifecycle.STATUS:
-            return self._status(journal)
-        if action != lifecycle.ABORT:
-            self.approver.begin()
-            if journal is not None:
-                self.approver.resume(journal, self._asked)
-        if journal is None and action != lifecycle.APPLY:
-            if action == lifecycle.RESUME:
-                raise lifecycle.nothing_to_resume(self.run, self._what)
-            return self._end("none", lifecycle.nothing_open(self._what, action), over=True)
+    def begin_new(self) -> CallResult:
+        """Find who is on the host. Raises Refused, StackguardError: nothing was changed."""
+        return self._find(())
+
+    def resume_open(self, journal: Json) -> CallResult:
+        """Find who is on the host and in the open operation, which is taken up once all is judged."""
+        self.scratch.kind, self.scratch.operation_id = str(journal["kind"]), str(journal["operation_id"])
+        self.scratch.plan_sha256 = journal["about"].get(SHA256)
+        return self._find(records.servers_of(journal))
+
+    def end_open(self, journal: Json) -> CallResult:
+        """Find the same for an abort: it removes guards of what it finds."""
+        return self.resume_open(journal)
+
+    def nothing_open(self, action: str) -> CallResult:
+        """Return that there is nothing to show or to abort. Raises Refused: a resume begins nothing."""
+        if action == lifecycle.RESUME:
+            raise lifecycle.nothing_to_resume(self.run, self.operation_text())
+        return self._end("none", lifecycle.nothing_open(self.operation_text(), action), over=True)
+
+    def refuse_another(self, journal: Json, action: str) -> None:
+        """Refuse nothing yet: which servers are meant is judged once those on the host are read."""
+
+    def refuse_another_plan(self, journal: Json) -> None:
+        """Raise Refused for another plan than the approved one, or for options that it did not have."""
+        self.approver.resume(journal, self._asked)
+
+    def _find(self, planned: t.Sequence[PlannedServer]) -> CallResult:
         try:
             servers = server_records.servers_on(self.connection, self.host)
         except server_records.SilentCellError:
             # A finding of the preflight.
             servers = []
-        planned = [] if journal is None else records.servers_of(journal)
         self.scratch.uuids = sorted({server.id for server in servers} | {entry.uuid for entry in planned})
         volumes = {volume for server in servers for volume in server.volumes}
         self.scratch.volumes = sorted(volumes | {volume for entry in planned for volume in entry.volumes or []})
-        if journal is not None:
-            self.scratch.kind, self.scratch.operation_id = str(journal["kind"]), str(journal["operation_id"])
-            self.scratch.plan_sha256 = journal["about"].get(SHA256)
         return self._need([needs.read_hosts(self.scratch.uuids, volumes=self.scratch.volumes)])
 
     def advance(self, scratch: Scratch, answers: Answers) -> CallResult:
@@ -164,9 +174,8 @@ class Evacuation(GuardedEvacuation):
 
     # --- what is open
 
-    def _status(self, journal: t.Optional[Json]) -> CallResult:
-        if journal is None:
-            return self._end("none", lifecycle.nothing_open(self._what), over=True)
+    def show_open(self, journal: Json) -> CallResult:
+        """Return what is open: the fence and its proof, who has arrived, and who is on the way."""
         memory = journal.get("memory") or {}
         proof = memory.get("proof") or {}
         moving_ = [f"{entry.name} -> {entry.target}" for entry in records.in_transit(journal)]
@@ -214,11 +223,11 @@ class Evacuation(GuardedEvacuation):
         if other is not None:
             return other
         self._count_requests()
-        journal = self._open_journal()
+        journal = self.open_journal()
         if journal is not None:
             return self._resume(journal)
         if self.options["action"] == lifecycle.RESUME:
-            raise lifecycle.nothing_to_resume(self.run, self._what)
+            return self.nothing_open(lifecycle.RESUME)
         bundle, about = self._collect()
         servers = placement.guests_of(bundle.cloud, self.host) if bundle.cloud else None
         request = self._request(self.new_id(), servers or [])
@@ -887,9 +896,9 @@ class Evacuation(GuardedEvacuation):
 
     def _abort(self) -> CallResult:
         """Take the journal up, and ask for the removal of guards; of blocklist entries only if nothing was sent."""
-        journal = self._open_journal()
+        journal = self.open_journal()
         if journal is None:
-            return self._end("none", lifecycle.nothing_open(self._what, lifecycle.ABORT), over=True)
+            return self.nothing_open(lifecycle.ABORT)
         if self.run.check_mode:
             self.scratch.changed = self.scratch.ended_well = True
             abort = f"without --check, the run would abort operation {journal['operation_id']}"

@@ -23,6 +23,7 @@ from ..engine import lifecycle
 from ..engine.approval import SHA256, Approver
 from ..engine.kept_rows import KeptRows
 from ..engine.lifecycle import Book, Refused
+from ..engine.operation import Operation
 from ..hazards import links as checks
 from ..hazards.link_rules import REPAIRABLE, Links, Wrong
 from ..model import approval, findings, garbage
@@ -47,7 +48,6 @@ LISTED = 1000
 #: Rows of one transaction: what a server takes in one statement, and writes within the seconds that a lock may last.
 MOST = 10_000
 LOCK = "stackguard:repair_links"
-_WHAT = "repair of links"
 #: Rows that the message of a rollback names one by one.
 NAMED = 20
 UNPROVEN = (
@@ -141,57 +141,120 @@ class Tally:
 # --- repairing ------------------------------------------------------------------------------------------------
 
 
-def carry_out(run: RepairRun, request: plans.LinkRequest, action: str, operation: t.Optional[str]) -> Result:
+class LinkRepair(Operation):
+    """A repair of links, or the way back of one. It has no steps: its rows are written in batches."""
+
+    run: RepairRun
+
+    def __init__(self, run: RepairRun, request: plans.LinkRequest, action: str, wanted: t.Optional[str]) -> None:
+        """Take what was asked for. ``wanted``: the repair that a rollback undoes; None: the open one, or the last."""
+        super().__init__(run)
+        self.request = request
+        self.wanted = wanted
+        self._action = action
+
+    @property
+    def action(self) -> str:
+        """What is asked for."""
+        return self._action
+
+    def operation_text(self) -> str:
+        """Return what is asked for."""
+        return "repair of links"
+
+    def kind(self) -> str:
+        """Return the kind of journal."""
+        return plans.KIND
+
+    def refuse_beside_another_run(self, journal: Result) -> None:
+        """Refuse nothing yet: a lock in the database keeps a second run out, from before the first write to the end."""
+
+    def refuse_another_plan(self, journal: Result) -> None:
+        """Refuse nothing yet: what is written and what is left make the plan, once both are read."""
+
+    def refuse_another(self, journal: Result, action: str) -> None:
+        """Raise StackguardError (SG706) for other hosts or codes than those of the open repair.
+
+        A resume means those of the open repair if it names none, and resumes the rollback of a repair, too.
+        """
+        if action == lifecycle.ROLLBACK:
+            if self.wanted and journal["operation_id"] != self.wanted:
+                raise StackguardError(
+                    f"SG706 operation-open: operation {journal['operation_id']} is open. End this operation before "
+                    f"you roll back operation {self.wanted}"
+                )
+            return
+        resumes = self.action == lifecycle.RESUME
+        if resumes and lifecycle.goes_back(journal):
+            return
+        about = journal["about"]
+        if resumes:
+            self.request = self._of_open_repair(about)
+        asked = _asked(self.request)
+        if lifecycle.goes_back(journal) or {name: about.get(name) for name in asked} != asked:
+            raise StackguardError(lifecycle.another_open(self.run, journal, f"repair of {journal['subject']}"))
+
+    def _of_open_repair(self, about: Result) -> plans.LinkRequest:
+        given = self.request
+        named = set(given.codes) != set(REPAIRABLE)
+        hosts, codes = given.hosts or tuple(about["hosts"]), given.codes if named else tuple(about["codes"])
+        return dataclasses.replace(given, hosts=hosts, codes=codes)
+
+    def nothing_open(self, action: str) -> Result:
+        """Return what comes of an action while nothing is open: a rollback undoes a repair that has ended."""
+        if action == lifecycle.RESUME:
+            raise lifecycle.nothing_to_resume(self.run, self.operation_text())
+        if action == lifecycle.ROLLBACK:
+            return self._undo_ended()
+        return {"changed": False, "state": "none", "msg": lifecycle.nothing_open(self.operation_text())}
+
+    def _undo_ended(self) -> Result:
+        journal = _closed(self.run, self.wanted)
+        if journal is None:
+            return {**_result(Tally(), "none"), "incomplete": False, "msg": "there is nothing to roll back"}
+        return (
+            _already_back(self.run, journal) if journal["state"] == journals.ROLLED_BACK else _undo(self.run, journal)
+        )
+
+    @garbage.without_collecting()
+    def begin_new(self) -> Result:
+        """Repair what is certain."""
+        return _repair(self.run, self.request, None)
+
+    @garbage.without_collecting()
+    def resume_open(self, journal: Result) -> Result:
+        """Repair the rest, or undo the rest."""
+        if lifecycle.goes_back(journal):
+            return self.end_open(journal)
+        return _repair(self.run, self.request, journal)
+
+    def end_open(self, journal: Result) -> Result:
+        """Undo the open repair."""
+        return _undo(self.run, journal, opened=True)
+
+    def show_open(self, journal: Result) -> Result:
+        """Report the open repair, batch by batch. Nothing is changed, and no database is read."""
+        run = self.run
+        states = collections.Counter(lifecycle.kept_rows(run, journal, plans.KIND).states().values())
+        written = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "none begun"
+        msg = lifecycle.status_line(run, journal, f"Batches: {written}", "restore its rows")
+        return {
+            "changed": False,
+            "state": journal["state"],
+            "operation_id": journal["operation_id"],
+            "batches": dict(states),
+            "msg": msg,
+        }
+
+
+def carry_out(run: RepairRun, request: plans.LinkRequest, action: str, wanted: t.Optional[str] = None) -> Result:
     """Do what was asked for. Returns a module's result; raises :class:`Refused` and :class:`StackguardError`."""
-    if action == "rollback":
-        return rollback(run, operation)
-    if action == "status":
-        return status(run)
-    return (resume if action == "resume" else apply)(run, request)
+    return t.cast("Result", LinkRepair(run, request, action, wanted).carry_out())
 
 
-def resume(run: RepairRun, request: plans.LinkRequest) -> Result:
-    """Resume the open repair, or the open rollback. Unlike :func:`apply` it begins nothing.
-
-    Hosts and codes that were not given are those of the open repair; others are refused.
-    """
-    Approver.of(run).begin()
-    journal = lifecycle.open_journal(run, plans.KIND)
-    if journal is None:
-        raise lifecycle.nothing_to_resume(run, _WHAT)
-    if lifecycle.goes_back(journal):
-        return rollback(run)
-    about = journal["about"]
-    given = set(request.codes) != set(REPAIRABLE)
-    hosts = request.hosts or tuple(about["hosts"])
-    codes = request.codes if given else tuple(about["codes"])
-    return apply(run, dataclasses.replace(request, hosts=hosts, codes=codes))
-
-
-def status(run: RepairRun) -> Result:
-    """Report the open repair, batch by batch. Nothing is changed, and no database is read."""
-    journal = lifecycle.open_journal(run, plans.KIND)
-    if journal is None:
-        return {"changed": False, "state": "none", "msg": lifecycle.nothing_open(_WHAT)}
-    states = collections.Counter(lifecycle.kept_rows(run, journal, plans.KIND).states().values())
-    written = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "none begun"
-    msg = lifecycle.status_line(run, journal, f"Batches: {written}", "restore its rows")
-    return {
-        "changed": False,
-        "state": journal["state"],
-        "operation_id": journal["operation_id"],
-        "batches": dict(states),
-        "msg": msg,
-    }
-
-
-@garbage.without_collecting()
-def apply(run: RepairRun, request: plans.LinkRequest) -> Result:
-    """Repair what is certain. Returns a module's result; raises :class:`Refused` and :class:`StackguardError`."""
+def _repair(run: RepairRun, request: plans.LinkRequest, journal: t.Optional[Result]) -> Result:
+    """Repair what is certain. ``journal``: of the open repair, whose rest is repaired."""
     refuse_nonsense(request)
-    Approver.of(run).begin()
-    journal = lifecycle.open_journal(run, plans.KIND)
-    _refuse_another(run, journal, request)
     if run.check_mode:
         return _rehearse(run, request, journal)
     with engine.kept_open(), _locked(run) as lock:
@@ -523,14 +586,6 @@ def _asked(request: plans.LinkRequest) -> Result:
     return {"hosts": sorted(request.hosts), "codes": sorted(request.codes)}
 
 
-def _refuse_another(run: RepairRun, journal: t.Optional[Result], request: plans.LinkRequest) -> None:
-    if journal is None:
-        return
-    asked = _asked(request)
-    if lifecycle.goes_back(journal) or {name: journal["about"].get(name) for name in asked} != asked:
-        raise StackguardError(lifecycle.another_open(run, journal, f"repair of {journal['subject']}"))
-
-
 def _planned(run: RepairRun, request: plans.LinkRequest) -> Plan:
     """Return the plan that the journal keeps: without steps, since its rows are beside it."""
     subject = f"{', '.join(request.codes)} of {', '.join(request.hosts) or 'all hosts'}"
@@ -598,17 +653,12 @@ class _Lock:
 # --- taking it back -------------------------------------------------------------------------------------------
 
 
-def rollback(run: RepairRun, wanted: t.Optional[str] = None) -> Result:
-    """Take back the open operation, else the one named, else the last. Rows that changed since are left alone."""
-    journal, found_open = _to_take_back(run, wanted)
-    if journal is None:
-        return {**_result(Tally(), "none"), "incomplete": False, "msg": "there is nothing to roll back"}
-    if not found_open and journal["state"] == journals.ROLLED_BACK:
-        return _already_back(run, journal)
+def _undo(run: RepairRun, journal: Result, opened: bool = False) -> Result:
+    """Take back a repair, open or ended. Rows that changed since are left alone."""
     if run.check_mode:
         return _rehearse_rollback(run, journal)
     with _locked(run) as lock:
-        if found_open:
+        if opened:
             book = Book.take_up_locked(run, journal, "rollback started")
             _settle(run, book)
             book.note("rollback", journals.ROLLING_BACK)
@@ -652,21 +702,14 @@ def _taken_back(journal: Result, tally: Tally, state: str, word: str) -> Result:
     return {**_result(tally, state), **told}
 
 
-def _to_take_back(run: RepairRun, wanted: t.Optional[str]) -> t.Tuple[t.Optional[Result], bool]:
-    journal = lifecycle.open_journal(run, plans.KIND)
-    if journal is not None:
-        if wanted and journal["operation_id"] != wanted:
-            raise StackguardError(
-                f"SG706 operation-open: operation {journal['operation_id']} is open. End this operation before "
-                f"you roll back operation {wanted}"
-            )
-        return journal, True
+def _closed(run: RepairRun, wanted: t.Optional[str]) -> t.Optional[Result]:
+    """Return the closed repair that is named, else the last; None: there is none."""
     closed = [
         entry for entry in lifecycle.closed_journals(run, plans.KIND) if wanted in (None, "", entry["operation_id"])
     ]
     if wanted and not closed:
         raise StackguardError(f"repair_operation: there is no journal of operation {wanted} in stackguard_state_dir")
-    return (closed[-1], False) if closed else (None, False)
+    return closed[-1] if closed else None
 
 
 def _take_back(run: RepairRun, kept: KeptRows, lock: nova.AdvisoryLock) -> Tally:

@@ -94,7 +94,6 @@ class Rename(planned.Planned):
     #: The host in the hands of this run, and what its operation was begun for: while it is carried out.
     _held: t.Optional[run_token.JournalHost] = None
     _about: t.Mapping[str, t.Any] = {}
-    _book: t.Optional[Book] = None
     #: Whether all hosts were measured for the first step that moves guests.
     _measured = False
 
@@ -107,8 +106,7 @@ class Rename(planned.Planned):
     def carry_out(self) -> Result:
         """Do what was asked for, and return the result. What stops it is in the result."""
         try:
-            # It begins like any rename, and goes on like one: only what it begins from is another.
-            return self.apply() if self._args.get("action") == ADOPT else super().carry_out()
+            return t.cast("Result", super().carry_out())
         except Refused as refused:
             if "report" not in refused.data:
                 return self._stopped(refused)
@@ -124,6 +122,12 @@ class Rename(planned.Planned):
         return {**ended, **self._failed_report(error), **self._where_it_stands(said)}
 
     # --- what it says of itself
+
+    @property
+    def action(self) -> str:
+        """What is asked for. An adoption begins like any rename: only what it begins from is another."""
+        asked = str(self._args["action"])
+        return lifecycle.APPLY if asked == ADOPT else asked
 
     def operation_text(self) -> str:
         """Return what is asked for."""
@@ -182,7 +186,7 @@ class Rename(planned.Planned):
     def check_mode_result(self, journal: Result, action: str) -> Result:
         """Return what check mode says of an open operation."""
         msg = f"would {lifecycle.VERBS.get(action, action)} this operation"
-        found = self.status()
+        found = self.show_open(journal)
         self.run.say(msg)
         return {**found, "msg": msg}
 
@@ -408,8 +412,7 @@ class Rename(planned.Planned):
         self._operation_id = plan.operation_id
         with self._holding(plan.operation_id, about) as run:
             self._changed = self._measured = True
-            self._book = Book.open(run, plan, about, self._ended)
-            return self.forward(self._book)
+            return self.forward(Book.open(run, plan, about, self._ended))
 
     def take_up(self, journal: Result, note: str, why: t.Optional[str] = None) -> Result:
         """Claim an open operation, and carry the rest of it out, or undo it."""
@@ -424,7 +427,7 @@ class Rename(planned.Planned):
         with self._holding(self._operation_id, journal["about"]) as run:
             # What another run marked until now is in the journal that the claim returns.
             book = Book(run, t.cast("run_token.JournalHost", self._held).claim(journal, bool(self._args["take_over"])))
-            self._book, self._measured = book, bool(self._args.get("measured"))
+            self._measured = bool(self._args.get("measured"))
             if why is not None:
                 drain_actions.refuse_rollback(book.journal, self._systems())
                 container_actions.refuse_rollback(book.journal, self._systems())
@@ -542,9 +545,8 @@ class Rename(planned.Planned):
     def _systems(self) -> kernel.Systems:
         return dataclasses.replace(self.run.systems, host=self._held or self.run.systems.host)
 
-    def actions(self, systems: kernel.Systems) -> t.Dict[str, steps.Action]:
+    def actions(self, systems: kernel.Systems, book: Book) -> t.Dict[str, steps.Action]:
         """Return what carries out the steps of the plan."""
-        book = t.cast("Book", self._book)
 
         def keep(step: str, past: drain_operation.RoundHistory) -> None:
             state = journals.UNDOING if step == drain_plan.HOME else journals.APPLYING
@@ -571,7 +573,7 @@ class Rename(planned.Planned):
                 if not closed:
                     mine.release()
 
-    def _runner(self) -> steps.Runner:
+    def _runner(self, book: Book) -> steps.Runner:
         mine = t.cast("run_token.JournalHost", self._held)
         narrator = terminal.Narrator(self.run.say, self.run.clock.monotonic)
         systems = dataclasses.replace(
@@ -583,7 +585,7 @@ class Rename(planned.Planned):
         )
         return steps.Runner(
             host=mine,
-            actions=self.actions(systems),
+            actions=self.actions(systems, book),
             voice=narrator,
             now=self.run.clock.now,
             still_ours=self._still_ours,
@@ -591,7 +593,8 @@ class Rename(planned.Planned):
             revise=lambda plan: rename_plan.revised(plan, self._timeouts()),
         )
 
-    def _journal(self) -> t.Optional[Result]:
+    def open_journal(self) -> t.Optional[Result]:
+        """Return the open journal of the host, which has one lock for all of its names."""
         (found,) = self.run.state.call([lifecycle.open_request(self.kind())])
         lifecycle.refuse_unknown(self.run, found)
         self._ended = found.get("ended")

@@ -24,8 +24,9 @@ import typing as t
 
 from ..capacity import ceph_readers
 from ..engine import lifecycle, needs, runner, waiting_requests
-from ..engine.approval import REQUEST, SHA256, Approver
+from ..engine.approval import REQUEST, SHA256
 from ..engine.lifecycle import Book, Refused, Run, Stopped
+from ..engine.operation import Operation
 from ..hazards import waiting
 from ..model import approval, findings, task_results
 from ..model.errors import StackguardError
@@ -117,13 +118,15 @@ class _Judged:
     shown: str
 
 
-class HostReturn:
+class HostReturn(Operation):
     """One call of the operation. ``connect``: returns the connection to the APIs."""
+
+    BACK = lifecycle.ABORT
 
     def __init__(
         self, run: Run, connect: t.Callable[[], t.Any], directory: str, operation_id: t.Callable[[], str]
     ) -> None:
-        self.run = run
+        super().__init__(run)
         self.options = dict(run.options)
         self.host = str(run.options["return_host"])
         self.connect = connect
@@ -131,33 +134,47 @@ class HostReturn:
         self.new_id = operation_id
         self.scratch = ReturnScratch()
         self.answers: Answers = ()
-        self.approver = Approver.of(run)
         self._book: t.Optional[Book] = None
 
     # --- one call
 
-    def begin(self) -> ReturnCall:
-        """Find what is open. Raises Refused, StackguardError: nothing was changed."""
-        action, journal = self.options["action"], self._open_journal()
-        if action == lifecycle.STATUS:
-            return self._status(journal)
-        if journal is None and action == lifecycle.RESUME:
-            raise lifecycle.nothing_to_resume(self.run, self._what)
-        if journal is None and action == lifecycle.ABORT:
-            return self._end("none", lifecycle.nothing_open(self._what, action), well=True)
-        if journal is not None:
-            self.scratch.operation_id = str(journal["operation_id"])
-            self.scratch.plan_sha256 = journal["about"].get(SHA256)
-            self.run.refuse_while_carried_out(journal)
-        if action == lifecycle.ABORT and journal is not None:
-            return self._abort(journal)
-        self.approver.begin()
-        if journal is not None:
-            self._refuse_aborted(journal)
-            self.approver.resume(journal, self._asked)
-        # One that cannot be read ends the run before a host is read.
+    def begin_new(self) -> ReturnCall:
+        """Read the host. Raises Refused, StackguardError: nothing was changed."""
+        # A journal that cannot be read ends the run before a host is read.
         self._records()
         return self._look()
+
+    def resume_open(self, journal: Json) -> ReturnCall:
+        """Read the host, to judge what is left: the operation is taken up after that."""
+        self._note(journal)
+        return self.begin_new()
+
+    def show_open(self, journal: Json) -> ReturnCall:
+        """Return what is open."""
+        action = self.run.variable("action")
+        back = lifecycle.goes_back(journal)
+        more = [f"to abort: {action}=abort" if back else f"to resume: {action}=resume; to abort: {action}=abort"]
+        self._note(journal)
+        return self._end(str(journal["state"]), lifecycle.status_text(journal, more), well=True)
+
+    def nothing_open(self, action: str) -> ReturnCall:
+        """Return that there is nothing to show or to abort. Raises Refused: a resume begins nothing."""
+        if action == lifecycle.RESUME:
+            raise lifecycle.nothing_to_resume(self.run, self.operation_text())
+        return self._end("none", lifecycle.nothing_open(self.operation_text(), action), well=True)
+
+    def refuse_another(self, journal: Json, action: str) -> None:
+        """Raise Refused (SG706) where an abort was begun: only that can be finished."""
+        if action != lifecycle.ABORT:
+            self._refuse_aborted(journal)
+
+    def refuse_another_plan(self, journal: Json) -> None:
+        """Raise Refused for another plan than the approved one, or for options that it did not have."""
+        self.approver.resume(journal, self._asked)
+
+    def _note(self, journal: Json) -> None:
+        self.scratch.operation_id = str(journal["operation_id"])
+        self.scratch.plan_sha256 = journal["about"].get(SHA256)
 
     def advance(self, scratch: ReturnScratch, answers: Answers) -> ReturnCall:
         """Take the answers and go on."""
@@ -188,16 +205,17 @@ class HostReturn:
             "overrides": approval.of_overrides(self.run.overrides),
         }
 
-    @property
-    def _what(self) -> str:
+    def operation_text(self) -> str:
+        """Return what is asked for."""
         return f"return of {self.host}"
 
-    def _open_journal(self) -> t.Optional[Json]:
-        return lifecycle.open_journal(self.run, plans.kind_of(self.host))
+    def kind(self) -> str:
+        """Return the kind of journal."""
+        return plans.kind_of(self.host)
 
     def _stored(self) -> t.Optional[Json]:
         """Return the open journal, whatever other journals there are: for a run that has begun."""
-        (found,) = self.run.state.call([lifecycle.open_request(plans.kind_of(self.host))])
+        (found,) = self.run.state.call([lifecycle.open_request(self.kind())])
         return t.cast("t.Optional[Json]", found["journal"])
 
     def _records(self) -> t.Tuple[t.Any, ...]:
@@ -219,18 +237,9 @@ class HostReturn:
                 f"{self.run.variable('action')}={lifecycle.ABORT}"
             )
 
-    def _status(self, journal: t.Optional[Json]) -> ReturnCall:
-        if journal is None:
-            return self._end("none", lifecycle.nothing_open(self._what), well=True)
-        action = self.run.variable("action")
-        back = lifecycle.goes_back(journal)
-        more = [f"to abort: {action}=abort" if back else f"to resume: {action}=resume; to abort: {action}=abort"]
-        self.scratch.operation_id = str(journal["operation_id"])
-        self.scratch.plan_sha256 = journal["about"].get(SHA256)
-        return self._end(str(journal["state"]), lifecycle.status_text(journal, more), well=True)
-
-    def _abort(self, journal: Json) -> ReturnCall:
-        """Close the journal without the rest: no step is taken back, and the hold of the evacuation stays."""
+    def end_open(self, journal: Json) -> ReturnCall:
+        """Abort: close the journal without the rest: no step is taken back, and the hold of the evacuation stays."""
+        self._note(journal)
         if self.run.check_mode:
             abort = f"without --check, the run would abort operation {journal['operation_id']}"
             said = f"{abort}\n{lifecycle.status_text(journal)}"
@@ -359,7 +368,7 @@ class HostReturn:
 
     def _first(self, judged: _Judged) -> ReturnCall:
         """Nothing was changed by this run so far: open a journal, or take the open one up."""
-        journal = self._open_journal()
+        journal = self.open_journal()
         if (journal or {}).get("operation_id", "") != self.scratch.operation_id:
             raise Refused(
                 f"SG706 operation-open: another run of return_host has worked on {self.host} during this run. Run "
@@ -421,7 +430,7 @@ class HostReturn:
             )
             return self._end("resumed", said, well=True)
         self._own(Book.take_up(self.run, journal, f"resumed: {self._to_clear(judged)}", journals.OPEN), journal)
-        self.run.say(f"resuming operation {operation}: {self._what}")
+        self.run.say(f"resuming operation {operation}: {self.operation_text()}")
         self.book.tell(**{REQUEST: self._asked, "overrides": to_plain(list(self.run.overrides))})
         if more:
             self._extend(plans.extended(begun, judged.plan), more)

@@ -171,7 +171,7 @@ def test_an_operation_is_resumed_by_its_plan_and_options_only(drain):
     assert "- request.live: true" in told
     assert "+ request.live: false" in told
     done = drain.run(check=True, action="resume", expect_plan=value)
-    assert (done["plan_sha256"], done["msg"]) == (value, "without --check, the run would resume the open operation")
+    assert (done["plan_sha256"], done["changed"], done["state"]) == (value, True, "open")
     assert drain.run(action="resume", expect_plan=value)["state"] == "finished"
 
 

@@ -156,10 +156,10 @@ class Cloud(FakeNova):
         return server_run.ServerRun(**given, systems=systems, operation_id="op1")
 
     def apply(self, state, **options):
-        return move_servers.apply(self.run_of(state, **options))
+        return move_servers.carry_out(self.run_of(state, **options))
 
     def rollback(self, state, **options):
-        return move_servers.rollback(self.run_of(state, **options))
+        return move_servers.carry_out(self.run_of(state, **{**options, "action": "rollback"}))
 
     @property
     def hosts(self):
@@ -391,7 +391,7 @@ def test_a_host_that_another_operation_took_meanwhile_is_left_alone(nova, state)
 
     move_servers.move_evidence.collect = collect
     with pytest.raises(StepError, match="SG707"):
-        move_servers.apply(run)
+        move_servers.carry_out(run)
     assert nova.calls == []
 
 
@@ -626,10 +626,10 @@ def test_not_knowing_whether_it_is_reached_is_unchecked_and_they_go_one_by_one(n
 
 
 def test_asked_for_its_status_it_says_what_is_open_and_changes_nothing(nova, state):
-    assert move_servers.status(nova.run_of(state))["state"] == "none"
+    assert move_servers.carry_out(nova.run_of(state, action="status"))["state"] == "none"
     cut(nova, state, 2, max_parallel=1)
     calls = list(nova.calls)
-    result = move_servers.status(nova.run_of(state))
+    result = move_servers.carry_out(nova.run_of(state, action="status"))
     assert (result["state"], result["operation_id"], result["changed"]) == ("open", "op1", False)
     assert {entry["from"] for entry in result["servers"].values()} == {"compute1"}
     assert "drain_action=rollback" in result["msg"]
@@ -665,7 +665,7 @@ def test_a_server_that_its_owner_soft_deletes_meanwhile_is_no_empty_host(nova, s
         migration.resource_providers, "provider_consumers", lambda *given: sorted([*real(*given), kept])
     )
     overrides = [Override("SG710", kept, "its owner agrees")] if passed else []
-    result = move_servers.apply(dataclasses.replace(nova.run_of(state), overrides=overrides))
+    result = move_servers.carry_out(dataclasses.replace(nova.run_of(state), overrides=overrides))
     assert bool(result.get("failed")) is not passed
     if not passed:
         (item,) = [item for item in result["report"]["findings"] if item["object"]["id"] == kept]

@@ -14,7 +14,7 @@ import types
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename
-from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, run_token, runner
+from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, planned, run_token, runner
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import systems as kernel
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
@@ -234,9 +234,15 @@ def left_open(directory, run):
     journals.open_new(directory, journal)
 
 
+def asked_for(rename, action):
+    """Do what is asked for; what ends it is raised, and not yet a result."""
+    rename._args["action"] = action
+    return planned.Planned.carry_out(rename)
+
+
 def test_a_resume_takes_the_operation_up_and_closes_it(resuming):
     left_open(resuming._args["state_dir"], {"token": "old", "operator": "ann", "controller": "c", "ended": "t"})
-    assert resuming.resume()["state"] == "finished"
+    assert asked_for(resuming, "resume")["state"] == "finished"
     (closed,) = journals.list_closed(resuming._args["state_dir"], "rename")
     assert closed["run"]["token"] not in (None, "old")
     assert closed["run"]["pid"] == os.getpid()
@@ -257,21 +263,21 @@ def test_a_return_of_guests_that_was_not_planned_is_refused_and_never_a_green_en
     resuming._args["drain_return"] = wanted
     if refused:
         with pytest.raises(lifecycle.Refused, match=r"rename_drain_return", check=problem_is("operation-open")):
-            resuming.resume()
+            asked_for(resuming, "resume")
         (still,) = journals.list_open(resuming._args["state_dir"])
         assert still["run"]["token"] == "old", "what is refused is not taken up"
     else:
-        assert resuming.resume()["state"] == "finished"
+        assert asked_for(resuming, "resume")["state"] == "finished"
 
 
 def test_a_resume_is_refused_while_a_run_elsewhere_may_live(resuming):
     left_open(resuming._args["state_dir"], {"token": "old", "operator": "ann", "controller": "c", "pid": 7})
     for asked in ("resume", "rollback", "apply"):
         with pytest.raises(runner.StepError, match=r"SG707", check=problem_is("request-failed")):
-            getattr(resuming, asked)()
+            asked_for(resuming, asked)
     assert journals.read(resuming._args["state_dir"], "rename")["run"]["token"] == "old"
     resuming._args["take_over"] = True
-    assert resuming.resume()["state"] == "finished"
+    assert asked_for(resuming, "resume")["state"] == "finished"
 
 
 def test_a_rollback_that_is_refused_leaves_the_journal_as_it_is(resuming, monkeypatch):
@@ -284,7 +290,7 @@ def test_a_rollback_that_is_refused_leaves_the_journal_as_it_is(resuming, monkey
 
     monkeypatch.setattr(operation.drain_actions, "refuse_rollback", refuse)
     with pytest.raises(runner.StepError, match="A rollback is no longer possible"):
-        resuming.rollback()
+        asked_for(resuming, "rollback")
     assert journals.read(resuming._args["state_dir"], "rename") == before
 
 
@@ -298,11 +304,11 @@ def test_after_the_first_old_container_is_removed_there_is_only_forward(resuming
     noted = {**journal, "plan": to_plain(plan), "steps": {"guests": "done", "forget_containers": state}}
     journals.put(resuming._args["state_dir"], noted)
     with pytest.raises(runner.StepError, check=problem_is("rollback-no-longer")):
-        resuming.rollback()
+        asked_for(resuming, "rollback")
     assert journals.read(resuming._args["state_dir"], "rename")["steps"] == noted["steps"]
     assert resuming.rollback_text(noted) is None
     assert resuming.rollback_text({**noted, "steps": {**noted["steps"], "forget_containers": "pending"}}) is not None
-    assert resuming.resume()["state"] == "finished"
+    assert asked_for(resuming, "resume")["state"] == "finished"
 
 
 def test_another_recreate_command_is_another_plan(resuming):
@@ -322,7 +328,7 @@ def test_a_resume_that_fails_lets_go_of_the_operation(resuming, monkeypatch):
 
     monkeypatch.setattr(operation.steps.Runner, "forward", fail)
     with pytest.raises(runner.StepError, match="no proof"):
-        resuming.resume()
+        asked_for(resuming, "resume")
     assert journals.read(resuming._args["state_dir"], "rename")["run"]["ended"]
 
 

@@ -33,7 +33,7 @@ def run_of(state, options, operation_id="op1", **given):
 def repair(tmp_path):
     def run(check_mode, overrides=(), **options):
         made = run_of(State(tmp_path / "state"), options, check_mode=check_mode, overrides=overrides)
-        return repair_links.apply(made, LinkRequest((), REPAIRABLE, 1000, 1000))
+        return repair_links.carry_out(made, LinkRequest((), REPAIRABLE, 1000, 1000), "apply")
 
     return run
 
@@ -76,7 +76,7 @@ def asked(*codes, hosts=()):
 
 def test_a_resume_takes_hosts_and_codes_of_the_open_repair(opened, monkeypatch):
     taken = []
-    monkeypatch.setattr(repair_links, "apply", lambda _run, request: taken.append(request))
+    monkeypatch.setattr(repair_links, "_repair", lambda _run, request, _journal: taken.append(request))
     repair_links.carry_out(opened, asked(), "resume", None)
     assert [(request.hosts, request.codes) for request in taken] == [(("compute1",), ("SG211",))]
 

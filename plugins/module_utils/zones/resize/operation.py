@@ -169,7 +169,7 @@ class Resize(Planned):
 
     # --- carrying out
 
-    def actions(self, systems: Systems) -> t.Dict[str, runner.Action]:
+    def actions(self, systems: Systems, book: Book) -> t.Dict[str, runner.Action]:
         """Return what carries out the steps."""
         return steps.actions(systems)
 
@@ -191,11 +191,10 @@ class Resize(Planned):
         """Return why it is not resized."""
         return f"{journal['subject']} was not resized as requested: {why}. The server is {self._as_it_is()}"
 
-    def rollback(self) -> Result:
+    def end_open(self, journal: Result) -> Result:
         """Take back what an open operation did. What is confirmed cannot be."""
-        journal = self._journal()
-        result = super().rollback()
-        if journal is None or result["state"] != journals.ROLLED_BACK or self.run.check_mode:
+        result = super().end_open(journal)
+        if result["state"] != journals.ROLLED_BACK or self.run.check_mode:
             return result
         server = server_records.whole_server(self.cloud, self.identity)
         name = server.flavor.name if server is not None and server.flavor is not None else None
@@ -210,7 +209,7 @@ class Resize(Planned):
 
 def carry_out(run: ServerRun) -> Result:
     """Do what was asked for. Raises StackguardError and StepError."""
-    return Resize(run).carry_out()
+    return t.cast("Result", Resize(run).carry_out())
 
 
 def _is_so(server: ApiServer, flavor: ServerFlavor) -> bool:
