@@ -30,7 +30,8 @@ from ..module_utils.rename.operation import (
     info_arguments,
 )
 from ..module_utils.systems.api.connection import ovn_spec
-from ..plugin_utils.journaled_run import JournaledRun, now
+from ..plugin_utils.journaled_run import JournaledRun
+from ..plugin_utils.operation_action import now
 
 STEP_MODULE = "stackguard.nova.compute_host_step"
 INFO_MODULE = "stackguard.nova.compute_host_info"

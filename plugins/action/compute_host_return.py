@@ -15,7 +15,8 @@ from ..module_utils.records import journal as journals
 from ..module_utils.return_host import operation as return_host
 from ..module_utils.return_host import plan as plans
 from ..module_utils.systems.api.connection import DATABASE_SPEC
-from ..plugin_utils.pumped_run import ADVANCE, BEGIN, END, HOLD, PumpedRun, Result
+from ..plugin_utils.operation_action import Result
+from ..plugin_utils.pumped_run import ADVANCE, BEGIN, END, HOLD, PumpedRun
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "return_host": {"type": "str", "required": True},

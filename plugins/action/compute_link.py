@@ -6,12 +6,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
-import time
 import typing as t
 import uuid
-
-from ansible.plugins.action import ActionBase
 
 from ..module_utils.engine import lifecycle, run_owner
 from ..module_utils.engine.runner import Host
@@ -20,13 +18,14 @@ from ..module_utils.links import operation as repair_links
 from ..module_utils.links.plan import KIND, LinkRequest
 from ..module_utils.model import findings
 from ..module_utils.model.errors import StackguardError
-from ..module_utils.model.facts import SCHEMA, Bundle, FactsError
+from ..module_utils.model.facts import SCHEMA, Bundle
 from ..module_utils.records import evidence
 from ..module_utils.records import journal as journals
 from ..module_utils.systems.api.connection import database_spec
 from ..module_utils.systems.db import engine
 from ..plugin_utils import screen
 from ..plugin_utils.journal_host import state_of
+from ..plugin_utils.operation_action import CLOCK, ERRORS, OperationAction, Result, Spec
 
 #: What the operation is given by name; the rest is in its request.
 OPTIONS = ("action", "nova_api_db_url", "nova_cell_db_urls", "neutron_db_url", "report_dir", "expect_plan")
@@ -47,26 +46,25 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
 }
 
 
-class ActionModule(ActionBase):
+class ActionModule(OperationAction):
     """Repair links, or take a repair back."""
 
-    _supports_check_mode = True
-    _supports_async = False
+    @classmethod
+    def spec(cls) -> Spec:
+        """Return all arguments: databases, and no API."""
+        return database_spec(**ARGUMENTS)
 
-    @screen.result
-    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
+    def called(self, args: Result) -> Result:
         """Run the action that was asked for."""
-        super().run(tmp, task_vars)
-        self._task_vars = task_vars or {}
-        _validation, args = self.validate_argument_spec(database_spec(**ARGUMENTS))
         if engine.SQLALCHEMY_ERROR is not None:
             return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the Ansible controller"}
+        # No lease: a lock in the database keeps a second run out.
         state = state_of(self, args["state_dir"], self._task_vars)
         try:
             result = self._dispatch(args, state)
         except lifecycle.Refused as refused:
             result = {"failed": True, "changed": False, "state": "refused", "msg": refused.message, **refused.data}
-        except (StackguardError, journals.JournalError, FactsError, findings.OverrideError) as error:
+        except ERRORS as error:
             result = {"failed": True, "changed": False, "msg": str(error), **self._where_it_stands(state)}
         incomplete = result.pop("incomplete", False)
         # In check mode wrong links are what was asked for; what was not read is missing there as well.
@@ -74,15 +72,13 @@ class ActionModule(ActionBase):
         if args["fail_when_left"] and (unread if self._task.check_mode else incomplete):
             # Everything was done that could be, and told. It is just not to be read as "all is right".
             result["failed"] = True
-        if not (self._play_context.diff or self._task.diff):
-            result.pop("diff", None)
-        # The role fails with the summary alone, in a task of its own, when this is not there or not true.
-        return {**result, "succeeded": not result.get("failed", False)}
+        return result
 
-    def _dispatch(self, args: t.Dict[str, t.Any], state: Host) -> t.Dict[str, t.Any]:
+    def _dispatch(self, args: Result, state: Host) -> Result:
         run = repair_links.RepairRun(
             state=state,
-            clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
+            # Microseconds: the last of several repairs is the one that a rollback takes back.
+            clock=dataclasses.replace(CLOCK, now=_now),
             say=screen.say,
             mine=run_owner.this_run(),
             options={name: args[name] for name in OPTIONS},
@@ -127,5 +123,4 @@ class ActionModule(ActionBase):
 
 
 def _now() -> str:
-    # Microseconds: the last of several repairs is the one that a rollback takes back.
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")

@@ -28,7 +28,8 @@ from ..module_utils.records import evidence
 from ..module_utils.records import journal as journals
 from ..module_utils.systems.api.connection import DATABASE_SPEC, OVN_SPEC
 from ..module_utils.systems.host import facts
-from ..plugin_utils.pumped_run import END, PumpedRun, Result
+from ..plugin_utils.operation_action import Result
+from ..plugin_utils.pumped_run import END, PumpedRun
 
 
 class ActionModule(PumpedRun):

@@ -7,34 +7,25 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import time
 import typing as t
 import uuid
 
-from ansible.plugins.action import ActionBase
-
 from ..module_utils.engine import lifecycle, run_owner
-from ..module_utils.engine.write_lease import LeasedState
 from ..module_utils.model import facts, findings, server_selection
 from ..module_utils.model.errors import StackguardError
 from ..module_utils.moves import evidence as move_evidence
-from ..module_utils.records import journal as journals
 from ..module_utils.systems.api import (
     catalog,
     compute_services,
-    http,
     server_records,
 )
 from ..module_utils.systems.api.connection import (
     DATABASE_SPEC,
-    connect,
     openstack_spec,
 )
 from ..module_utils.systems.db import engine
 from ..module_utils.zones.pins import operation as pin_zones
-from ..plugin_utils import screen, without_effect
-from ..plugin_utils.journal_host import state_of
+from ..plugin_utils.operation_action import CLOCK, ERRORS, OperationAction, Result, Spec, say
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "action": {"type": "str", "default": "apply", "choices": list(pin_zones.ACTIONS)},
@@ -55,52 +46,46 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
 }
 
 
-class ActionModule(ActionBase):
+class ActionModule(OperationAction):
     """Pin servers to the zones that they are in, unpin them, or give them the pins back that they had."""
 
-    _supports_check_mode = True
-    _supports_async = False
+    @classmethod
+    def spec(cls) -> Spec:
+        """Return all arguments."""
+        return openstack_spec(**ARGUMENTS)
 
-    @screen.result
-    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
+    def called(self, args: Result) -> Result:
         """Read, judge, and change what is to be changed."""
-        super().run(tmp, task_vars)
-        result = self._result(task_vars or {})
-        # The role fails with the summary alone, in a task of its own, when this is not there or not true.
-        return {**result, "succeeded": not result.get("failed", False)}
-
-    def _result(self, task_vars: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
-        _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
-        without_effect.warn(self._task)
         if args["nova_api_db_url"] and engine.SQLALCHEMY_ERROR is not None:
             return _failed("refused", "the Python library SQLAlchemy is not installed on the Ansible controller")
         run = None
         try:
-            run = self._run_of(args, task_vars)
+            run = self._run_of(args)
             return run.carry_out()
         except lifecycle.Refused as refused:
             return {**_failed("refused", refused.message), **refused.data}
-        except (StackguardError, journals.JournalError, findings.OverrideError) as error:
+        except ERRORS as error:
             if run is None or not run.begun:
                 return _failed("refused", str(error))
             action = run.variable("action")
             more = f"Run the same command again, or restore the old pins with {action}={pin_zones.RESTORE}"
             return {**_failed("unknown", f"{error}. {more}"), "operation_id": run.begun[0]}
 
-    def _run_of(self, args: t.Dict[str, t.Any], task_vars: t.Dict[str, t.Any]) -> pin_zones.PinRun:
+    def _run_of(self, args: Result) -> pin_zones.PinRun:
         args = {**args, "servers": server_selection.listed(args["servers"])}
         problem = pin_zones.problem(args)
         if problem is not None:
             raise StackguardError(problem)
-        mine, cloud = run_owner.this_run(), connect(args)
+        mine = run_owner.this_run()
+        state = self._leased(args, mine)
+        cloud = self._connect(args)
         local = self._connection.transport == "local"
-        state = LeasedState(state_of(self, args["state_dir"], task_vars), mine, screen.say)
-        http.guard_changes(cloud, state.check, state.fresh)
+        host = self._task.delegate_to or self._task_vars["inventory_hostname"]
         return pin_zones.PinRun(
             state=state,
             leased=state,
-            clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
-            say=screen.say,
+            clock=CLOCK,
+            say=say,
             mine=mine,
             options={**args, "nova_api_db_url": args["nova_api_db_url"] or None},
             overrides=findings.parse_overrides(args["overrides"]),
@@ -110,17 +95,13 @@ class ActionModule(ActionBase):
             cloud=cloud,
             chosen=_chosen,
             operation_id=uuid.uuid4().hex[:12],
-            keeper=str(mine["controller"] if local else self._task.delegate_to or task_vars["inventory_hostname"]),
-            diff=bool(self._play_context.diff or self._task.diff),
+            keeper=str(mine["controller"] if local else host),
+            diff=self._shows_diff,
         )
 
 
 def _failed(state: str, msg: str) -> t.Dict[str, t.Any]:
     return {"failed": True, "changed": False, "state": state, "msg": msg}
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _chosen(connection: t.Any, args: t.Mapping[str, t.Any]) -> server_records.ServerList:

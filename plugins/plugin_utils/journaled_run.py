@@ -6,39 +6,28 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
 import time
 import typing as t
 import uuid
 
-from ansible.plugins.action import ActionBase
-
 from ..module_utils.engine import lifecycle, run_owner, server_run
-from ..module_utils.engine.runner import Host, StepError
+from ..module_utils.engine.runner import Host
 from ..module_utils.engine.systems import Systems
-from ..module_utils.engine.write_lease import LeasedState
 from ..module_utils.model import findings
-from ..module_utils.model.errors import StackguardError
-from ..module_utils.model.facts import FactsError
-from ..module_utils.records import journal as journals
 from ..module_utils.reports import operation_run
-from ..module_utils.systems.api import catalog, http
+from ..module_utils.systems.api import catalog
 from ..module_utils.systems.api.connection import (
     DATABASE_SPEC,
-    connect,
     openstack_spec,
 )
 from ..module_utils.systems.db import engine
-from . import operation_pages, screen, without_effect
-from .journal_host import state_of
+from . import operation_pages
+from .operation_action import CLOCK, ERRORS, OperationAction, Result, Spec, now, say
 
 
-class JournaledRun(ActionBase):
-    """Arguments, a connection, a journal, and how a run ends."""
-
-    _supports_check_mode = True
-    _supports_async = False
+class JournaledRun(OperationAction):
+    """A connection, a journal, and how a run ends."""
 
     #: Its own arguments; those of all are in ``COMMON``.
     ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]]
@@ -50,31 +39,23 @@ class JournaledRun(ActionBase):
         "expect_plan": {"type": "str"},
         "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
     }
-    #: What no operator turns, as arguments with one value, each with its reason.
-    FIXED: t.ClassVar[t.Dict[str, t.Any]] = {}
     #: What a rollback does.
     BACK = lifecycle.UNDO
     ACTIONS: t.ClassVar[t.Tuple[str, ...]] = ("apply", "resume", "status", "rollback")
 
     @classmethod
-    def arguments(cls) -> t.Dict[str, t.Dict[str, t.Any]]:
+    def arguments(cls) -> Spec:
         """Return all arguments, those of the connection left out."""
         action = {"type": "str", "default": "apply", "choices": list(cls.ACTIONS)}
         return {"action": action, **cls.COMMON, **cls.ARGUMENTS}
 
-    @screen.result
-    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
-        """Run the action that was asked for."""
-        super().run(tmp, task_vars)
-        result = self._result(task_vars)
-        # A role that prints the summary alone keeps the task from failing, and decides by this.
-        return {**result, "succeeded": not result.get("failed", False)}
+    @classmethod
+    def spec(cls) -> Spec:
+        """Return all arguments."""
+        return openstack_spec(**cls.arguments())
 
-    def _result(self, task_vars: t.Any) -> t.Dict[str, t.Any]:
-        self._task_vars = task_vars or {}
-        _validation, args = self.validate_argument_spec(openstack_spec(**self.arguments()))
-        args.update(self.FIXED)
-        without_effect.warn(self._task)
+    def called(self, args: Result) -> Result:
+        """Carry the operation out, and leave its page."""
         problem = self._check(args)
         if problem is not None:
             return {"failed": True, "changed": False, "msg": problem}
@@ -86,12 +67,10 @@ class JournaledRun(ActionBase):
             result = self._carry_out(run)
         except lifecycle.Refused as refused:
             result = {"failed": True, "changed": False, "state": "refused", "msg": refused.message, **refused.data}
-        except (StackguardError, StepError, FactsError, journals.JournalError, findings.OverrideError) as error:
+        except ERRORS as error:
             result = {"failed": True, "changed": False, "state": "unknown", "msg": f"{error}. {self._carry_on(args)}"}
         if args["report_dir"]:
             self._leave_page(args, run, result, began)
-        if not (self._play_context.diff or self._task.diff):
-            result.pop("diff", None)
         return result
 
     # --- its page
@@ -157,19 +136,17 @@ class JournaledRun(ActionBase):
         return run_owner.this_run()
 
     def _run_of(self, args: t.Dict[str, t.Any]) -> server_run.ServerRun:
-        connection = connect(args)
-        systems = Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=connection)
-        state = LeasedState(state_of(self, args["state_dir"], self._task_vars), self._mine(args), _say)
+        state = self._leased(args, self._mine(args))
+        systems = Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=self._connect(args))
         systems.still_ours, systems.fresh = state.check, state.fresh
-        http.guard_changes(connection, state.check, state.fresh)
         return server_run.ServerRun(**self._given(args, state, systems))
 
     def _given(self, args: t.Dict[str, t.Any], state: Host, systems: Systems) -> t.Dict[str, t.Any]:
         """Return what every run is given."""
         return {
             "state": state,
-            "clock": lifecycle.Clock(now, time.monotonic, time.time, time.sleep),
-            "say": _say,
+            "clock": CLOCK,
+            "say": say,
             "mine": self._mine(args),
             "options": args,
             "overrides": findings.parse_overrides(args["overrides"]),
@@ -178,15 +155,5 @@ class JournaledRun(ActionBase):
             "cloud_id": lambda: catalog.cloud_id(systems.cloud),
             "systems": systems,
             "operation_id": uuid.uuid4().hex[:12],
-            "diff": bool(self._play_context.diff or self._task.diff),
+            "diff": self._shows_diff,
         }
-
-
-def _say(text: str) -> None:
-    if text:
-        screen.say(text)
-
-
-def now() -> str:
-    """Return the time of now, in UTC."""
-    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -7,48 +7,35 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import json
 import os
-import time
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
 
 from ..module_utils.engine import lifecycle, run_owner
-from ..module_utils.engine.runner import StepError
-from ..module_utils.engine.write_lease import LeasedState
 from ..module_utils.model import findings
 from ..module_utils.model.errors import StackguardError
-from ..module_utils.model.facts import FactsError, from_plain, to_plain
+from ..module_utils.model.facts import from_plain, to_plain
 from ..module_utils.records import evidence
-from ..module_utils.records import journal as journals
 from ..module_utils.reports import operation_run
-from ..module_utils.systems.api import catalog, http
-from ..module_utils.systems.api.connection import connect, openstack_spec
-from . import operation_pages, screen, without_effect
-from .journal_host import state_of
-
-Result = t.Dict[str, t.Any]
+from ..module_utils.systems.api import catalog
+from ..module_utils.systems.api.connection import openstack_spec
+from . import operation_pages
+from .operation_action import CLOCK, ERRORS, OperationAction, Result, Spec, say
 
 BEGIN, ADVANCE, END, HOLD = "begin", "advance", "end", "hold"
-ERRORS = (StackguardError, StepError, FactsError, journals.JournalError, findings.OverrideError)
 
 
-class PumpedRun(ActionBase):
+class PumpedRun(OperationAction):
     """One call of an operation: its arguments, its scratch, its result. What a subclass says is in its attributes."""
 
-    _supports_check_mode = True
-    _supports_async = False
     _connection_to_cloud: t.Any = None
-    #: Of :meth:`_run`, which comes first: nothing reaches the APIs without it.
-    _lease: LeasedState
 
     #: All arguments but those of the connection to the APIs.
     SPEC: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]]
-    #: What no operator turns, as arguments with one value.
-    FIXED: t.ClassVar[t.Dict[str, t.Any]] = {}
     #: The playbook, whose name is that of the argument with the host, too, and what its variables begin with.
     PLAYBOOK: t.ClassVar[str]
     PREFIX: t.ClassVar[str]
@@ -91,16 +78,19 @@ class PumpedRun(ActionBase):
 
     # --- one call
 
-    @screen.result
-    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
+    @classmethod
+    def spec(cls) -> Spec:
+        """Return all arguments."""
+        return openstack_spec(**cls.SPEC)
+
+    def succeeded(self, result: Result) -> bool:
+        """Return True if the run has ended well. One that has not ended has not, whatever it asks for next."""
+        return bool(result.get("ended")) and not result.get("failed", False)
+
+    def called(self, args: Result) -> Result:
         """Take the answers, go on, and return what is needed; or how it ended."""
-        super().run(tmp, task_vars)
-        self._task_vars = task_vars or {}
-        _validation, args = self.validate_argument_spec(openstack_spec(**self.SPEC))
-        args.update(self.FIXED)
-        without_effect.warn(self._task)
         args["evidence_dir"] = self._loader.path_dwim(str(args["evidence_dir"]))
-        return with_success(self._called(args))
+        return self._called(args)
 
     def _called(self, args: Result) -> Result:
         if args["phase"] == HOLD:
@@ -140,11 +130,10 @@ class PumpedRun(ActionBase):
 
     def _run(self, args: Result) -> lifecycle.Run:
         mine = run_owner.whole_playbook(evidence_dir=args["evidence_dir"])
-        self._lease = state = LeasedState(state_of(self, args["state_dir"], self._task_vars), mine, _say)
         return lifecycle.Run(
-            state=state,
-            clock=lifecycle.Clock(now, time.monotonic, time.time, time.sleep),
-            say=_say,
+            state=self._leased(args, mine),
+            clock=dataclasses.replace(CLOCK, now=now),
+            say=say,
             mine=mine,
             options=self.options(args),
             overrides=tuple(findings.parse_overrides(args["overrides"])),
@@ -156,9 +145,7 @@ class PumpedRun(ActionBase):
     def _connected(self, args: Result) -> t.Any:
         """Return the connection to the APIs, made once in a call."""
         if self._connection_to_cloud is None:
-            connection = connect(args)
-            http.guard_changes(connection, self._lease.check, self._lease.fresh)
-            self._connection_to_cloud = connection
+            self._connection_to_cloud = self._connect(args)
         return self._connection_to_cloud
 
     # --- the run's scratch and what it leaves
@@ -188,7 +175,7 @@ class PumpedRun(ActionBase):
         }
         if outcome.needs or outcome.report is None:
             return result
-        if scratch.diff and (self._play_context.diff or self._task.diff):
+        if scratch.diff:
             result["diff"] = scratch.diff
         result = {**result, "ended": True, **self.ended(args, outcome)}
         return self._left(args, result, outcome.report, scratch)
@@ -240,19 +227,6 @@ class PumpedRun(ActionBase):
         operation_pages.leave(str(args["report_dir"]), keeper, shown)
 
 
-def with_success(result: Result) -> Result:
-    """Return a result with what a role decides by that prints the summary alone: its task never fails.
-
-    A run that has not ended has not succeeded, whatever it asks for next.
-    """
-    return {**result, "succeeded": bool(result.get("ended")) and not result.get("failed", False)}
-
-
-def _say(message: str) -> None:
-    if message:
-        screen.say(message)
-
-
 def now() -> str:
-    """Return the time of now, in UTC."""
+    """Return the time of now, in UTC, such as 2026-11-29T14:00:00+00:00: proofs are compared by it."""
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")

@@ -28,7 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
     network,
     server_records,
 )
-from ansible_collections.stackguard.nova.plugins.plugin_utils import pumped_run
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_action, pumped_run
 from ansible_collections.stackguard.nova.plugins.plugin_utils.journal_host import LocalState
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import disks, image, lock, scene
@@ -75,7 +75,7 @@ class Life:
         self.rabbit.where = lambda uuid: self.nova.servers.get(uuid, {}).get("host")
 
     def _patch(self, monkeypatch):
-        monkeypatch.setattr(pumped_run, "connect", lambda _args: self.nova)
+        monkeypatch.setattr(operation_action, "connect", lambda _args: self.nova)
         monkeypatch.setattr(server_evacuate.facts, "addresses", lambda: ["203.0.113.200"])
         monkeypatch.setattr(cloud_facts, "read_cloud", lambda *_args, **_more: self.look().bundle.cloud)
         monkeypatch.setattr(evacuation_facts, "read_evacuation", lambda *_args, **_more: self.look().about)
@@ -88,7 +88,7 @@ class Life:
         monkeypatch.setattr(compute_services, "give_back", self._give_back)
         for name in ("list_agents", "agents_now"):
             monkeypatch.setattr(network, name, lambda _cloud, _host: list(self.agents))
-        monkeypatch.setattr(pumped_run, "_say", self.said.append)
+        monkeypatch.setattr(pumped_run, "say", self.said.append)
         self.read_at = {}
 
     # --- what can be read
@@ -307,7 +307,7 @@ class _Run(server_evacuate.ActionModule):
             outcome = self._carry_out(args)
         except lifecycle.Refused as refused:
             return self._refused(args, refused.message, report=refused.data.get("report"))
-        except pumped_run.ERRORS as error:
+        except operation_action.ERRORS as error:
             return self._refused(args, f"{'Nothing was changed. ' if phase == 'begin' else ''}{error}", "failed")
         return self._answer(args, outcome)
 

@@ -21,7 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, server_records
-from ansible_collections.stackguard.nova.plugins.plugin_utils import pumped_run
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_action, pumped_run
 from ansible_collections.stackguard.nova.plugins.plugin_utils.journal_host import LocalState
 from ansible_collections.stackguard.nova.tests.unit.builders import AT
 from ansible_collections.stackguard.nova.tests.unit.checks.before import test_return_host as scenes
@@ -76,8 +76,8 @@ class ReturnLife:
         self.started = False
         self.close(evacuation())
         patch = monkeypatch.setattr
-        patch(pumped_run, "connect", lambda _args: object())
-        patch(pumped_run, "_say", self.said.append)
+        patch(operation_action, "connect", lambda _args: object())
+        patch(pumped_run, "say", self.said.append)
         patch(evidence, "load_dir", lambda *_args, **_more: self.look().bundle)
         patch(server_records, "servers_on", lambda _cloud, _host: self._here())
         patch(server_records, "soft_deleted", lambda _cloud, _host: dict(self.soft_deleted))
@@ -230,7 +230,7 @@ class _Run(compute_host_return.ActionModule):
 
     def call(self, phase, answers=(), failure=None):
         result = self._called({**self.args, "phase": phase, "answers": list(answers), "failure": failure})
-        self.life.last = pumped_run.with_success(result)
+        self.life.last = {**result, "succeeded": self.succeeded(result)}
         return self.life.last
 
     def _run(self, args):

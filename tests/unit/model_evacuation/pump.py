@@ -22,7 +22,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import findi
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
-from ansible_collections.stackguard.nova.plugins.plugin_utils import pumped_run
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_action
 from ansible_collections.stackguard.nova.plugins.plugin_utils.journal_host import LocalState
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation import reading
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation.world import START, Killed
@@ -72,7 +72,7 @@ class Plugin(server_evacuate.ActionModule):
             outcome = self._carry_out(args)
         except lifecycle.Refused as refused:
             return self._refused(args, refused.message)
-        except pumped_run.ERRORS as error:
+        except operation_action.ERRORS as error:
             return self._refused(args, str(error), "failed")
         return self._answer(args, outcome)
 

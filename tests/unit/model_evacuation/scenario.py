@@ -26,7 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, journal
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
-from ansible_collections.stackguard.nova.plugins.plugin_utils import pumped_run
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_action
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation import (
     oracle,
     pump,
@@ -1112,7 +1112,7 @@ def install(monkeypatch, current):
     monkeypatch.setattr(guard_snapshots, "time", types.SimpleNamespace(time=lambda: current().world.now))
     pids = lambda pid: "0" if pid - pump.FIRST_PID in current().living else None  # noqa: E731
     monkeypatch.setattr(run_owner.processes, "start_time", pids)
-    monkeypatch.setattr(pumped_run, "connect", lambda _args: object())
+    monkeypatch.setattr(operation_action, "connect", lambda _args: object())
     for plugin in (server_evacuate, compute_host_return):
         monkeypatch.setattr(plugin, "uuid", types.SimpleNamespace(uuid4=lambda: current().next_id()))
     returning.install(monkeypatch, current)
