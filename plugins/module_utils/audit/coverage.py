@@ -29,14 +29,13 @@ from ..model.facts import (
 from ..model.findings import Subject, Unchecked, finding
 from ..model.lookups import Items
 from ..model.names import conf_host
+from ..model.remedies.catalogue import remedy_text
 
 #: What an audit can be asked to read.
 SOURCES = HOSTS, API, DATABASES, CEPH = "hosts", "api", "databases", "ceph"
 _OF_SOURCE = {HOSTS: "SG709", API: "SG709", DATABASES: "SG311", CEPH: "SG709"}
-_REMEDY = (
-    "Fix the cause that the evidence shows, then run the audit again. To skip a source on purpose, remove the source "
-    "from audit_sources."
-)
+#: The state of each of its remedies.
+_STATE = "part-unread"
 _NO_REASON = "the source was not read, and no reason was recorded"
 #: Causes of parts that were left out on purpose.
 ON_PURPOSE = (NOT_ASKED_FOR, NOT_OPENED, ONLY_NAMED_CELLS)
@@ -90,7 +89,7 @@ def _none_of(owner: t.Any) -> t.FrozenSet[str]:
 def _each(code: str, owner: str, gaps: _Gaps, more: t.Optional[t.Mapping[str, t.Any]] = None) -> Items:
     for part, reason in sorted(gaps.items()):
         evidence = {**(more or {}), "unread": {part: reason}}
-        yield finding(code, Subject("service", f"{owner}:{part}"), evidence, _REMEDY)
+        yield finding(code, Subject("service", f"{owner}:{part}"), evidence, remedy_text(code, _STATE))
 
 
 def _left_out(code: str, owner: str, unread: t.Sequence[Unread], causes: t.Collection[str]) -> Items:
@@ -112,7 +111,8 @@ def _sources(bundle: Bundle) -> Items:
     reasons = {source: _NO_REASON for source in bundle.requested if nothing.get(source)}
     reasons.update(bundle.failures)
     for source, reason in sorted(reasons.items()):
-        yield finding(_OF_SOURCE.get(source, "SG709"), Subject("service", source), {"reason": reason}, _REMEDY)
+        code = _OF_SOURCE.get(source, "SG709")
+        yield finding(code, Subject("service", source), {"reason": reason}, remedy_text(code, _STATE))
 
 
 # --- APIs and databases ---------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def _databases(bundle: Bundle) -> Items:
     on_purpose = ON_PURPOSE if read.cells is None else (*ON_PURPOSE, NO_API_DATABASE)
     gaps = _gaps(read, on_purpose)
     if read.cells is None:
-        yield finding("SG311", Subject("service", DATABASES), {"unread": gaps}, _REMEDY)
+        yield finding("SG311", Subject("service", DATABASES), {"unread": gaps}, remedy_text("SG311", _STATE))
     else:
         yield from _each("SG311", DATABASES, gaps)
         yield from _left_out("SG311", DATABASES, read.unread, (NO_API_DATABASE, ONLY_NAMED_CELLS))
@@ -150,11 +150,11 @@ def _links(bundle: Bundle) -> Items:
     if links is None:
         # Nothing of the databases is one finding, not two.
         if DATABASES in bundle.requested and databases is not None and DATABASES not in bundle.failures:
-            yield finding("SG311", Subject("service", "links"), {"reason": _NO_REASON}, _REMEDY)
+            yield finding("SG311", Subject("service", "links"), {"reason": _NO_REASON}, remedy_text("SG311", _STATE))
         return
     if links.cells is None:
         if databases is None or databases.cells is not None:
-            yield finding("SG311", Subject("service", "links"), {"unread": _gaps(links)}, _REMEDY)
+            yield finding("SG311", Subject("service", "links"), {"unread": _gaps(links)}, remedy_text("SG311", _STATE))
         return
     yield from _each("SG311", "links", _gaps(links))
     for cell in links.cells:
@@ -173,7 +173,7 @@ def _cell(name: str, cell: t.Union[CellFacts, CellLinks], silent: bool) -> Items
     """A cell that does not answer is one finding; of another each part is one, to be overridden by itself."""
     gaps, place = _gaps(cell), {"read from": cell.location}
     if silent:
-        yield finding("SG311", Subject("service", name), {**place, "unread": gaps}, _REMEDY)
+        yield finding("SG311", Subject("service", name), {**place, "unread": gaps}, remedy_text("SG311", _STATE))
     else:
         yield from _each("SG311", name, gaps, place)
 
@@ -195,7 +195,7 @@ def _host(facts: HostFacts) -> Items:
     host = conf_host(facts) or facts.kernel_hostname
     for part, reason in sorted(gaps.items()):
         subject = Subject("host", f"{facts.inventory_name}:{part}", host=host)
-        yield finding("SG114", subject, {"unread": {part: reason}}, _REMEDY)
+        yield finding("SG114", subject, {"unread": {part: reason}}, remedy_text("SG114", _STATE))
 
 
 def _rbd_gaps(rbd: RbdFacts) -> _Gaps:
@@ -223,8 +223,10 @@ def _clusters(bundle: Bundle) -> Items:
     for fsid, pool in sorted({(rbd.fsid or "unknown", rbd.pool) for rbd in views}):
         if (fsid, pool) not in opened:
             reason = "the run has not read this pool on any host"
-            yield finding("SG709", Subject("service", f"{CEPH}:{fsid}:{pool}"), {"reason": reason}, _REMEDY)
+            yield finding(
+                "SG709", Subject("service", f"{CEPH}:{fsid}:{pool}"), {"reason": reason}, remedy_text("SG709", _STATE)
+            )
     with_ceph = [facts for facts in bundle.hosts.values() if facts.nova_conf and facts.nova_conf.images_type == "rbd"]
     if with_ceph and not views:
         reason = f"{len(with_ceph)} hosts have disks in Ceph, but Ceph was not read on any of these hosts"
-        yield finding("SG709", Subject("service", CEPH), {"reason": reason}, _REMEDY)
+        yield finding("SG709", Subject("service", CEPH), {"reason": reason}, remedy_text("SG709", _STATE))

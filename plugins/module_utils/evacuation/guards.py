@@ -11,6 +11,7 @@ import typing as t
 from ..engine import needs
 from ..model import task_results
 from ..model.findings import Finding, Subject, finding
+from ..model.remedies.catalogue import remedy_text
 from ..records import journal as journals
 from . import record as records
 from . import round as rounds
@@ -89,9 +90,7 @@ class GuardedEvacuation(FencedEvacuation):
                     "guard": "the run could not verify that each image has a guard snapshot",
                     "said": self.scratch.warned[-3:],
                 },
-                "Make sure that one of the hosts from which the run reads Ceph can read the pool with the server's "
-                "images. Then run the same command again. The run evacuates the server only after it has protected the "
-                "server's images with guard snapshots.",
+                remedy_text("SG504", "guard-unverified"),
             )
             for entry in lacking
         ]

@@ -49,6 +49,7 @@ from ..model.lookups import (
     Items,
     gather,
 )
+from ..model.remedies.catalogue import remedy_text
 from ..model.requests import EvacuationRequest
 from . import preflight_servers as evacuation_servers
 
@@ -98,7 +99,7 @@ def preflight(
             "SG709",
             Subject("host", request.host),
             evidence,
-            ("Make sure that the APIs answer, then run the same command again."),
+            remedy_text("SG709", "evacuation-apis-unread"),
         )
         return EvacuationDecision(Checked((item,)), Assignments([], []))
     if not leaving:
@@ -158,7 +159,7 @@ def death(
             "SG709",
             Subject("host", request.host),
             evidence,
-            ("Make sure that the APIs answer, then run the same command again."),
+            remedy_text("SG709", "evacuation-apis-unread"),
         )
         return Checked((item,))
     known = clients.identify(bundle, about, leaving, request, None, elsewhere)
@@ -197,10 +198,7 @@ def _options(bundle: Bundle, request: EvacuationRequest, fence: t.Optional[str])
         major, _dot, minor = (offered or "0.0").partition(".")
         if (int(major), int(minor)) < STOPPED:
             evidence = {"microversion": offered, "needed": "2.95"}
-            remedy = (
-                "Use evacuate_target_state=keep. evacuate_target_state=stopped needs the microversion 2.95, which this "
-                "Nova release does not offer."
-            )
+            remedy = remedy_text("SG705", "stopped-not-offered")
             yield finding("SG705", Subject("host", request.host), evidence, remedy)
 
 
@@ -215,7 +213,7 @@ def _known(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest
                 "SG710",
                 Subject("instance", uuid),
                 {"host": request.host},
-                "Remove the server from evacuate_servers, because the server is not on this host.",
+                remedy_text("SG710", "not-on-host"),
             )
 
 
@@ -235,10 +233,7 @@ def _not_down(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     for target in about.targets or []:
         if target.host == request.host and target.state == "up" and not target.forced_down:
             evidence = {"state": target.state, "status": target.status, "forced_down": target.forced_down}
-            remedy = (
-                "Verify that evacuate_host is the name of the dead host. If the name is correct, wait until Nova "
-                "reports the host's compute service as down (service_down_time, usually 60 s)."
-            )
+            remedy = remedy_text("SG510", "up-for-nova")
             yield finding("SG510", Subject("host", request.host), evidence, remedy)
 
 
@@ -283,45 +278,21 @@ def _blast(about: EvacuationFacts, request: EvacuationRequest) -> Items:
             "evacuate_max_hosts": request.max_hosts,
             "share of hosts that may be down": request.max_share,
         }
-        remedy = (
-            "Check the network and the control plane first. If all hosts in the list 'down' of the evidence are dead, "
-            "set evacuate_max_hosts to the number of dead hosts."
-        )
+        remedy = remedy_text("SG514", "many-hosts-down")
         severity = BLOCKER if request.fence is None else WARNING
         yield finding("SG514", Subject("host", request.host), evidence, remedy, severity)
 
 
 def _way_out(row: MigrationRow) -> str:
     """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
-    leave = (
-        "Leave the server out (evacuate_partial=true). A server that you leave out stays on the dead host, and you can "
-        "recover this server later."
-    )
-    by_name = (
-        f"If no domain of the server runs on {row.dest_compute}, override this finding in stackguard_overrides "
-        f"(object: {row.uuid or row.id})."
-    )
+    server, destination = row.instance_uuid, row.dest_compute
     if row.status == "finished":
-        return (
-            f"Verify that nova-compute on {row.source_compute} is up, then confirm the resize (openstack server resize "
-            f"confirm {row.instance_uuid}). Nova cannot revert the resize while {row.dest_compute} is dead. {leave}"
+        return remedy_text(
+            "SG703", "resize-to-dead-host", source=row.source_compute, server=server, destination=destination
         )
     if row.migration_type != "evacuation":
-        return (
-            f"{leave} The migration may never end, because one of its hosts is dead. To evacuate the server anyway, "
-            f"verify that no domain of the server runs on {row.dest_compute} (virsh list --all). {by_name}"
-        )
-    return (
-        f"Wait until the migration ends. The migration never ends if nova-compute on {row.dest_compute} died or "
-        f"restarted after the migration began. If the migration never ends and {row.dest_compute} does not answer, "
-        f"fence {row.dest_compute}. If the migration never ends and {row.dest_compute} answers, look for the server's "
-        f"domain on {row.dest_compute} (virsh domstate {row.instance_uuid}). If the domain runs there, leave the "
-        "server out (evacuate_partial=true): it is the guest's only copy, see the page of SG132. Only if no domain of "
-        f"the server can run on {row.dest_compute}, remove the server's allocation on {row.dest_compute} (openstack "
-        f"resource provider allocation unset --provider PROVIDER_UUID {row.instance_uuid}), reset the server's state "
-        f"(openstack server set --state active {row.instance_uuid}), override this finding, and run the same command "
-        "again."
-    )
+        return remedy_text("SG702", "end-of-migration-dead", destination=destination, migration=row.uuid or row.id)
+    return remedy_text("SG702", "evacuation-under-way", server=server, destination=destination)
 
 
 def _moving(bundle: Bundle, leaving: t.Sequence[Guest], overrides: t.Sequence[Override]) -> t.Dict[str, Reason]:
@@ -372,10 +343,7 @@ def _fence(
     yield from (item for item in found if not isinstance(item, Finding) or item.code != "SG506")
     domains = storage.live_domains(bundle, request, leaving)
     if domains:
-        remedy = (
-            "Drain the host (drain_host), or stop its guests, then run the same command again. No override is "
-            "possible, because the host is alive."
-        )
+        remedy = remedy_text("SG506", "alive-before-fence")
         yield finding("SG506", Subject("host", request.host), {ALIVE: domains}, remedy)
     elif of_addresses(kind):
         yield from storage.bare(leaving, planned.uncovered)
@@ -405,7 +373,7 @@ def _looked(bundle: Bundle, leaving: t.Sequence[Guest]) -> Items:
     for guest in leaving:
         if guest.images and not everything and guest.uuid not in asked:
             evidence = {"images": list(guest.images)}
-            remedy = "Make sure that the run can read Ceph through at least one host."
+            remedy = remedy_text("SG709", "images-not-looked-for")
             yield finding("SG709", Subject("instance", guest.uuid, guest.name), evidence, remedy)
 
 

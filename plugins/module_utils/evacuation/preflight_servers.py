@@ -26,6 +26,7 @@ from ..model.findings import (
     finding,
 )
 from ..model.lookups import OURS, Items
+from ..model.remedies.catalogue import remedy_text
 from ..model.requests import EvacuationRequest
 
 #: Parts of what an evacuation asks the APIs without which somebody could be forgotten, or memory promised twice.
@@ -88,37 +89,20 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     for part in sorted(NEEDED):
         if part in reasons and getattr(about, part) is None:
             evidence = {"not read": f"{part}: {reasons[part]}", "so": NEEDED[part]}
-            yield finding(
-                "SG709", subject, evidence, ("Make sure that the APIs answer, then run the same command again.")
-            )
+            yield finding("SG709", subject, evidence, remedy_text("SG709", "evacuation-apis-unread"))
     for uuid, said in sorted((about.unlisted or {}).items()):
-        remedy = (
-            f"Find out which server has the uuid {uuid}: openstack server show {uuid}; openstack resource provider "
-            f"allocation show {uuid}. Make sure that the server's cell answers. Run nova-manage placement audit. If "
-            "the server does not exist, override the finding."
-        )
+        remedy = remedy_text("SG709", "holder-not-listed", server=uuid)
         evidence = {"placement": "the server has allocations on this host", "Nova says": said}
         yield finding("SG709", Subject("instance", uuid, None, request.host), evidence, remedy)
     for uuid, said in sorted((about.coming or {}).items()):
         evidence = {"placement": "the server has allocations on this host", "Nova says": said}
-        remedy = (
-            f"Keep nova-compute of {request.host} stopped: a request to make this server on {request.host} may wait in "
-            "RabbitMQ, and this evacuation does not move the server. Ask whether the owner still needs the server. A "
-            "server that is being resized or migrated stays on the host that Nova shows until the resize ends or fails."
-        )
+        remedy = remedy_text("SG329", "server-may-come", host=request.host)
         yield finding("SG329", Subject("instance", uuid, None, request.host), evidence, remedy, WARNING)
     if request.host in (about.cells_down or ()):
-        remedy = (
-            "Make sure that the database and the message queue of the host's cell respond, then run the same command "
-            "again."
-        )
-        yield finding("SG709", subject, {"cell": "does not answer"}, remedy)
+        yield finding("SG709", subject, {"cell": "does not answer"}, remedy_text("SG709", "cell-of-source-down"))
     for uuid, name in sorted((about.soft_deleted or {}).items()):
         evidence = {"status": "SOFT_DELETED", "lost": "the server stays on the dead host, with its disks in the pool"}
-        remedy = (
-            f"If the owner may want to keep the server, first restore the server (openstack server restore {uuid}). "
-            "If the owner no longer needs the server, leave the server soft-deleted."
-        )
+        remedy = remedy_text("SG519", "soft-deleted", server=uuid)
         yield finding("SG519", Subject("instance", uuid, name, request.host), evidence, remedy)
 
 
@@ -154,14 +138,10 @@ def _losses(
     if not lost:
         return
     evidence: t.Dict[str, t.Any] = {"lost": lost, "power state before": guest.power or "not known"}
-    remedy = "Inform the server's owner, or leave the server out of the evacuation (evacuate_servers)."
+    remedy = remedy_text("SG519", "loses")
     if reset is not None:
         evidence["reset"] = list(reset.needed)
-        remedy = (
-            "To leave the server on the dead host, remove the server's state from evacuate_reset_states. If "
-            "evacuate_reset_states contains the server's state, the run resets the server's state as soon as the run "
-            "has proof that the host is dead."
-        )
+        remedy = remedy_text("SG519", "loses-by-reset")
     yield finding("SG519", Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
 
@@ -177,11 +157,7 @@ def _service(server: ApiServer) -> Items:
     """SG520: somebody else replaces this server sooner than it could be evacuated."""
     if server_state.amphora(server):
         evidence = {"made by": "Octavia", "project": server.project_id}
-        remedy = (
-            "Leave the amphora out of the evacuation (evacuate_servers), because Octavia's health manager replaces "
-            f"the amphora. To find the amphora's id: openstack loadbalancer amphora list --compute-id {server.id}. "
-            "To replace the amphora now: openstack loadbalancer amphora failover ID."
-        )
+        remedy = remedy_text("SG520", "amphora", server=server.id)
         yield finding("SG520", Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
 
@@ -192,11 +168,7 @@ def last_resort(leaving: t.Sequence[Guest], assignments: Assignments, host: str)
         guest = guests.get(assignment.uuid)
         if guest is not None and assignment.host in guest.avoided:
             evidence = {"host": assignment.host, "the scheduler may refuse this host": guest.avoided[assignment.host]}
-            remedy = (
-                "Free up resources on a host whose aggregates allow the server. If the scheduler refuses the host that "
-                "the evidence shows, the server stays in ERROR until an evacuation of the server to another host "
-                "succeeds."
-            )
+            remedy = remedy_text("SG512", "only-avoided-host-left")
             yield finding("SG512", Subject("instance", guest.uuid, guest.name, host), evidence, remedy, WARNING)
 
 
@@ -215,12 +187,7 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
     if cloud is None or cloud.catalog is None:
         yield Unchecked("SG708", request.host, "the service catalogue was not read")
     elif MASAKARI in cloud.catalog:
-        remedy = (
-            "Pause Masakari for this host, because Masakari would evacuate the same servers: openstack segment host "
-            "update --on_maintenance true SEGMENT HOST. After the operation, resume Masakari for this host: "
-            "openstack segment host update --on_maintenance false SEGMENT HOST."
-        )
-        yield finding("SG708", subject, {"catalogue": MASAKARI}, remedy)
+        yield finding("SG708", subject, {"catalogue": MASAKARI}, remedy_text("SG708", "masakari-at-evacuation"))
     for target in about.targets or []:
         reason = target.disabled_reason or ""
         if target.host != request.host or reason.startswith(OURS):
@@ -228,14 +195,6 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
         words = reason.casefold()
         if any(word in words for word in AUTOMATION):
             ended = any(word in words for word in ENDED) and "detected" not in words
-            remedy = (
-                "Wait until Masakari has finished the recovery of this host, or stop Masakari for this host. Then run "
-                "the same command again."
-            )
-            if ended:
-                remedy = (
-                    "Verify that Masakari does not start another recovery of this host. Masakari has ended a recovery "
-                    "of this host, but servers are still on the host."
-                )
+            remedy = remedy_text("SG708", "recovery-ended" if ended else "recovery-runs")
             evidence = {"disabled_reason": reason}
             yield finding("SG708", subject, evidence, remedy, INFO if ended else BLOCKER)

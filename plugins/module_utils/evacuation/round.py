@@ -42,6 +42,7 @@ from ..model.findings import (
     standing,
 )
 from ..model.lookups import EVACUATION, gather, same_name
+from ..model.remedies.catalogue import remedy_text
 from ..model.requests import EvacuationRequest
 from ..records import evidence
 from ..systems.api import (
@@ -528,8 +529,7 @@ def _left_images(bundle: Bundle, entry: PlannedServer) -> t.Iterator[Finding]:
                     "SG508",
                     Subject("image", f"{place.pool}/{name}"),
                     {"instance": "deleted by its owner during the evacuation", "server": entry.name},
-                    f"Save the data that you need from the disk, then run: rbd rm {place.pool}/{name}. Nova could not "
-                    "delete this disk, because the disk still had its guard snapshot",
+                    remedy_text("SG508", "server-deleted-under-guard", image=f"{place.pool}/{name}"),
                 )
 
 
@@ -574,14 +574,11 @@ def _status(entry: PlannedServer, server: ApiServer, given: Passes) -> t.Iterato
         subject = Subject("instance", entry.uuid, entry.name, host)
         # Its owner may have stopped or started it meanwhile.
         severity = WARNING if status in ("ACTIVE", "SHUTOFF") else BLOCKER
-        remedy = (
-            f"Check the server's events: openstack server event list {entry.uuid}. The server has left the dead "
-            "host, but does not have the expected state"
-        )
+        remedy = remedy_text("SG710", "landed-in-another-status", server=entry.uuid)
         yield finding("SG710", subject, seen, remedy, severity)
     elif expected is None:
         seen = {"status": status, "before": "not known"}
-        remedy = f"Check whether the server ran before its host died: openstack server event list {entry.uuid}"
+        remedy = remedy_text("SG710", "state-before-unknown", server=entry.uuid)
         yield finding("SG710", Subject("instance", entry.uuid, entry.name, host), seen, remedy, WARNING)
 
 
@@ -600,11 +597,7 @@ def _is_refused(item: Finding, entry: PlannedServer, request: EvacuationRequest)
 
 def _refused(item: Finding, request: EvacuationRequest) -> Finding:
     """That QEMU has no watcher, or there would be two: it goes on with a disk that it can not write."""
-    remedy = (
-        f"Keep nova-compute on {request.host} stopped. The server is safe: Ceph refuses writes from the QEMU process "
-        "on this host. To return the host to service, run: ansible-playbook stackguard.nova.return_host -e "
-        f"return_host={request.host}"
-    )
+    remedy = remedy_text("SG507", "refused-copy-runs", host=request.host)
     return finding("SG507", item.object, {**item.evidence, "fenced by": "its blocklist entry"}, remedy, WARNING)
 
 
@@ -616,17 +609,14 @@ def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Fin
         left = network.ports_left(connection, source, uuids)
     except ApiError as error:
         evidence_ = {"ports": error.message}
-        return [
-            finding(
-                "SG709", Subject("host", source), evidence_, "Restore the connection to neutron, then check the ports."
-            )
-        ]
+        remedy = remedy_text("SG709", "ports-unread-after-landing")
+        return [finding("SG709", Subject("host", source), evidence_, remedy)]
     return [
         finding(
             "SG511",
             Subject("port", port.id, port.device_id, source),
             {"server": port.device_id, "binding:host_id": port.binding_host_id},
-            "Bind the port to the server's new host, where the run has seen the guest (openstack port set --host).",
+            remedy_text("SG511", "port-left"),
         )
         for port in left
     ]
@@ -643,14 +633,12 @@ def stays(
 
     ``now``: its status, as just read; ``late``: those that came to the host after the evacuation began.
     """
-    remedy = "Remove the cause that this finding reports, then run the same command again."
-    again = "After the end of this evacuation, run the same command again to evacuate the server in a new evacuation."
     return [
         finding(
             "SG512",
             Subject("instance", uuid, names.get(uuid), source),
             {"stays because": why, "status": now.get(uuid), **({"late": True} if uuid in late else {})},
-            again if uuid in late else remedy,
+            remedy_text("SG512", "stays-late" if uuid in late else "stays"),
         )
         for uuid, why in sorted(left.items())
     ]

@@ -29,6 +29,7 @@ from ..model.facts import (
     RbdImage,
 )
 from ..model.names import conf_host
+from ..model.remedies.catalogue import remedy_text
 from ..model.requests import EvacuationRequest
 
 WATCHER, LOCK = "watcher", "lock"
@@ -258,14 +259,12 @@ def is_volume(image: str) -> bool:
     return image.startswith(VOLUME)
 
 
-def who_has_volume(image: str, done: str = "the run evacuates this server") -> str:
-    """Say what to do about a second client of a volume: it may be that of another server, and right."""
-    return (
-        f"Run openstack volume show {image[len(VOLUME) :]} -c multiattach -c attachments to find out to which servers "
-        "the volume is attached. A client can belong to another server that has the volume attached (multiattach): end "
-        "no client and no guest before you know to which server the client belongs. As soon as no other client has the "
-        f"volume open, {done}."
-    )
+def who_has_volume(image: str, state: str = "volume-open-at-evacuation") -> str:
+    """Say what to do about a second client of a volume: it may be that of another server, and right.
+
+    ``state``: of SG507; it says what goes on as soon as nobody else has the volume open.
+    """
+    return remedy_text("SG507", state, volume=image[len(VOLUME) :])
 
 
 def not_in_ceph(bundle: Bundle, servers: t.Container[str]) -> t.Set[str]:

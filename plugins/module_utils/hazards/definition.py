@@ -25,17 +25,13 @@ from ..model.facts import (
 from ..model.findings import Checked, Subject, Unchecked, finding
 from ..model.lookups import Item, Items, gather
 from ..model.names import conf_host
+from ..model.remedies.catalogue import remedy_text
 
 CODES = ("SG601", "SG602", "SG603", "SG604", "SG605", "SG606", "SG607")
 #: Of a host's guests that were never recorded, how many are named.
 _NAMED = 20
 #: A version in a machine type: pc-q35-7.2, pc-i440fx-rhel7.6.0, s390-ccw-virtio-8.0.
 _VERSION = re.compile(r"\d+\.\d+")
-
-_KNOW = (
-    "Before the guest's next start, inform the owner that libvirt may give the guest's devices new addresses (for "
-    "example new PCI addresses). To keep the guest's machine type, run nova-manage libvirt update_machine_type."
-)
 
 
 def check(bundle: Bundle) -> Checked:
@@ -83,10 +79,7 @@ def _compared(
             strangers.append(guest.name)
     if strangers:
         named = {"guests": len(strangers), "named": strangers[:_NAMED]}
-        remedy = (
-            "No action is needed. This run records the guests' definitions, and the next run compares the guests with "
-            "this record."
-        )
+        remedy = remedy_text("SG607", "never-recorded")
         yield finding("SG607", Subject("host", inventory_name, host=host), named, remedy)
 
 
@@ -94,15 +87,13 @@ def _alone(guest: GuestDefinition, subject: Subject) -> Items:
     """SG603, SG606: what is told of a guest without a record."""
     now = guest.live or guest.inactive
     if now is not None and now.machine_type is not None and not _VERSION.search(now.machine_type):
-        remedy = (
-            "Pin a versioned machine type (nova-manage libvirt update_machine_type), because a machine type "
-            "without a version changes when QEMU is upgraded."
-        )
+        remedy = remedy_text("SG603", "machine-type-unversioned")
         yield finding("SG603", subject, {"machine type": now.machine_type}, remedy)
     if guest.live is not None and guest.inactive is not None:
         changes = changed(guest.live, guest.inactive)
         if changes:
-            yield finding("SG606", subject, {"changes at the next start": changes}, _KNOW)
+            remedy = remedy_text("SG606", "changes-at-next-start")
+            yield finding("SG606", subject, {"changes at the next start": changes}, remedy)
 
 
 def since(before: GuestDefinition, guest: GuestDefinition, subject: Subject) -> Items:
@@ -114,19 +105,16 @@ def since(before: GuestDefinition, guest: GuestDefinition, subject: Subject) -> 
     times = {"recorded": before.read_at, "now": guest.read_at}
     moved = _moved(old.devices, now.devices)
     if moved:
-        yield finding("SG601", subject, {**times, "devices": moved, **_came_and_went(old, now)}, _KNOW)
+        devices = {**times, "devices": moved, **_came_and_went(old, now)}
+        yield finding("SG601", subject, devices, remedy_text("SG601", "devices-moved"))
     order = _order(old.devices, now.devices)
     if order:
-        yield finding("SG602", subject, {**times, **order}, _KNOW)
+        yield finding("SG602", subject, {**times, **order}, remedy_text("SG602", "disks-reordered"))
     if old.machine_type != now.machine_type:
-        yield finding("SG604", subject, {**times, "machine type": [old.machine_type, now.machine_type]}, _KNOW)
+        machine_types = {**times, "machine type": [old.machine_type, now.machine_type]}
+        yield finding("SG604", subject, machine_types, remedy_text("SG604", "machine-type-changed"))
     if old.cpu != now.cpu:
-        remedy = (
-            "If the guest must keep the same CPU model, set cpu_models in nova.conf of every host in the zone to a "
-            "CPU model that all these hosts support. Software in the guest that depends on the processor model may "
-            "notice that the guest's CPU has changed."
-        )
-        yield finding("SG605", subject, {**times, "cpu": [old.cpu, now.cpu]}, remedy)
+        yield finding("SG605", subject, {**times, "cpu": [old.cpu, now.cpu]}, remedy_text("SG605", "cpu-changed"))
 
 
 def changed(one: Definition, other: Definition) -> t.Dict[str, t.Any]:

@@ -25,6 +25,7 @@ from ..model.findings import (
 )
 from ..model.lookups import Index, Items, host_subject, uuid_key
 from ..model.names import conf_host
+from ..model.remedies.catalogue import remedy_text
 from . import owners
 
 CODES = ("SG126", "SG127", "SG128", "SG129")
@@ -69,10 +70,8 @@ def _stale(facts: HostFacts, entry: ServiceProcess) -> t.Any:
         "its host name": entry.hostname,
         "the host's name": facts.kernel_hostname,
     }
-    remedy = (
-        f"Check the host's name before you recreate the container, because {entry.program} uses the host name "
-        f"{facts.kernel_hostname} in the new container. If {facts.kernel_hostname} is wrong, restore the host's name "
-        f"{entry.hostname} (hostnamectl). If {facts.kernel_hostname} is correct, see docs/guides/deployments.md."
+    remedy = remedy_text(
+        "SG126", "container-name-stale", program=entry.program, name=facts.kernel_hostname, old=entry.hostname
     )
     subject = Subject("host", f"{facts.inventory_name}:{entry.program}", entry.program, host)
     return finding("SG126", subject, evidence, remedy, _severity(facts, entry))
@@ -102,24 +101,14 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
                 "engine": guest.engine,
                 "container": guest.container_id,
             }
-            remedy = (
-                "Do not stop, restart or recreate the libvirt container, because each of these actions kills the "
-                "guest. Migrate the guest to another host first. Then give the container the control groups of the "
-                "host (--cgroupns host and /sys/fs/cgroup), so that libvirt creates a separate control group for each "
-                "guest."
-            )
             subject = Subject("domain", guest.uuid, names.get(guest.uuid), host)
             if own is None or uuid_key(guest.uuid) in own:
-                yield finding("SG127", subject, evidence, remedy)
+                yield finding("SG127", subject, evidence, remedy_text("SG127", "guest-in-container"))
             else:
                 evidence["guest"] = (
                     "libvirt on the host has no domain of the guest, and Nova has no instance of the guest on the host"
                 )
-                remedy = (
-                    "Find out who started this QEMU process. Neither Nova nor libvirt shows the guest of this process "
-                    "on this host. Until you know the purpose of this QEMU process, do not stop the container (see "
-                    "the evidence), because the QEMU process ends when the container stops."
-                )
+                remedy = remedy_text("SG127", "unknown-process-in-container")
                 yield finding("SG127", subject, evidence, remedy, WARNING)
 
 
@@ -149,11 +138,7 @@ def restart_pending(facts: HostFacts) -> Items:
         )
     elif found.pending:
         evidence = {entry.path: entry.reason for entry in found.pending}
-        remedy = (
-            "Find out what changed in the file, and restart nova-compute if the new values are correct. Until you "
-            "restart nova-compute, nova-compute uses the old values, but the collection reads the new values."
-        )
-        yield finding("SG128", host_subject(facts), evidence, remedy)
+        yield finding("SG128", host_subject(facts), evidence, remedy_text("SG128", "configuration-changed"))
 
 
 def immutable(index: Index, facts: HostFacts) -> Items:
@@ -164,11 +149,6 @@ def immutable(index: Index, facts: HostFacts) -> Items:
         uuid = uuids.get(path)
         right = uuid is not None and node is not None and uuid_key(uuid) == uuid_key(str(node.uuid))
         evidence = {"path": path, "uuid": uuid, "compute node": node.uuid if node else None}
-        remedy = (
-            f"Run chattr -i {path} before you change or remove the file. If a kolla container copies its "
-            f"compute_id file to {path}, run chattr -i {path} now: the container cannot start with an immutable copy. "
-            "For a file outside a kolla container, no action is needed if a deployment tool made the file immutable "
-            "and the file contains the correct uuid."
-        )
+        remedy = remedy_text("SG129", "file-immutable", path=path)
         subject = Subject("host", f"{facts.inventory_name}:{path}", path, conf_host(facts) or facts.inventory_name)
         yield finding("SG129", subject, evidence, remedy, INFO if right else WARNING)

@@ -43,6 +43,7 @@ from ..model.findings import (
 )
 from ..model.lookups import Items
 from ..model.names import conf_host
+from ..model.remedies.catalogue import remedy_text
 from ..model.requests import EvacuationRequest
 from . import clients
 from .clients import (
@@ -53,9 +54,6 @@ from .clients import (
     Origin,
     plain,
 )
-
-_NAME_THEM = "Set evacuate_blocklist_addresses=[...] to the addresses that the host has on Ceph's public network."
-_OTHER_FENCE = f"Use a fence that covers the whole machine: evacuate_fence={either(OF_MACHINE)}."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,17 +194,9 @@ def _wrong(request: EvacuationRequest, given: t.Sequence[str], known: KnownAddre
         evidence = {"evacuate_blocklist_addresses": address}
         ip = plain(address)
         if ip is None:
-            yield finding(
-                "SG506",
-                host,
-                evidence,
-                "Correct this entry of evacuate_blocklist_addresses, because the entry is not an IP address.",
-            )
+            yield finding("SG506", host, evidence, remedy_text("SG506", "address-invalid"))
         elif ip in known.others:
-            remedy = (
-                "Remove this address from evacuate_blocklist_addresses, because another machine has this address, "
-                "and Ceph would refuse all writes of that machine."
-            )
+            remedy = remedy_text("SG506", "address-of-another-machine")
             yield finding("SG506", host, {**evidence, "belongs to": known.others[ip]}, remedy)
 
 
@@ -220,10 +210,7 @@ def _hyperconverged(
             "belongs to": f"a monitor, manager, OSD or MDS of cluster {daemons[address]}",
             "would stop": "a blocklist entry would stop all Ceph daemons and clients (such as radosgw) on the machine",
         }
-        remedy = (
-            "If evacuate_blocklist_addresses contains this address, remove the address. The run never puts this "
-            f"address on the blocklist. {_OTHER_FENCE}"
-        )
+        remedy = remedy_text("SG506", "address-of-ceph-daemon", fences=either(OF_MACHINE))
         yield finding("SG506", Subject("host", request.host), evidence, remedy)
 
 
@@ -240,14 +227,7 @@ def _unread(
         strange = sorted(set(addresses_) - known.mine)
         if known.services.get(fsid) is None or (unread and strange and not request.infrastructure):
             evidence = {"not read": unread or ["infrastructure"], "cluster": fsid, "addresses": strange}
-            remedy = (
-                "Set stackguard_ceph_infrastructure=[...] to the addresses of the managers and MDS, or let the Ceph "
-                "user read these addresses. The following command replaces all caps of the user, so it must contain "
-                "the user's existing caps for mon and osd (ceph auth get client.NAME shows the caps): ceph auth caps "
-                'client.NAME mon \'EXISTING MON CAPS, allow command "mgr dump", allow command "fs dump"\' osd '
-                "'EXISTING OSD CAPS'"
-            )
-            yield finding("SG709", Subject("host", request.host), evidence, remedy)
+            yield finding("SG709", Subject("host", request.host), evidence, remedy_text("SG709", "ceph-daemons-unread"))
 
 
 def _unread_daemons(bundle: Bundle, fsid: str) -> t.List[str]:
@@ -271,7 +251,7 @@ def _none(
         seen = {fsid: candidates(known, fsid) for fsid in sorted(allowed)}
         evidence = {NOTHING: [], "Ceph clusters with disks of the host's servers": sorted(allowed)}
         evidence.update({f"seen in {fsid}": found for fsid, found in seen.items() if found})
-        remedy = f"{_NAME_THEM} {_OTHER_FENCE}"
+        remedy = remedy_text("SG506", "address-unknown", fences=either(OF_MACHINE))
         yield finding("SG506", Subject("host", request.host), evidence, remedy)
 
 
@@ -418,26 +398,21 @@ def _evidence(client: Client, whose: t.Optional[str]) -> t.Dict[str, t.Any]:
 def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
     place = f"{client.pool}/{client.image}"
     remedy, look = (
-        f"Run rbd status {place} to identify the client, then stop the client's process.",
+        remedy_text("SG507", "unknown-watcher", image=place),
         typed(("rbd", "status"), place),
     )
     if clients.is_volume(client.image):
         look = ()
         remedy = clients.who_has_volume(client.image)
     if whose is None:
-        remedy += (
-            " If the client is the dead host itself, add the client's address to evacuate_blocklist_addresses=[...]."
-        )
+        remedy = f"{remedy} {remedy_text('SG507', 'watcher-of-nobody-known')}"
     subject = Subject("instance", client.uuid, name)
     return finding("SG507", subject, _evidence(client, whose), remedy, commands=look)
 
 
 def _stale(client: Client, name: str, whose: t.Optional[str]) -> Finding:
     place = f"{client.pool}/{client.image}"
-    remedy = (
-        f"Check whether an operator added the lock: rbd lock ls {place}. The client that holds the lock does not have "
-        "the image open."
-    )
+    remedy = remedy_text("SG507", "lock-without-watcher", image=place)
     subject, look = Subject("instance", client.uuid, name), typed(("rbd", "lock", "ls"), place)
     return finding("SG507", subject, _evidence(client, whose), remedy, WARNING, look)
 
@@ -457,11 +432,7 @@ def rights(bundle: Bundle, fsids: t.Iterable[str], fence_kind: t.Optional[str]) 
         elif not any(rbd.rights is not None and rbd.rights.remove for _facts, rbd in able):
             facts, rbd = able[0]
             evidence = {"cluster": fsid, "may add": True, "may remove": rbd.rights.remove if rbd.rights else None}
-            remedy = (
-                "Give the Ceph user the permission to remove blocklist entries. Without this permission, return_host "
-                f"needs another Ceph user. {_caps(facts, rbd)}"
-            )
-            yield finding("SG518", _reader(facts), evidence, remedy, WARNING)
+            yield finding("SG518", _reader(facts), evidence, _permission("may-not-remove", facts, rbd), WARNING)
 
 
 def lock_breaking(
@@ -510,11 +481,7 @@ def _no_breaking(fsid: str, user: str, facts: HostFacts, own: CephRights, severi
         "may break the lock of a dead client": False,
         "reason": own.reason or "no reason given",
     }
-    remedy = (
-        f"Run ceph auth caps client.{user} mon 'profile rbd' osd 'EXISTING OSD CAPS', so that a guest can write to its "
-        "disk after its host has died. The command replaces all caps of the user, so add to the command every existing "
-        f"cap that the command lacks (ceph auth get client.{user} shows the existing caps)."
-    )
+    remedy = remedy_text("SG518", "may-not-break-locks", user=user)
     return finding("SG518", _reader(facts), evidence, remedy, severity)
 
 
@@ -532,12 +499,7 @@ def _lacking(fsid: str, views: t.Sequence[t.Tuple[HostFacts, RbdFacts]]) -> Find
     asked = [entry for entry in views if entry[1].rights is not None] or list(views)
     if not asked:
         evidence: t.Dict[str, t.Any] = {"cluster": fsid, "readers": []}
-        return finding(
-            "SG518",
-            Subject("host", f"cluster {fsid}"),
-            evidence,
-            "Make sure that the run can collect facts from a host that has access to this Ceph cluster.",
-        )
+        return finding("SG518", Subject("host", f"cluster {fsid}"), evidence, remedy_text("SG518", "no-reader"))
     facts, rbd = asked[0]
     evidence = {
         "cluster": fsid,
@@ -546,25 +508,12 @@ def _lacking(fsid: str, views: t.Sequence[t.Tuple[HostFacts, RbdFacts]]) -> Find
         "command": rbd.blocklist_word or "not read",
         "reason": rbd.rights.reason if rbd.rights else "not read",
     }
-    return finding(
-        "SG518",
-        _reader(facts),
-        evidence,
-        f"Give the Ceph user the permission to change the OSD blocklist. {_caps(facts, rbd)}",
-        BLOCKER,
-    )
+    return finding("SG518", _reader(facts), evidence, _permission("may-not-add", facts, rbd), BLOCKER)
 
 
 def _reader(facts: HostFacts) -> Subject:
     return Subject("host", conf_host(facts) or facts.inventory_name)
 
 
-def _caps(facts: HostFacts, rbd: RbdFacts) -> str:
-    user = _user(facts)
-    word = rbd.blocklist_word or "blocklist"
-    mon = f'profile rbd, allow command "osd {word}" with {word}op=rm'
-    return (
-        "The following command replaces all caps of the user, so add to the command every existing cap that the "
-        f"command lacks (ceph auth get client.{user} shows the existing caps): ceph auth caps client.{user} mon "
-        f"'{mon}' osd 'EXISTING OSD CAPS'"
-    )
+def _permission(state: str, facts: HostFacts, rbd: RbdFacts) -> str:
+    return remedy_text("SG518", state, user=_user(facts), word=rbd.blocklist_word or "blocklist")

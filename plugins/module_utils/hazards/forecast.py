@@ -65,6 +65,7 @@ from ..model.names import (
     refused_host,
 )
 from ..model.problems import ProblemError
+from ..model.remedies.catalogue import remedy_text
 from ..model.stored_names import found_as, name_key, why_unknown
 from ..model.wording import quoted_text
 from . import guest_places
@@ -72,7 +73,6 @@ from .recovery import (
     ABORTED,
     DESTROYED,
     DESTROYED_WITH_DISKS,
-    HALF_DELETED,
     LEFT,
     PARTIAL,
     POWERED_OFF,
@@ -93,8 +93,6 @@ from .recovery import (
 
 EVACUATED = "_destroy_evacuated_instances"
 DELETED = "_cleanup_running_deleted_instances"
-
-_STOPPED = "Keep nova-compute stopped."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,7 +188,7 @@ def restart(index: Index, facts: HostFacts) -> Items:
             "SG709",
             Subject("host", facts.inventory_name, host=host),
             evidence,
-            f"{_STOPPED} Make sure that the run can read the facts that the evidence lists as missing.",
+            remedy_text("SG709", "forecast-unread"),
         )
         return
     for fate in found:
@@ -209,39 +207,23 @@ def _judged(index: Index, fate: Fate, facts: HostFacts, host: str) -> Items:
         **({"condition": fate.note} if fate.note else {}),
     }
     if fate.rule == PARTIAL:
-        yield finding("SG113", subject, evidence, HALF_DELETED, WARNING)
+        yield finding("SG113", subject, evidence, remedy_text("SG113", "half-deleted"), WARNING)
         return
     if fate.exists and same_name(fate.lives, host):
         if fate.action != LEFT:
-            remedy = (
-                f"{_STOPPED} Before you start nova-compute, set the status of the evacuation record to completed, "
-                "because the instance is on this host."
-            )
-            yield finding("SG113", subject, evidence, remedy)
+            yield finding("SG113", subject, evidence, remedy_text("SG113", "evacuated-instance-is-back"))
         return
     if fate.domain.state in RUNNING and fate.exists:
-        remedy = (
-            f"{_STOPPED} Destroy the domain on this host, because the guest runs on {fate.lives}, the host that Nova "
-            "shows. The guest's disks stay in Ceph."
-            if _runs_there(index, fate)
-            else f"{_STOPPED} {_only_here(fate)}"
-        )
+        state = "guest-on-novas-host" if _runs_there(index, fate) else "guest-unseen-on-novas-host"
+        remedy = remedy_text("SG108", state, host=fate.lives, uuid=fate.domain.uuid)
         # SG509 where a start would end it: it is still a second writer until then.
         yield finding("SG108", subject, evidence, remedy)
     elif fate.exists:
-        remedy = (
-            "Undefine the domain (virsh undefine), because the domain has no process, and the guest runs on the host "
-            "that Nova shows."
-            if _runs_there(index, fate)
-            else _only_here(fate)
-        )
+        state = "off-and-guest-on-novas-host" if _runs_there(index, fate) else "off-and-guest-unseen-on-novas-host"
+        remedy = remedy_text("SG509", state, host=fate.lives, uuid=fate.domain.uuid)
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.action in (DESTROYED, DESTROYED_WITH_DISKS):
-        remedy = (
-            "Before nova-compute starts, save the data you need from the disks of this server, which is already "
-            "deleted in Nova."
-        )
-        yield finding("SG509", subject, evidence, remedy, WARNING)
+        yield finding("SG509", subject, evidence, remedy_text("SG509", "server-deleted"), WARNING)
     elif fate.rule is None:
         yield Unchecked(
             "SG110",
@@ -259,21 +241,13 @@ def _runs_there(index: Index, fate: Fate) -> bool:
     return any(place.stray for place in guest_places.look(index, [shown]))
 
 
-def _only_here(fate: Fate) -> str:
-    return (
-        f"Find out whether the guest runs on {fate.lives} (virsh domstate {fate.domain.uuid}), because this domain may "
-        f"be the only copy of the guest. If {fate.lives} has no domain of the guest, leave this domain as it is, and "
-        "follow the page of SG132."
-    )
-
-
 def _records(index: Index, host: str, domains: t.Container[str]) -> Items:
     """SG509: evacuations that the next start completes; harmless while no such instance comes back before it."""
     for place, row in index.migrations_by_host.get(name_key(host), []):
         finds = open_evacuation(row) and index.evacuated_from(place, row, host) is not False
         if finds and row.instance_uuid not in domains:
             evidence = {"read from": place, "migration": row.uuid or row.id, "status": row.status}
-            remedy = "Start nova-compute once before you move the server back to this host."
+            remedy = remedy_text("SG509", "domain-gone")
             yield finding("SG509", Subject("instance", row.instance_uuid or "", host=host), evidence, remedy, INFO)
 
 
@@ -704,7 +678,6 @@ __all__ = [
     "DESTROYED",
     "DESTROYED_WITH_DISKS",
     "EVACUATED",
-    "HALF_DELETED",
     "KEPT",
     "LEFT",
     "ORPHANED",

@@ -52,6 +52,7 @@ from ..model.lookups import (
     uuid_key,
 )
 from ..model.names import conf_host
+from ..model.remedies.catalogue import remedy_text
 from . import clients, owners
 
 CODE = "SG132"
@@ -268,7 +269,8 @@ def against_touching(index: Index, servers: t.Iterable[ShownServer], hosts: t.It
         yield from _told(index, place)
         if place.undecided and not place.elsewhere:
             evidence = {**_evidence(place), "not read": list(place.undecided)}
-            yield finding("SG709", _subject(place.server), evidence, _read_first(place.undecided))
+            remedy = remedy_text("SG709", "hosts-unread", hosts=", ".join(place.undecided))
+            yield finding("SG709", _subject(place.server), evidence, remedy)
 
 
 def by_record(server: ApiServer, last: t.Optional[ApiMigration]) -> Items:
@@ -278,10 +280,7 @@ def by_record(server: ApiServer, last: t.Optional[ApiMigration]) -> Items:
     place = GuestPlace(
         of_api(server), (), (), False, (str(last.dest_compute),), ("compute API", row_of(last)), False, False
     )
-    remedy = (
-        f"Run the playbook audit for {server.host} and {last.dest_compute}. If the audit shows the server's only "
-        f"domain on {server.host}, override this finding for the server. This playbook reads no compute host."
-    )
+    remedy = remedy_text("SG709", "last-migration-elsewhere", host=server.host, destination=last.dest_compute)
     yield finding("SG709", _subject(place.server), {**_evidence(place), "not read": list(place.unread)}, remedy)
 
 
@@ -302,13 +301,6 @@ def _why_undecided(place: GuestPlace) -> str:
     if place.missing:
         return f"{place.server.host} has no domain of the server, and the run did not read {hosts}"
     return f"the server's last migration went to {hosts}, and the run did not read this host"
-
-
-def _read_first(hosts: t.Sequence[str]) -> str:
-    return (
-        f"Make sure that the run can read libvirt on {', '.join(hosts)}, then run the same command again. Until then, "
-        "leave the server as it is, because its guest may run on a host that the run could not read."
-    )
 
 
 def _subject(server: ShownServer) -> Subject:
@@ -348,38 +340,16 @@ def _way_out(place: GuestPlace) -> str:
     uuid, home = place.server.uuid, place.server.host or "no host"
     alive = [copy for copy in (*place.here, *place.there) if copy.alive]
     if place.undecided:
-        return f"{_read_first(place.undecided)} {_lock(uuid)}"
+        return remedy_text(CODE, "hosts-unread", hosts=", ".join(place.undecided), uuid=uuid)
     if len(alive) > 1:
-        return (
-            f"{_lock(uuid)} Ask the owner which copy of the guest has the right data: QEMU processes of the server run "
-            f"on {' and '.join(copy.host for copy in alive)}, and each of them can write to the server's disks. {_PAGE}"
-        )
+        return remedy_text(CODE, "runs-several-times", hosts=" and ".join(copy.host for copy in alive), uuid=uuid)
     if alive:
-        return (
-            f"{_lock(uuid)} The only QEMU process of the server runs on {alive[0].host}, but Nova shows the server on "
-            f"{home}. Leave the domain on {alive[0].host} as it is. {_PAGE}"
-        )
+        return remedy_text(CODE, "runs-elsewhere", host=alive[0].host, home=home, uuid=uuid)
     if place.there:
         defined = " and ".join(copy.host for copy in (*place.here, *place.there))
-        return (
-            f"{_lock(uuid)} Find out which host has the server's disks: the server is off, Nova shows the server on "
-            f"{home}, and its domain is defined on {defined}. {_PAGE}"
-        )
+        return remedy_text(CODE, "off-elsewhere", hosts=defined, home=home, uuid=uuid)
     went = place.last[1].dest_compute if place.last else None
-    return (
-        f"{_lock(uuid)} Find out whether {home} or {went} has the server's disks: Nova shows the server on {home}, its "
-        f"last migration went to {went}, and no host has a domain of the server. {_PAGE}"
-    )
-
-
-_PAGE = "Then choose a way out on the page of SG132."
-
-
-def _lock(uuid: str) -> str:
-    return (
-        f"Lock the server (openstack server lock {uuid}), because Nova would send each request of its owner to a host "
-        "that may not have the guest."
-    )
+    return remedy_text(CODE, "no-domain", home=home, went=went, uuid=uuid)
 
 
 def _stray(index: Index, place: GuestPlace, copy: Copy) -> Finding:
@@ -392,23 +362,13 @@ def _stray(index: Index, place: GuestPlace, copy: Copy) -> Finding:
         "also on": {entry.host: entry.told for entry in place.here},
         "evacuations": [entry.status for entry in index.migrations_by_instance.get(uuid, [])],
     }
-    look_first = "Check the watchers of the disks (rbd status) before anything else"
     if not copy.alive:
-        remedy = (
-            f"On {copy.host}, verify that the domain is off (virsh domstate {uuid}), then remove its definition (virsh "
-            f"undefine --keep-nvram {uuid}). The guest itself runs on {home}."
-        )
+        state = "stray-off"
     elif copy.state == LOST:
-        remedy = (
-            f"{look_first}, because two hosts may write to the disks of this instance. On {copy.host}, find out why "
-            f"libvirt does not show the QEMU process (pgrep -af {uuid}), then end this process. The guest also runs on "
-            f"{home}, the host that Nova shows."
-        )
+        state = "stray-hidden-from-libvirt"
     else:
-        remedy = (
-            f"{look_first}, because two hosts may write to the disks of this instance. Then stop the domain on "
-            f"{copy.host} (virsh destroy {uuid}). The guest also runs on {home}, the host that Nova shows."
-        )
+        state = "stray-alive"
+    remedy = remedy_text(STRAY, state, host=copy.host, home=home, uuid=uuid)
     return finding(STRAY, Subject("domain", uuid, place.server.name, copy.host), evidence, remedy)
 
 
@@ -421,18 +381,11 @@ def _missing(index: Index, place: GuestPlace) -> Finding:
         **({"not read": list(place.unread)} if place.unread else {}),
     }
     if place.unread:
-        remedy = _read_first(place.unread)
+        remedy = remedy_text(MISSING, "hosts-unread", hosts=", ".join(place.unread))
     elif server.task is None and not _opened(index, server.uuid):
-        remedy = (
-            "Find out in nova-compute's log why the domain is gone, then start the server again (openstack server "
-            "reboot --hard SERVER). No compute host has a domain of the server, and no Ceph client has the server's "
-            "disks open."
-        )
+        remedy = remedy_text(MISSING, "disks-closed")
     else:
-        remedy = (
-            "Run rbd status for each disk of the server to see whether a client has the disk open. Then find out in "
-            "nova-compute's log why the domain is gone. No compute host has a domain of the server."
-        )
+        remedy = remedy_text(MISSING, "task-or-disks-open")
     # A build that failed leaves an instance in error and no domain.
     return finding(MISSING, _subject(server), evidence, remedy, WARNING if server.state == "error" else None)
 
@@ -465,17 +418,12 @@ def joined(checked: Checked) -> Checked:
         elif uuid in found and item.code in JOINED:
             told[uuid].append(item)
         elif item.code in (*JOINED, "SG113"):
-            kept.append(with_remedy(item, _HANDS_OFF.format(CODE=CODE)))
+            kept.append(with_remedy(item, remedy_text(item.code, "place-undecided")))
         else:
             kept.append(item)
     return Checked(
         tuple(_with(item, told[item.object.id]) if item.code == CODE else item for item in kept), checked.unchecked
     )
-
-
-_HANDS_OFF = (
-    "Leave the server and nova-compute on its hosts as they are until {CODE} of this server is decided and resolved."
-)
 
 
 def _with(item: Finding, others: t.Sequence[Finding]) -> Finding:

@@ -22,6 +22,7 @@ from ..model.findings import (
     finding,
 )
 from ..model.lookups import Items, gather
+from ..model.remedies.catalogue import remedy_text
 from ..model.wording import NOT_LISTED
 from . import zones
 
@@ -62,7 +63,7 @@ def _several(bundle: Bundle) -> Items:
         return
     for host, several in sorted(found.items()):
         if len(several) > 1:
-            remedy = "Remove the host from the aggregates of all zones except one: openstack aggregate remove host."
+            remedy = remedy_text("SG403", "several-zones")
             yield finding("SG403", Subject("host", host, host=host), {"zones to aggregates": several}, remedy)
 
 

@@ -53,10 +53,10 @@ from ..model.lookups import (
     uuid_key,
 )
 from ..model.names import conf_host
+from ..model.remedies.catalogue import remedy_text
 from ..model.stored_names import name_key
 from . import guest_places, owners
 from .recovery import (
-    HALF_DELETED,
     LEFT,
     PARTIAL,
     reaping,
@@ -70,9 +70,6 @@ IDENTITY_PARTS = ("compute_id_files", "nova_conf", "libvirt", "domains")
 OTHER_PROVIDERS = "other providers with the node's name"
 #: Instances by uuid, each with its cell.
 Asked = t.Dict[str, t.Tuple[CellFacts, InstanceRow]]
-_LEAVE_STOPPED = (
-    "Keep nova-compute stopped (systemctl mask nova-compute) until you know which value in the evidence is correct."
-)
 
 
 def check(
@@ -127,7 +124,7 @@ def _unreachable(bundle: Bundle) -> Items:
             "SG114",
             Subject("host", name),
             evidence,
-            f"Make {name} reachable for Ansible, then run the same command again.",
+            remedy_text("SG114", "host-unreachable", host=name),
         )
 
 
@@ -140,10 +137,7 @@ def unread_parts(facts: HostFacts, elsewhere: t.Container[str] = ()) -> Items:
             "SG114",
             host_subject(facts),
             {"unread": missing},
-            (
-                "Fix the causes that the evidence shows (permissions, python3-libvirt, paths), then run "
-                "the same command again."
-            ),
+            remedy_text("SG114", "identity-unread"),
         )
     # An audit asks each host which Ceph it sees; one with local disks sees none.
     local = facts.nova_conf is not None and facts.nova_conf.images_type != "rbd"
@@ -164,7 +158,7 @@ def unsupported_driver(index: Index, facts: HostFacts) -> Items:
             "SG115",
             host_subject(facts),
             {"compute_driver": driver, "hypervisor_type": types},
-            "Leave this host out of the run, because the collection supports only compute hosts with libvirt.",
+            remedy_text("SG115", "driver-unsupported"),
         )
 
 
@@ -185,8 +179,7 @@ def compute_id_files(index: Index, facts: HostFacts) -> Items:
                 "SG104",
                 subject,
                 {"path": entry.path, "error": entry.error},
-                f"Write the uuid of this host's compute node (from compute_nodes) into {entry.path}. Never create a "
-                "new uuid.",
+                remedy_text("SG104", "file-unparsable", path=entry.path),
             )
     uuids = {entry.path: entry.uuid for entry in every if entry.uuid}
     if len({uuid_key(value) for value in uuids.values()}) > 1:
@@ -194,8 +187,7 @@ def compute_id_files(index: Index, facts: HostFacts) -> Items:
             "SG103",
             subject,
             {"uuids": uuids},
-            "Find the uuid of the host's compute node (compute_nodes.uuid), and write this uuid into all compute_id "
-            "files of the host.",
+            remedy_text("SG103", "files-differ"),
         )
     if not uuid_files(facts):
         yield from _missing_file(index, facts)
@@ -227,7 +219,7 @@ def _missing_file(index: Index, facts: HostFacts) -> Items:
             "node": [str(node.uuid) for node in nodes],
             "nova-compute has not started with release 27 yet": upgrade,
         },
-        "Write the uuid of this host's compute node into the file compute_id in state_path (owner nova, mode 0644).",
+        remedy_text("SG101", "file-missing"),
         INFO if upgrade else None,
     )
 
@@ -263,9 +255,13 @@ def compute_id_node(index: Index, facts: HostFacts) -> Items:
             "soft-deleted node of this uuid": uuid_key(uuid) in index.deleted_node_uuids,
             "read from": by_host[0].source,
         },
-        f"{_LEAVE_STOPPED} If the host's instances prove that compute node "
-        f"{' or '.join(sorted(str(node.uuid) for node in by_host))} belongs to this host, write its uuid into "
-        f"{_paths(facts, uuid)} on {facts.inventory_name}.",
+        remedy_text(
+            "SG102",
+            "file-of-another-node",
+            nodes=" or ".join(sorted(str(node.uuid) for node in by_host)),
+            paths=_paths(facts, uuid),
+            host=facts.inventory_name,
+        ),
         commands=MASK,
     )
 
@@ -281,27 +277,16 @@ def _copied_file(index: Index, facts: HostFacts, node: ComputeNode) -> Item:
         "why the compute node may be another machine's": list(whose.doubts),
         "read from": node.source,
     }
-    remedy = f"{_LEAVE_STOPPED} {_remove_copy(facts)}"
+    remedy = f"{remedy_text('SG102', 'copy-suspected')} {_remove_copy('SG102', facts)}"
     if not whose.others:
-        remedy += (
-            f" If this machine is the host {node.host} and got another name and another address, follow the section "
-            "about a changed address in docs/guides/already-renamed.md."
-        )
+        remedy += f" {remedy_text('SG102', 'copy-original-unseen', host=node.host)}"
     return finding("SG102", host_subject(facts), evidence, remedy, commands=MASK)
 
 
-def _remove_copy(facts: HostFacts) -> str:
+def _remove_copy(code: str, facts: HostFacts) -> str:
     """What to do with a copied file: it is in nobody's way once no guest can be on the host."""
-    name, paths = facts.inventory_name, _paths(facts, file_uuid(facts))
-    if facts.domains is None or facts.domains:
-        return (
-            f"If {paths} on {name} is a copy of the file of another machine, first find out where the guests whose "
-            f"domains libvirt on {name} has belong. Do not stop, start or undefine these domains before you know it."
-        )
-    return (
-        f"If {paths} on {name} is a copy of the file of another machine, move the file away on {name}, and nowhere "
-        f"else. Then start nova-compute on {name}: nova-compute registers {name} as a new compute host."
-    )
+    state = "copy-may-have-guests" if facts.domains is None or facts.domains else "copy-without-guests"
+    return remedy_text(code, state, paths=_paths(facts, file_uuid(facts)), host=facts.inventory_name)
 
 
 def _paths(facts: HostFacts, uuid: t.Optional[str]) -> str:
@@ -352,20 +337,20 @@ def _remove_copies(index: Index, having: t.Sequence[HostFacts], copies: t.Sequen
     """What to do on the hosts with a copy, and not on the one that keeps its compute_id."""
     keeps = [facts for facts in having if facts not in copies]
     names = ", ".join(facts.inventory_name for facts in copies)
-    head = (
-        f"Leave {keeps[0].inventory_name} as it is, because the compute node with this compute_id has its names. "
-        f"Keep nova-compute stopped on {names} (systemctl mask nova-compute)."
-    )
+    head = remedy_text("SG107", "copies-known", keeps=keeps[0].inventory_name, copies=names)
     return " ".join([head, *(_own_or_none(index, facts) for facts in copies)])
 
 
 def _own_or_none(index: Index, facts: HostFacts) -> str:
     rows = index.nodes_by_host.get(conf_host(facts), [])
     if len(rows) != 1:
-        return _remove_copy(facts)
-    return (
-        f"If the instances of {facts.inventory_name} prove that compute node {rows[0].uuid} belongs to it, write this "
-        f"uuid into {_paths(facts, file_uuid(facts))} on {facts.inventory_name}."
+        return _remove_copy("SG107", facts)
+    return remedy_text(
+        "SG107",
+        "copy-on-host-with-node",
+        host=facts.inventory_name,
+        node=rows[0].uuid,
+        paths=_paths(facts, file_uuid(facts)),
     )
 
 
@@ -376,18 +361,10 @@ NOT_STARTED = "nova-compute"
 
 def _duplicate(facts: HostFacts, kind: str, value: str, others: t.Sequence[str], severity: str = BLOCKER) -> Finding:
     evidence = {"identity": kind, "value": value, "also on": others}
-    remedy = (
-        f"Choose one host that keeps this {kind}. Give each of the other hosts a new {kind} before nova-compute "
-        "starts on that host."
-    )
     if kind == LIBVIRT_UUID:
-        remedy = (
-            "Choose one host that keeps this uuid. On each of the other hosts, set host_uuid to a new uuid in the "
-            "configuration of the libvirt daemon (/etc/libvirt/libvirtd.conf, or /etc/libvirt/virtqemud.conf with "
-            "modular daemons), then restart this daemon. Guests and nova-compute keep running. Until then, libvirt "
-            "refuses each live migration between these hosts."
-        )
+        remedy = remedy_text("SG107", "libvirt-uuid")
     else:
+        remedy = remedy_text("SG107", "identity-shared", kind=kind)
         evidence[NOT_STARTED] = "is not to start with this value"
     return finding("SG107", host_subject(facts), evidence, remedy, severity)
 
@@ -447,7 +424,7 @@ def hypervisor_hostname(index: Index, facts: HostFacts) -> Items:
                 "read from": node.source,
                 "host": facts.inventory_name,
             },
-            f"{_LEAVE_STOPPED} Restore the host's old name, or rename the host with rename_host.",
+            remedy_text("SG105", "libvirt-name-differs"),
             commands=MASK,
         )
 
@@ -469,8 +446,7 @@ def service_host(index: Index, facts: HostFacts) -> Items:
                 "differ only in case": same_name(node.host, host),
                 "read from": node.source,
             },
-            f"{_LEAVE_STOPPED} To keep the host's old name, set host= in nova.conf, or restore the machine's old host "
-            "name. To give the host the new name, use rename_host.",
+            remedy_text("SG106", "conf-host-differs"),
             commands=MASK,
         )
     elif not index.cells_read("services") or not index.in_scope(host):
@@ -487,10 +463,7 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
             "SG106",
             host_subject(facts),
             {"CONF.host": host, "compute node": node.host if node else None, "similar service names": alike},
-            (
-                f"{_LEAVE_STOPPED} Correct the host name before you start nova-compute. If nova-compute starts with "
-                "the wrong host name, nova-compute creates a second compute service under the wrong host name."
-            ),
+            remedy_text("SG106", "service-of-similar-name"),
             commands=MASK,
         )
         return
@@ -501,10 +474,7 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
         "SG119",
         host_subject(facts),
         {"CONF.host": host, "domains": running},
-        f"{_LEAVE_STOPPED} The host has guests but no compute service. Find out whether someone renamed the host or "
-        "deleted its compute service."
-        if running
-        else "Start nova-compute and map the host, or remove the host from the inventory group.",
+        remedy_text("SG119", "guests-without-service" if running else "no-guests-no-service"),
         BLOCKER if running else WARNING,
         MASK if running else (),
     )
@@ -544,28 +514,12 @@ def _provider_remedy(
 ) -> str:
     """One remedy for each state. nova-compute makes a provider of its node's uuid itself, once the name is free."""
     if not namesakes and found is None:
-        return (
-            "Find out in nova-compute's log why nova-compute does not create the resource provider of its compute "
-            "node. No resource provider has the compute node's uuid or name."
-        )
+        return remedy_text("SG112", "provider-missing")
     if not namesakes:
-        return (
-            "Compare the allocations of the resource provider that has the compute node's uuid with the host's "
-            "instances (openstack resource provider show --allocations UUID). Then give this resource provider the "
-            f"name {name}: openstack resource provider set --name NAME UUID."
-        )
-    others = ", ".join(row.uuid for row in namesakes)
-    after = (
-        "nova-compute then creates the resource provider with the compute node's uuid."
-        if found is None
-        else f"Then give the resource provider with the compute node's uuid the name {name}."
-    )
-    return (
-        f"Find out where each consumer of resource provider {others} is (openstack resource provider show "
-        "--allocations UUID; openstack server show CONSUMER). For each consumer, remove only its part of the "
-        "allocation (openstack resource provider allocation unset --provider UUID CONSUMER). When resource provider "
-        f"{others} has no allocations, delete it (openstack resource provider delete UUID). {after}"
-    )
+        return remedy_text("SG112", "provider-misnamed", name=name)
+    taken = remedy_text("SG112", "name-taken", others=", ".join(row.uuid for row in namesakes))
+    after = remedy_text("SG112", "name-taken-own-missing" if found is None else "name-taken-own-exists", name=name)
+    return f"{taken} {after}"
 
 
 def _services_without_node(index: Index) -> Items:
@@ -584,8 +538,7 @@ def service_without_node(cell: CellFacts, row: ServiceRow) -> Item:
         "SG116",
         Subject("service", row.uuid or str(row.id), host=row.host),
         {"read from": f"cell {cell.name}", "service id": row.id, "host": row.host},
-        "Check whether the host of this compute service has a compute node under another name, because a rename may be "
-        "unfinished. If the host has no compute node under any name, start nova-compute on the host.",
+        remedy_text("SG116", "service-without-node"),
     )
 
 
@@ -611,7 +564,7 @@ def unmapped(index: Index, row: ServiceRow) -> Items:
             "SG117",
             Subject("host", str(row.host), host=row.host),
             {"service": row.uuid, "similar mapping names": alike},
-            "Run nova-manage cell_v2 discover_hosts --by-service.",
+            remedy_text("SG117", "host-unmapped"),
             commands=typed(("nova-manage", "cell_v2", "discover_hosts", "--by-service")),
         )
 
@@ -724,10 +677,7 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
         "SG110",
         subject,
         {"why": why, "made": made, "state": domain.state, "name": domain.name},
-        (
-            "Find out who owns the domain, then move the domain to another machine or undefine it. Nova does not "
-            "manage this domain, and does not count the domain's resources."
-        ),
+        remedy_text("SG110", "domain-without-instance"),
     )
 
 
@@ -759,10 +709,7 @@ def forecast(index: Index, facts: HostFacts) -> Items:
                     "statuses": list(UNREAPED),
                     "domain": [domain.name, domain.state, domain.pid],
                 },
-                (
-                    f"{_LEAVE_STOPPED} If the instance is on this host, set the status of the instance's evacuation "
-                    "record to completed before you start nova-compute."
-                ),
+                remedy_text("SG113", "evacuated-domain-here"),
                 commands=MASK,
             )
     yield from _half_deleted(index, facts, host, local)
@@ -784,7 +731,8 @@ def _half_deleted(index: Index, facts: HostFacts, host: str, local: t.Mapping[st
         if action != LEFT:
             evidence = {"rule": PARTIAL, "vm_state": row.vm_state, "domain": [domain.name, domain.state, domain.pid]}
             evidence.update({"at the next start": action, **({"condition": note} if note else {})})
-            yield finding("SG113", domain_subject(domain, facts), evidence, HALF_DELETED, WARNING)
+            remedy = remedy_text("SG113", "half-deleted")
+            yield finding("SG113", domain_subject(domain, facts), evidence, remedy, WARNING)
 
 
 def _orphaned_node(index: Index, facts: HostFacts, host: str) -> Items:
@@ -806,6 +754,6 @@ def _orphaned_node(index: Index, facts: HostFacts, host: str) -> Items:
                     "libvirt": facts.libvirt.hostname,
                     "compute node": node.hypervisor_hostname,
                 },
-                f"{_LEAVE_STOPPED} Restore the host's old name.",
+                remedy_text("SG113", "node-orphaned"),
                 commands=MASK,
             )

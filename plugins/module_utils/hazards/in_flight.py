@@ -50,6 +50,7 @@ from ..model.lookups import (
     same_name,
 )
 from ..model.names import conf_host
+from ..model.remedies.catalogue import remedy_text
 from ..model.stored_names import name_key
 
 #: Service type of Masakari in the catalogue.
@@ -114,20 +115,14 @@ def instance_task(row: InstanceRow, severity: str) -> Items:
     """SG701: Nova is at work on it, and may overwrite what is changed now (nova/compute/task_states.py)."""
     if row.task_state is not None:
         evidence = {"task_state": row.task_state, "vm_state": row.vm_state, "host": row.host}
-        yield finding("SG701", instance_subject(row), evidence, _WAIT, severity)
-
-
-_WAIT = (
-    "Wait until the task ends. To see what the task does, run openstack server event list SERVER. If nova-compute of "
-    "the server's host is stopped, the request may wait in RabbitMQ, and nova-compute executes it at its next start."
-)
+        yield finding("SG701", instance_subject(row), evidence, remedy_text("SG701", "nova-at-work"), severity)
 
 
 def _server_task(server: ApiServer, severity: str) -> Items:
     if server.task_state is not None:
         subject = Subject("instance", server.id, server.name, server.host)
         evidence = {"task_state": server.task_state, "vm_state": server.vm_state, "host": server.host}
-        yield finding("SG701", subject, evidence, _WAIT, severity)
+        yield finding("SG701", subject, evidence, remedy_text("SG701", "nova-at-work"), severity)
 
 
 def _is_back(index: Index, host: t.Optional[str]) -> bool:
@@ -145,34 +140,22 @@ def migration_items(index: Index, place: str, row: MigrationRow, severity: str) 
     evidence = migration_evidence(row, place)
     subject = migration_subject(row)
     if open_evacuation(row):
-        remedy = (
-            f"Verify that no evacuated instance was moved back to {row.source_compute}, then start nova-compute once "
-            f"on that host under the name {row.source_compute}. At its start, nova-compute destroys the domains of "
-            "evacuated instances and sets the evacuation record to completed."
-        )
+        remedy = remedy_text("SG509", "evacuated-not-back", host=row.source_compute)
         commands: Commands = ()
         if _is_back(index, row.source_compute):
             commands = playbook("return_host", subject.host, "return_host")
-            remedy = (
-                f"Do not start nova-compute on {row.source_compute}. Nova shows an evacuated instance on this host "
-                "again, and at its start, nova-compute destroys the domains of evacuated instances. First run "
-                "return_host for this host, because return_host reports each of these domains (SG113)."
-            )
+            remedy = remedy_text("SG509", "evacuated-back", host=row.source_compute)
         # A record that waits for its source is a trap whoever looks; the evacuation itself is in progress.
         level = BLOCKER if severity == BLOCKER else WARNING
         yield finding("SG509", subject, evidence, remedy, level, commands)
     elif in_progress(row):
-        yield finding("SG702", subject, evidence, "Wait until the migration ends, or abort the migration.", severity)
+        yield finding("SG702", subject, evidence, remedy_text("SG702", "under-way"), severity)
     elif row.status == FINISHED:
         yield _resized(subject, evidence, severity)
 
 
 def _resized(subject: Subject, evidence: t.Mapping[str, t.Any], severity: str) -> Item:
-    remedy = (
-        "Before you run this playbook, ask the owner to confirm or revert the resize. For both actions, Nova uses the "
-        "host names in the migration record."
-    )
-    return finding("SG703", subject, evidence, remedy, severity)
+    return finding("SG703", subject, evidence, remedy_text("SG703", "resize-unconfirmed"), severity)
 
 
 # --- services and operations ----------------------------------------------------------------------------------
@@ -195,14 +178,9 @@ def service_status(service: ApiService, severity: str) -> Items:
         remedy, commands = _held_by(reason, service.host)
         yield finding("SG706", subject, evidence, remedy, commands=commands)
     if service.state != "up" or service.forced_down:
-        remedy = "Start nova-compute first, and wait until its compute service is up."
-        yield finding("SG704", subject, evidence, remedy, severity)
+        yield finding("SG704", subject, evidence, remedy_text("SG704", "down"), severity)
     elif service.status != "enabled" and not reason.startswith(OURS):
-        remedy = (
-            "Find out who disabled the compute service, and why. A rename does not enable the compute service: at its "
-            "end, the rename restores the disabled status and the disabled reason."
-        )
-        yield finding("SG704", subject, evidence, remedy, WARNING)
+        yield finding("SG704", subject, evidence, remedy_text("SG704", "disabled"), WARNING)
 
 
 def _held_by(reason: str, host: t.Optional[str]) -> t.Tuple[str, Commands]:
@@ -212,27 +190,13 @@ def _held_by(reason: str, host: t.Optional[str]) -> t.Tuple[str, Commands]:
     """
     kind = reason[len(OURS) :].partition(":")[0]
     if kind == "evacuate":
-        remedy = (
-            "Run evacuate_host with evacuate_action=status for this host. If the evacuation is open, resume or abort "
-            "it. If the evacuation has ended, repair the host, then run return_host."
-        )
-        return remedy, playbook("return_host", host, "return_host")
+        return remedy_text("SG706", "disabled-by-evacuation"), playbook("return_host", host, "return_host")
     if kind == "drain":
-        remedy = (
-            "Run drain_host with drain_action=status for this host. If the drain is open, resume it or roll it back. "
-            "If the drain has ended and you want Nova to start servers on the host again, enable the host's compute "
-            "service (openstack compute service set --enable)."
-        )
-        return remedy, playbook("drain_host", host, "drain_host", "drain_action=status")
+        commands = playbook("drain_host", host, "drain_host", "drain_action=status")
+        return remedy_text("SG706", "disabled-by-drain"), commands
     if kind == "rename":
-        remedy = "Run rename_host with rename_action=status for this host, then resume the rename or roll it back."
-        return remedy, ()
-    remedy = (
-        "Read the id of the operation in the disabled reason, and find out which playbook began this operation. Set "
-        "the action option of that playbook to status (for example, migrate_action=status), and run the playbook. "
-        "Then use the same playbook to resume the operation or to roll the operation back."
-    )
-    return remedy, ()
+        return remedy_text("SG706", "disabled-by-rename"), ()
+    return remedy_text("SG706", "disabled-by-operation"), ()
 
 
 def open_operations(facts: HostFacts) -> Items:
@@ -250,8 +214,7 @@ def open_operations(facts: HostFacts) -> Items:
                 "subject": entry.subject,
                 "started": entry.started_at,
             },
-            f"Resume operation {entry.operation_id}, or roll the operation back, before you do anything else to this "
-            "host.",
+            remedy_text("SG706", "journal-open", operation=entry.operation_id),
         )
     for unknown in facts.unknown_journals:
         yield unknown_journal(unknown, host_subject(facts))
@@ -272,11 +235,7 @@ def unknown_journal(entry: UnknownJournal, subject: t.Optional[Subject] = None) 
         "written by version": entry.version,
         "finish with": entry.finish_with,
     }
-    remedy = (
-        f"Finish the operation in {entry.path} with {entry.finish_with}, before you do anything else to this host. "
-        "Before you use a damaged file again, restore the file from a backup. If you know that the operation has "
-        "ended, move the file to a different directory."
-    )
+    remedy = remedy_text("SG706", "journal-not-understood", journal=entry.path, finish_with=entry.finish_with)
     return finding("SG706", subject or Subject("host", entry.host or entry.path, host=entry.host), evidence, remedy)
 
 
@@ -302,9 +261,7 @@ def release(index: Index) -> Items:
                 "SG705",
                 Subject("service", place),
                 {"found": sign, "releases known": list(releases.KNOWN)},
-                "Before you change anything, install a version of this collection that supports the Nova release in "
-                "the evidence. With an unknown Nova release, this version of the collection reads facts, but changes "
-                "nothing.",
+                remedy_text("SG705", "cloud-release-unknown"),
             )
     yield from _contradiction(signs)
 
@@ -316,7 +273,7 @@ def _contradiction(signs: t.Sequence[t.Tuple[str, t.Optional[str], t.Optional[re
             "SG705",
             Subject("service", "control plane"),
             {place: [sign, list(found or ())] for place, sign, found in signs},
-            "Finish the upgrade of Nova first, because the database schemas and the API come from different releases.",
+            remedy_text("SG705", "releases-contradict"),
         )
 
 
@@ -336,20 +293,14 @@ def host_release(index: Index, facts: HostFacts, severity: str) -> Items:
         if running is None:
             yield _unknown(facts, seen)
         elif package is not None and package not in running:
-            remedy = (
-                "Restart nova-compute first, so that nova-compute runs the installed release. To stay on the release "
-                "that nova-compute still runs, install the packages of that release instead."
-            )
-            yield finding("SG705", host_subject(facts), seen, remedy, severity)
+            yield finding("SG705", host_subject(facts), seen, remedy_text("SG705", "installed-not-running"), severity)
         if schema is not None and package is not None and package > max(schema):
-            remedy = "Upgrade the databases first, because nova-compute is newer than the database schema of its cell."
-            yield finding("SG705", host_subject(facts), seen, remedy, severity)
+            yield finding("SG705", host_subject(facts), seen, remedy_text("SG705", "newer-than-schema"), severity)
 
 
 def _unknown(facts: HostFacts, seen: t.Mapping[str, t.Any]) -> Item:
     evidence = {**seen, "releases known": list(releases.KNOWN)}
-    remedy = "Use a version of this collection that supports this release of nova-compute."
-    return finding("SG705", host_subject(facts), evidence, remedy)
+    return finding("SG705", host_subject(facts), evidence, remedy_text("SG705", "host-release-unknown"))
 
 
 # --- high availability ----------------------------------------------------------------------------------------
@@ -361,24 +312,15 @@ def ha_automation(index: Index, facts: HostFacts) -> Items:
     if cloud is None or cloud.catalog is None:
         yield Unchecked("SG708", facts.inventory_name, "the service catalogue was not read")
     elif MASAKARI in cloud.catalog:
-        remedy = (
-            "Pause Masakari for this host: openstack segment host update --on_maintenance true SEGMENT HOST. After "
-            "the operation, resume Masakari for this host: openstack segment host update --on_maintenance false "
-            "SEGMENT HOST."
-        )
-        yield finding("SG708", host_subject(facts), {"catalogue": MASAKARI}, remedy)
-    remedy = (
-        "Pause all software that evacuates or fences automatically (pacemaker, InstanceHA, your own scripts), "
-        "because the run cannot detect such software."
-    )
+        yield finding("SG708", host_subject(facts), {"catalogue": MASAKARI}, remedy_text("SG708", "masakari"))
     seen = {"detected": "no external high availability"}
-    yield finding("SG708", host_subject(facts), seen, remedy, INFO)
+    yield finding("SG708", host_subject(facts), seen, remedy_text("SG708", "none-detected"), INFO)
 
 
 def unknown_host(host: str, known: t.Sequence[str]) -> Items:
     """SG119: no such host."""
     if host not in known:
-        remedy = "Use the host name that openstack compute service list shows."
+        remedy = remedy_text("SG119", "host-unknown")
         yield finding("SG119", Subject("host", host), {"services": sorted(known)[:20]}, remedy)
 
 
@@ -387,10 +329,7 @@ def held_by_another(about: EvacuationFacts, host: str, mine: t.Container[str] = 
     for target in about.targets or []:
         reason = target.disabled_reason or ""
         if target.host == host and reason.startswith(OURS) and reason not in mine:
-            remedy = (
-                "Wait until the other operation on this host ends, or resume the other operation. The journal of a "
-                "rename is on this host. The journals of other operations are on stackguard_state_host."
-            )
+            remedy = remedy_text("SG707", "held-by-operation")
             yield finding("SG707", Subject("host", host), {"disabled_reason": reason}, remedy)
 
 

@@ -30,6 +30,7 @@ from ..model.findings import (
     finding,
 )
 from ..model.lookups import OURS, Index, Items, same_name
+from ..model.remedies.catalogue import remedy_text
 from ..records.operation_records import EVACUATE
 
 _UNREAD = "the journals of operations were not read (stackguard_state_dir on stackguard_state_host)"
@@ -146,23 +147,12 @@ def _way_out(
     owners: t.Sequence[str], living: t.Sequence[str], journals: t.Sequence[OperationRecord], command: str
 ) -> t.Tuple[str, Commands]:
     if living:
-        remedy = (
-            f"Find out who added the blocklist entry, because Ceph refuses the writes of {living[0]} although this "
-            f"host is alive. Then remove the entry: {command}"
-        )
-        return remedy, ()
+        return remedy_text("SG515", "host-alive", host=living[0], command=command), ()
     hosts = sorted({record.host for record in journals if record.host} or set(owners))
     if hosts:
-        remedy = (
-            f"Run return_host for {hosts[0]} if the host comes back. If the host never comes back, remove the "
-            f"blocklist entry: {command}"
-        )
+        remedy = remedy_text("SG515", "host-away", host=hosts[0], command=command)
         return remedy, playbook("return_host", hosts[0], "return_host")
-    remedy = (
-        "Find out who added the blocklist entry. If Ceph must still refuse writes from the address of the entry, keep "
-        f"the entry. If Ceph no longer has to refuse these writes, remove the entry: {command}"
-    )
-    return remedy, ()
+    return remedy_text("SG515", "host-unknown", command=command), ()
 
 
 def _journals(index: Index, fsid: str, address: str) -> t.List[OperationRecord]:
@@ -217,16 +207,10 @@ def holds(index: Index) -> Items:
             "disabled reason": f"{OURS}{kind}:{operation}",
             "journal": "none was found" if record is None else f"closed, {record.state}",
         }
-        remedy = (
-            "Verify that no run of this operation is active on another Ansible controller, then run openstack "
-            f"compute service set --enable {host} nova-compute"
-        )
+        remedy = remedy_text("SG516", "operation-not-open", host=host)
         commands = for_host(("openstack", "compute", "service", "set", "--enable"), host, "nova-compute")
         if kind == EVACUATE:
-            remedy = (
-                "Run return_host for the host as soon as the host is back. If the host never comes back, delete the "
-                f"host's compute service. To find the compute service: openstack compute service list --host {host}"
-            )
+            remedy = remedy_text("SG516", "evacuation-not-open", host=host)
             look = for_host(("openstack", "compute", "service", "list", "--host"), host)
             commands = (*look, *playbook("return_host", host, "return_host"))
         yield finding("SG516", Subject("host", host), evidence, remedy, commands=commands)

@@ -35,6 +35,7 @@ from ..model.findings import (
 )
 from ..model.lookups import Item, Items, gather
 from ..model.names import conf_host
+from ..model.remedies.catalogue import remedy_text
 from ..model.wording import NOT_LISTED, NOT_LOOKED_AT, count
 from .link_rules import (
     BY_INSTANCE,
@@ -83,71 +84,6 @@ HEALS: t.Mapping[str, str] = {
     "SG221": "never",
     "SG231": "never",
 }
-REMEDIES: t.Mapping[str, str] = {
-    "SG201": (
-        "Either start nova-compute on the node's host and wait until its periodic task update_available_resource has "
-        "run twice, or repair service_id of the node."
-    ),
-    "SG202": (
-        "Either start nova-compute on the node's host and wait until its periodic task update_available_resource has "
-        "run twice, or repair service_id of the node."
-    ),
-    "SG203": (
-        "Repair service_id of the compute node. Until the repair is finished, do not delete the compute service of the "
-        "host, and do not delete the service that service_id points to. The compute node belongs to the host whose "
-        "compute_id file contains the uuid of the compute node."
-    ),
-    "SG204": (
-        "Find out which host name nova-compute on this host uses now. If nova-compute uses the host name of the "
-        "compute node, start nova-compute. If nova-compute uses a different host name, an earlier rename may be "
-        "unfinished. To finish it, run the playbook stackguard.nova.rename_host."
-    ),
-    "SG205": (
-        "Keep the node whose uuid is in the host's compute_id file. Reassign the allocations, then the instances, then "
-        "the PCI devices of the duplicate node to the node that you keep. Then delete the duplicate node."
-    ),
-    "SG206": "Follow the remedy of SG102 for the compute_id file, and the remedy of SG112 for the resource provider.",
-    "SG207": "Repair compute_id of the instances that point to this node (SG213).",
-    "SG211": (
-        "Start nova-compute on the instance's host and wait until its periodic task update_available_resource has run, "
-        "or repair compute_id of the instance."
-    ),
-    "SG212": (
-        "Start nova-compute on the instance's host and wait until its periodic task update_available_resource has run, "
-        "or repair compute_id of the instance."
-    ),
-    "SG213": (
-        "Start nova-compute on the instance's host and wait until its periodic task update_available_resource has run, "
-        "or repair compute_id of the instance."
-    ),
-    "SG214": (
-        "Find out where the instance's domain runs. Until you have repaired the instance's row, keep nova-compute "
-        "stopped on the host that instances.host shows."
-    ),
-    "SG215": (
-        "Remove node and compute_id from the instance's row, because an instance without a host belongs to no node."
-    ),
-    "SG216": (
-        "Find out where the instance's domain runs (SG301). Either a rename did not finish, or someone deleted the "
-        "compute node of the instance."
-    ),
-    "SG217": (
-        "Find the host name in the instance's row, and look for the instance's domain on that host. If the host has no "
-        "domain of the instance, remove the host name from the row. If the host has a domain of the instance, keep the "
-        "host name in the row, because Nova did not remove (offload) the shelved instance from the host."
-    ),
-    "SG221": (
-        "Wait until the migration ends, or confirm or revert the migration. Then repair dest_compute_id of the "
-        "migration."
-    ),
-    "SG231": (
-        "In the table pci_devices, find the other row of this PCI device, which contains the id of the host's "
-        "existing compute node. Free the device in this other row. The row in the finding belongs to a "
-        "soft-deleted compute node. Archive the row of the soft-deleted compute node in the table compute_nodes only "
-        "after you have freed the device."
-    ),
-}
-RUN = "Run repair_links with repair_codes=[{}] to repair the link."
 
 
 def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:
@@ -180,11 +116,11 @@ def item(wrong: Wrong, verdict: Verdict) -> t.Union[Finding, Unchecked]:
         return InProgress(wrong.code, subject.id, f"the link between the database rows looks wrong, but {verdict.why}")
     evidence: t.Dict[str, t.Any] = {"read from": f"cell {wrong.cell.name}", **_evidence(wrong)}
     evidence["heals by itself"] = HEALS[wrong.code]
-    remedy = REMEDIES[wrong.code]
+    remedy = remedy_text(wrong.code, "link-wrong")
     repair: Commands = ()
     if verdict.after is not None:
         evidence["certain"] = {**verdict.after, "because": verdict.why}
-        remedy = f"{remedy} {RUN.format(wrong.code)}"
+        remedy = f"{remedy} {remedy_text(wrong.code, 'repair-certain', codes=wrong.code)}"
         host = subject.host or (subject.id if subject.kind == "host" else None)
         repair = playbook("repair_links", host, "repair_hosts", f"repair_codes={wrong.code}")
     elif wrong.code in REPAIRABLE:
@@ -401,8 +337,5 @@ def _revisions(links: Links) -> Items:
         if links.release(cell) is not None or cell.compute_nodes is None:
             continue
         evidence = {"schema revision": cell.revision, "unread": [entry.reason for entry in cell.unread]}
-        remedy = (
-            "Use a version of this collection that supports this Nova release. This version of the collection repairs "
-            "nothing in this cell."
-        )
+        remedy = remedy_text("SG705", "schema-unknown")
         yield finding("SG705", Subject("host", f"cell:{cell.name}", cell.name), evidence, remedy)

@@ -27,57 +27,14 @@ from ..model.facts import (
 )
 from ..model.findings import Subject, Unchecked, finding
 from ..model.lookups import Item, Items, host_subject
+from ..model.remedies.catalogue import remedy_text
 from ..model.requests import EvacuationRequest
 
 #: Hosts that a finding shows; the report's explanation has them all.
 SHOWN = 10
 
-_REMEDIES = {
-    "SG501": (
-        "Make memory available on a host of the server's zone, or add a host. You can also evacuate this server before "
-        "other servers (evacuate_order), or leave this server out (evacuate_partial=true). A server that you leave out "
-        "stays on the dead host, and you can recover this server later."
-    ),
-    "SG503": (
-        "Free or add huge pages of the server's page size on a host of the server's zone, or leave the server "
-        "out (evacuate_partial=true). On the destination host, each NUMA cell of the server needs its own NUMA node "
-        "with enough free huge pages."
-    ),
-    "SG504": (
-        "First find the missing image: look in the other pools and in the trash (rbd trash ls). While this image is "
-        "missing, one failed start of the server deletes all images of the server."
-    ),
-    "SG505": "Give the destination host the same pool and Ceph configuration as the source host.",
-    "SG512": (
-        "Start and enable another compute host of the server's zone, or free up resources on a compute host of this "
-        "zone."
-    ),
-    "SG513": (
-        "Start the dead host again. If the server's disk still exists, the disk is on the dead host. With an override, "
-        "Nova rebuilds the server from its image, and all data of the server is lost."
-    ),
-    "SG701": (
-        "Set evacuate_reset_states=[task]. With this option, the run first verifies that the host is dead. The run "
-        "then resets tasks such as a reboot or a snapshot. To start, stop, suspend, resume, rescue or unrescue a "
-        "server, Nova has sent a request that waits in RabbitMQ until nova-compute of the host starts again: the run "
-        "resets these tasks only if it can read RabbitMQ (nova_api_db_url or stackguard_rabbit_urls) and remove the "
-        "request. The run never resets the task of an evacuation, migration or deletion (see SG702)."
-    ),
-    "SG709": (
-        "Make sure that the run can read the items that the evidence lists as not read, then run "
-        "the same command again."
-    ),
-    "SG702": "Follow the remedy of SG702 (docs/codes/SG702.md), because the server has an unfinished migration.",
-    "SG703": (
-        "To revert the resize, first start the dead host again. Until the owner reverts or confirms the resize, the "
-        "server stays on the dead host."
-    ),
-    "SG710": (
-        "If the server is PAUSED, SUSPENDED or RESCUE, set evacuate_reset_states, and accept the loss that SG519 "
-        "shows. If the server has a different state, leave the server out (evacuate_partial=true). Nova evacuates "
-        "only ACTIVE, SHUTOFF and ERROR servers."
-    ),
-}
+#: Codes with words of their own for a guest of a dead host that no host can take; every other one has those of SG512.
+_OWN_WORDS = ("SG501", "SG503", "SG504", "SG505", "SG513", "SG701", "SG702", "SG703", "SG709", "SG710")
 
 
 def unassigned(
@@ -122,14 +79,8 @@ def _shown(entry: Unassigned, hosts: t.Sequence[Destination], guest: Guest) -> t
 def _remedy(entry: Unassigned, guest: Guest, hosts: t.Sequence[Destination]) -> str:
     alone = guest.zone is not None and all(host.zone != guest.zone for host in hosts)
     if entry.code == "SG512" and alone:
-        return (
-            f"Add a host to zone {guest.zone}, or unpin the server. The zone contains no destination. Nova "
-            "would accept an evacuation request for the server, but would then set the server to ERROR. To unpin the "
-            'server in Nova 34 and later, call PUT /servers/ID with {"server": {"pinned_availability_zone": null}} '
-            "(microversion 2.104). In earlier releases, remove the zone from the server's request spec "
-            "(playbook pin_servers with pin_state=unpinned)."
-        )
-    return _REMEDIES.get(entry.code, _REMEDIES["SG512"])
+        return remedy_text("SG512", "zone-without-destination", zone=guest.zone)
+    return remedy_text(entry.code if entry.code in _OWN_WORDS else "SG512", "evacuee-without-destination")
 
 
 def unmeasured(hosts: t.Sequence[Destination], zones: t.Container[t.Optional[str]]) -> Items:
@@ -170,11 +121,7 @@ def _overcommitted(
     }
     if running + coming + request.headroom_mib <= facts.memory.total_mib and request.overcommit <= 1.0:
         return None
-    remedy = (
-        "Move some guests of this host to other hosts after the operation. As soon as the guests use their full "
-        "memory, the host may swap, or the OOM killer may end guests."
-    )
-    return finding("SG502", Subject("host", host), evidence, remedy)
+    return finding("SG502", Subject("host", host), evidence, remedy_text("SG502", "destination-overcommitted"))
 
 
 # --- every host, without an evacuation ------------------------------------------------------------------------
@@ -196,16 +143,7 @@ def crowded(name: str, facts: HostFacts) -> Items:
         "available MiB": facts.memory.available_mib,
     }
     if promised > facts.memory.total_mib - pages:
-        remedy = (
-            "Move guests away (openstack server migrate --live-migration). As soon as the guests use their full "
-            "memory, the host may swap, or the OOM killer may end guests."
-        )
-        yield finding(
-            "SG502",
-            host_subject(facts),
-            evidence,
-            remedy,
-        )
+        yield finding("SG502", host_subject(facts), evidence, remedy_text("SG502", "host-overcommitted"))
 
 
 def _whole(pages: t.Sequence[HugePages]) -> t.List[HugePages]:

@@ -21,6 +21,7 @@ from ..model.network_agents import (
     signs_of_ovn,
 )
 from ..model.ovn import OvnFacts
+from ..model.remedies.catalogue import remedy_text
 from ..model.wording import count
 
 #: What an audit decides of OVN.
@@ -48,7 +49,7 @@ def check(index: Index) -> Items:
             "SG317",
             Subject("service", "ovn"),
             {"reason": reason},
-            "Make sure that the run can read OVN's databases.",
+            remedy_text("SG317", "chassis-unread"),
             WARNING,
         )
         for code in AUDITED[1:]:
@@ -159,7 +160,7 @@ def _chassis(index: Index, ovn: OvnFacts) -> Items:
     by_name = collections.Counter(entry.hostname for entry in ovn.chassis or [])
     for name in sorted(name for name, number in by_name.items() if number > 1):
         evidence: t.Dict[str, t.Any] = {"chassis": [row.name for row in ovn.chassis or [] if row.hostname == name]}
-        remedy = "Delete the chassis whose host no longer exists: openstack network agent delete NAME."
+        remedy = remedy_text("SG318", "hostname-shared")
         yield finding("SG318", Subject("host", name, host=name), evidence, remedy)
     yield from _addresses(ovn)
     short = {name.partition(".")[0].casefold(): name for name in index.compute_hosts}
@@ -167,10 +168,7 @@ def _chassis(index: Index, ovn: OvnFacts) -> Items:
         compute = short.get(entry.hostname.partition(".")[0].casefold())
         if compute is not None and entry.hostname not in index.compute_hosts:
             evidence = {"chassis": entry.name, "hostname": entry.hostname, "compute service": compute}
-            remedy = (
-                f"Set external_ids:hostname of Open vSwitch to {compute}, because neutron binds ports only to a "
-                "chassis whose hostname is the host name that Nova uses."
-            )
+            remedy = remedy_text("SG321", "hostname-not-novas", host=compute)
             yield finding("SG321", Subject("host", entry.hostname, host=compute), evidence, remedy)
 
 
@@ -183,7 +181,7 @@ def _addresses(ovn: OvnFacts) -> Items:
     for address, names in sorted(holders.items()):
         if len(names) > 1:
             evidence: t.Dict[str, t.Any] = {"address": address, "chassis": sorted(names)}
-            remedy = "Delete the chassis whose host no longer exists: openstack network agent delete NAME."
+            remedy = remedy_text("SG323", "address-of-two-chassis")
             yield finding("SG323", Subject("host", address), evidence, remedy)
 
 
@@ -212,23 +210,14 @@ def host_items(name: str, facts: HostFacts, ovn: OvnFacts) -> Items:
     mine = [entry for entry in ovn.chassis or [] if entry.name == own]
     if not mine:
         evidence: t.Dict[str, t.Any] = {"system-id": own, "chassis": "none of this name"}
-        remedy = (
-            "Read the log of ovn-controller on this host, because ovn-controller has not registered under the host's "
-            "system-id."
-        )
+        remedy = remedy_text("SG318", "not-registered")
         yield finding("SG318", subject, evidence, remedy)
     elif host is not None and mine[0].hostname != host:
         evidence = {"chassis": own, "hostname": mine[0].hostname, "CONF.host": host}
-        remedy = (
-            f"Set external_ids:hostname of Open vSwitch to {host}, because neutron binds ports only to a chassis whose "
-            "hostname is the host name that Nova uses."
-        )
+        remedy = remedy_text("SG321", "hostname-not-novas", host=host)
         yield finding("SG321", subject, evidence, remedy)
     if any(same_name(own, entry) for entry in (facts.kernel_hostname, facts.fqdn, host) if entry):
-        remedy = (
-            "Before you rename this host, set the current system-id of its Open vSwitch in the deployment tool's "
-            "variables."
-        )
+        remedy = remedy_text("SG319", "system-id-is-a-host-name")
         yield finding("SG319", subject, {"system-id": own}, remedy, WARNING)
     addresses = {entry.strip() for entry in (external.get("ovn-encap-ip") or "").split(",")} - {""}
     for other in ovn.chassis or []:
@@ -236,10 +225,7 @@ def host_items(name: str, facts: HostFacts, ovn: OvnFacts) -> Items:
         # A chassis of another name with the host's own hostname is the record of the machine that it replaces.
         if shared and other.name != own:
             evidence = {"chassis": other.name, "hostname": other.hostname, "address": shared}
-            remedy = (
-                f"Verify that the host of chassis {other.name} no longer exists, then delete this chassis: openstack "
-                f"network agent delete {other.name}."
-            )
+            remedy = remedy_text("SG323", "address-of-another-chassis", chassis=other.name)
             yield finding("SG323", subject, evidence, remedy)
 
 
@@ -260,8 +246,5 @@ def half_renames(ovn: OvnFacts) -> Items:
         # One word that is missing here and is resolved in the same database was read in the middle of a change.
         if missing and (binding.requested is None or len(words) > 1):
             evidence = {"requested-chassis": binding.option, "chassis": binding.chassis, "up": binding.up}
-            remedy = (
-                "Run rename_host with rename_action=status for the host, because a rename may be unfinished. If no "
-                "rename is open, bind the port to a host that has a chassis."
-            )
+            remedy = remedy_text("SG322", "requested-chassis-missing")
             yield finding("SG322", Subject("port", binding.logical_port, host=missing[0]), evidence, remedy)

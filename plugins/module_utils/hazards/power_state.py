@@ -22,6 +22,7 @@ from ..capacity.placement import LIVE
 from ..model.facts import ApiServer, HostFacts
 from ..model.findings import Subject, finding
 from ..model.lookups import Items, uuid_key
+from ..model.remedies.catalogue import remedy_text
 
 #: States of a libvirt domain whose QEMU runs: what a live migration can move.
 RUNS = ("running", "paused", "blocked")
@@ -46,20 +47,9 @@ def check(
         state = UNREAD if states is None else states.get(uuid_key(server.id), NO_DOMAIN)
         if state not in RUNS:
             evidence = {"status in Nova": server.status, "state in libvirt": state}
-            remedy = {UNREAD: _READ, NO_DOMAIN: _GONE}.get(state, _OFF)
+            remedy = remedy_text("SG710", _REMEDY_STATES.get(state, "shown-running-and-off"))
             yield finding("SG710", Subject("instance", server.id, server.name, host), evidence, remedy)
 
 
 UNREAD, NO_DOMAIN, OFF = "not read", "no domain", "not running"
-_READ = (
-    "Make sure that the run can read libvirt on this host, then run the same command again. Without the facts from "
-    "libvirt, the run does not know whether the guest runs."
-)
-_GONE = (
-    "Run the playbook audit for all compute hosts, and follow the remedy of SG132 or SG109 for the server. Leave the "
-    "server as it is until then, because Nova shows the server as running on a host that has no domain of the server."
-)
-_OFF = (
-    "Wait until Nova shows the server as SHUTOFF (sync_power_state_interval, by default 10 minutes), then run the same "
-    "command again."
-)
+_REMEDY_STATES = {UNREAD: "libvirt-unread", NO_DOMAIN: "shown-running-without-domain"}

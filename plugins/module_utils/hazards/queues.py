@@ -17,6 +17,7 @@ from ..model.findings import (
     Unchecked,
     finding,
 )
+from ..model.remedies.catalogue import remedy_text
 
 #: What nova-compute listens to: the second since release 33 (nova/compute/rpcapi.py).
 TOPICS = ("compute", "compute-alt")
@@ -35,13 +36,7 @@ def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t
     own = found.get(main)
     if own is None or not own.consumers:
         evidence = {"queue": main, "exists": own is not None, "consumers": own.consumers if own else 0}
-        remedy = (
-            "If nova-compute does not run on the host, start nova-compute. If nova-compute already runs, set "
-            "stackguard_rabbit_urls to the transport_url of the host's cell: the present value contains the wrong "
-            "RabbitMQ server or the wrong virtual host. To rename the host without a check of the queues, override "
-            "SG316 for the host."
-        )
-        yield finding(NOT_OURS, Subject("host", old), evidence, remedy)
+        yield finding(NOT_OURS, Subject("host", old), evidence, remedy_text(NOT_OURS, "no-consumer"))
     for name in names_of(new):
         queue = found.get(name)
         if queue is not None and (queue.messages or queue.consumers):
@@ -54,24 +49,13 @@ def _counts(queue: Queue) -> t.Dict[str, t.Any]:
 
 def _remedy(queue: Queue) -> str:
     if queue.consumers:
-        return (
-            "Find the host whose nova-compute already uses the new name, and stop nova-compute on that host. As an "
-            "alternative, choose another name."
-        )
-    return (
-        f"Run rabbitmqctl delete_queue {queue.name} to delete the queue with its messages. The messages are requests "
-        "for an earlier host with the same name, and nova-compute would execute these requests at its first start "
-        "under this name."
-    )
+        return remedy_text("SG315", "name-in-use")
+    return remedy_text("SG315", "messages-left", queue=queue.name)
 
 
 def not_asked(old: str, reason: str) -> Finding:
     """SG316: the broker was to be asked, and was not."""
-    remedy = (
-        "Fix the cause that the evidence shows. To rename the host without a check of the queues, override SG316 for "
-        "the host."
-    )
-    return finding(NOT_OURS, Subject("host", old), {"reason": reason}, remedy)
+    return finding(NOT_OURS, Subject("host", old), {"reason": reason}, remedy_text(NOT_OURS, "broker-unread"))
 
 
 def without_access(new: str, reason: str) -> Unchecked:
@@ -96,9 +80,10 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
         evidence = {"queue": request.queue, "method": request.method, "request": request.request_id}
         for uuid in request.instances or (None,):
             look: Commands = ()
-            remedy = "Ask the owner to send the request again. No nova-compute will execute the request in the queue."
+            remedy = remedy_text("SG121", "request-left")
             if uuid is not None and request.request_id is not None:
-                remedy += f" To see the request: openstack server event show {uuid} {request.request_id}"
+                seen = remedy_text("SG121", "request-of-known-server", uuid=uuid, request=request.request_id)
+                remedy = f"{remedy} {seen}"
                 look = typed(("openstack", "server", "event", "show"), uuid, request.request_id)
             subject = Subject("host", old) if uuid is None else Subject("instance", uuid, host=old)
             yield finding("SG121", subject, evidence, remedy, commands=look)
@@ -106,11 +91,7 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
 
 def left(name: str, why: str) -> Finding:
     """SG307: a queue of a name that the host no longer bears was not removed."""
-    remedy = (
-        f"Delete the queue if it has no consumers: rabbitmqctl delete_queue {name}. If you keep the queue, and "
-        "another host later gets the host name that the queue's name contains, nova-compute on that other host "
-        "executes the requests in the queue."
-    )
+    remedy = remedy_text("SG307", "queue-left", queue=name)
     return finding("SG307", Subject("host", name), {"queue": name, "why it was left": why}, remedy, WARNING)
 
 

@@ -47,11 +47,6 @@ PARTIAL = "_complete_partial_deletion"
 RESUMED = "_resume_guests_state"
 SYNCED = "_sync_power_states"
 
-HALF_DELETED = (
-    "Save the data you need from the server's disks before nova-compute starts. The owner deleted the server, but the "
-    "deletion did not finish. At its next start, nova-compute finishes the deletion and deletes the disks."
-)
-
 #: From here on a reboot that had not begun is carried on with too where the guest is off (manager.py, _retry_reboot).
 _REBOOTING_SINCE = 30
 #: From here on C(running_deleted_instance_action = shutdown) calls the driver with one argument too many.

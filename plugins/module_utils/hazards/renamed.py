@@ -29,6 +29,7 @@ from ..model.lookups import (
     uuid_key,
 )
 from ..model.names import conf_host
+from ..model.remedies.catalogue import remedy_text
 from . import owners
 from .identity import OTHER_PROVIDERS
 
@@ -167,18 +168,14 @@ def _finding(
         "compute_id": node.uuid,
         "domains": len(facts.domains) if facts.domains is not None else None,
     }
-    remedy = (
-        f"Run rename_host with -e '{options} rename_action=adopt'. With rename_adopt=forward, the host gets the name "
-        f"{last if others else libvirt} in every place. With rename_adopt=back, the host gets the name "
-        f"{first if others else node.hypervisor_hostname} in every place. Keep nova-compute stopped until rename_host "
-        "has finished (systemctl mask nova-compute). Do not evacuate this host, because its guests may still run."
+    remedy = remedy_text(
+        "SG131",
+        "two-names",
+        options=options,
+        forward=last if others else libvirt,
+        back=first if others else node.hypervisor_hostname,
     )
     if len(others) > 1:
-        remedy = (
-            "Decide on an old name and a new name for this host, because the evidence shows more than two names. "
-            "If a place on the host or in Nova's databases contains a third name, replace the third name with the old "
-            "name or the new name. Then run rename_host with rename_action=adopt. Keep nova-compute stopped "
-            "until rename_host has finished (systemctl mask nova-compute). Do not evacuate this host."
-        )
+        remedy = remedy_text("SG131", "more-than-two-names")
         evidence["names"] = [first, *others]
     return finding("SG131", Subject("host", facts.inventory_name, host=str(node.host)), evidence, remedy)

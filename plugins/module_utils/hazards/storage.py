@@ -42,6 +42,7 @@ from ..model.lookups import (
     same_name,
 )
 from ..model.names import conf_host
+from ..model.remedies.catalogue import remedy_text
 from ..model.requests import EvacuationRequest
 from . import clients, fencing
 from .clients import (
@@ -59,25 +60,6 @@ seen, address_of = clients.seen, clients.address_of
 
 #: What guard snapshots are called, before the operation's id.
 GUARD = "stackguard-"
-
-_FENCE = (
-    f"Use a fence whose effect the run can verify: evacuate_fence={either(PROVABLE)}. If no such fence is available, "
-    "attest that the host is dead: set evacuate_fence=attested, and override SG506 for this host with your reason."
-)
-_LIVES = (
-    "Fence the host (evacuate_fence), wait until no guest runs on the host, then run the same command again. No "
-    "override is possible, because the host is alive."
-)
-_IS_ON = (
-    "Wait 30 seconds, then run the same command again, because Ceph needs up to 30 seconds to drop the watchers of a "
-    "machine that is off. If the finding appears again, the machine is on: switch it off (ipmitool chassis power "
-    "off), then run the same command again."
-)
-_UNCOVERED = (
-    f"Use a fence that covers the whole machine (evacuate_fence={either(OF_MACHINE)}), set "
-    "evacuate_blocklist_addresses=[...] to the host's addresses in this Ceph cluster, or override this finding for the "
-    "server. The blocklist does not cover this disk."
-)
 
 
 def owner(bundle: Bundle, ceph: str) -> t.Optional[str]:
@@ -147,7 +129,7 @@ def _off(
     if signs:
         read = request.fence.read if proven and isinstance(request.fence, fence_proof.FenceProof) else None
         evidence = {ALIVE: signs, **({"contradicts": read} if read else {})}
-        yield finding("SG506", host, evidence, _IS_ON if proven else _LIVES)
+        yield finding("SG506", host, evidence, remedy_text("SG506", "alive-though-off" if proven else "alive"))
     elif refused is not None:
         requested = request.fence_kind in PROVABLE
         without = {
@@ -157,10 +139,9 @@ def _off(
             NO_PROOF if requested else "reason": refused,
         }
         remedy = (
-            "Run the same command again. If the host is not fenced yet, the next run fences the host. If the host is "
-            "already fenced, the next run reads the state of the fence again."
+            remedy_text("SG506", "proof-not-read")
             if requested
-            else _FENCE
+            else remedy_text("SG506", "fence-gives-no-proof", fences=either(PROVABLE))
         )
         yield finding("SG506", host, without, remedy)
     yield from silent(bundle, request)
@@ -182,12 +163,9 @@ def _refused_addresses(
         if reason is not None:
             alive = [*domains, *signs]
             evidence = {"not covered": reason, "proof": proof.read, **({ALIVE: alive} if alive else {})}
-            yield finding("SG506", subject, evidence, _LIVES if alive else _UNCOVERED)
+            yield finding("SG506", subject, evidence, remedy_text("SG506", "alive") if alive else _uncovered())
         elif signs:
-            remedy = (
-                "Wait 30 seconds, then run the same command again. Ceph needs up to 30 seconds to drop the watchers "
-                "of a client that is on the blocklist."
-            )
+            remedy = remedy_text("SG506", "refused-client-watches")
             yield finding("SG506", subject, {ALIVE: signs, "contradicts": proof.read}, remedy)
     if uncovered:
         yield from silent(bundle, request)
@@ -198,7 +176,11 @@ def bare(guests: t.Sequence[Guest], uncovered: t.Mapping[str, str]) -> Items:
     for guest in guests:
         if guest.uuid in uncovered:
             evidence = {"not covered": uncovered[guest.uuid]}
-            yield finding("SG506", Subject("instance", guest.uuid, guest.name), evidence, _UNCOVERED)
+            yield finding("SG506", Subject("instance", guest.uuid, guest.name), evidence, _uncovered())
+
+
+def _uncovered() -> str:
+    return remedy_text("SG506", "disk-not-covered", fences=either(OF_MACHINE))
 
 
 def silent(bundle: Bundle, request: EvacuationRequest) -> Items:
@@ -207,10 +189,7 @@ def silent(bundle: Bundle, request: EvacuationRequest) -> Items:
     if facts is not None and facts.domains is None and facts.qemu_processes is None:
         reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread if entry.part in _LIFE]
         evidence = {SILENT: reasons or ["domains", "qemu_processes"]}
-        remedy = (
-            "Make libvirt answer on the host (systemctl restart libvirtd), or switch the machine off, then run "
-            "the same command again."
-        )
+        remedy = remedy_text("SG709", "source-silent")
         host = Subject("host", request.host)
         yield finding("SG709", host, evidence, remedy, commands=typed(("systemctl", "restart", "libvirtd")))
 
@@ -278,7 +257,7 @@ def unread_watchers(known: KnownAddresses) -> Items:
             if entry.image.watchers is None or entry.image.id is None:
                 reasons = sorted({item.reason for item in entry.image.unread}) or ["not read"]
                 evidence = {"unread": reasons, "seen by": list(entry.by)}
-                remedy = "Give the Ceph user read access to the image (profile rbd), then run the same command again."
+                remedy = remedy_text("SG709", "image-clients-unread")
                 yield finding("SG709", Subject("image", f"{entry.pool}/{name}"), evidence, remedy)
 
 
@@ -315,13 +294,7 @@ def unread_volumes(bundle: Bundle, guests: t.Sequence[Guest], known: KnownAddres
 
 def volumes_unread(subject: Subject, unread: t.Mapping[str, str]) -> Finding:
     """SG709 for a server. ``unread``: volumes, each with the reason."""
-    remedy = (
-        "Give the Ceph user of the run (stackguard_ceph_user, by default rbd_user of nova.conf) read access to the "
-        "pool of the volumes (osd 'profile rbd-read-only pool=POOL'), or set stackguard_volume_pools to the pools that "
-        "Cinder uses. Then run the same command again. "
-        "If a volume is not in Ceph (openstack volume show VOLUME -c os-vol-host-attr:host shows its back end), verify "
-        "on the back end that no other host uses the volume, then override this finding for the server."
-    )
+    remedy = remedy_text("SG709", "volume-clients-unread")
     return finding("SG709", subject, {VOLUMES: dict(sorted(unread.items()))}, remedy)
 
 
@@ -387,19 +360,12 @@ def _leftover_domains(bundle: Bundle, uuids: t.Container[str], source: str) -> I
         for domain in facts.domains or []:
             if name != source and domain.uuid in uuids and domain.state in RUNNING:
                 evidence = {"domain": domain.name, "state": domain.state, "host": name, "Nova says": source}
-                remedy = (
-                    f"Leave the server out of the evacuation (evacuate_partial=true), and leave its domain on {name} "
-                    f"as it is. The guest runs on {name}: an evacuation would start a second QEMU on the same disks."
-                )
+                remedy = remedy_text("SG507", "evacuated-runs-elsewhere", host=name)
                 yield finding("SG507", domain_subject(domain, facts), evidence, remedy)
 
 
 def _double(subject: Subject, evidence: t.Mapping[str, t.Any]) -> Finding:
-    remedy = (
-        "Find out which QEMU must keep running, stop the other QEMU (virsh destroy), and verify that the disk has only "
-        "one watcher."
-    )
-    return finding("SG507", subject, evidence, remedy)
+    return finding("SG507", subject, evidence, remedy_text("SG507", "opened-twice"))
 
 
 def _two_clients(bundle: Bundle, subject: Subject, evidence: t.Mapping[str, t.Any]) -> Finding:
@@ -481,10 +447,7 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
         found |= {entry.home for entry in at if entry.home is not None}
         if len(at) > 1:
             evidence = {"seen in": [[entry.fsid, entry.pool, list(entry.by)] for entry in at]}
-            remedy = (
-                "Find out which image is the server's disk. Never evacuate the server while two images have the same "
-                "name."
-            )
+            remedy = remedy_text("SG505", "two-images-of-one-name")
             yield finding("SG505", Subject("image", name), evidence, remedy)
         elif not at:
             by = sorted({host for entry in places for host in entry.by})
@@ -493,7 +456,7 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
                 "SG709",
                 Subject("image", name),
                 unread,
-                "Make sure that at least one host can read the id of this Ceph cluster (ceph fsid).",
+                remedy_text("SG709", "cluster-of-image-unread"),
             )
     views = {
         name: (facts.rbd.fsid, facts.rbd.pool)
@@ -504,10 +467,7 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
     for name, view in sorted(views.items()):
         if found and view not in found:
             known = {"cluster and pool": list(view), "the disks are in": sorted(map(list, found))}
-            remedy = (
-                "Give this host the same Ceph configuration as the other hosts. Also give this host access to the pool "
-                "with the disks. The run uses this host as a destination only if the host has access to the pool."
-            )
+            remedy = remedy_text("SG505", "host-uses-another-pool")
             yield finding("SG505", Subject("host", name), known, remedy, WARNING if others else BLOCKER)
 
 
@@ -617,17 +577,14 @@ def leaks(
                     yield Unchecked("SG508", image.id, reason)
                 elif snapshot.name[len(GUARD) :] not in open_operations:
                     place = f"{entry.pool}/{name}@{snapshot.name}"
-                    remedy = f"Remove the snapshot: rbd snap rm {place}"
+                    remedy = remedy_text("SG508", "guard-left", snapshot=place)
                     evidence = {"snapshot": snapshot.name, "seen by": list(entry.by)}
                     yield finding("SG508", image, evidence, remedy, commands=typed(("rbd", "snap", "rm"), place))
             if gone is None:
                 yield Unchecked("SG508", image.id, "the run did not read whether the instance still exists")
             elif name.partition("_")[0] in gone:
                 evidence = {"instance": "deleted", "snapshots": [entry.name for entry in entry.image.snapshots or []]}
-                remedy = (
-                    "Save the data you need from this image of a deleted server, then delete the image: rbd rm "
-                    f"{entry.pool}/{name}."
-                )
+                remedy = remedy_text("SG508", "server-deleted", image=f"{entry.pool}/{name}")
                 yield finding("SG508", image, evidence, remedy, commands=typed(("rbd", "rm"), f"{entry.pool}/{name}"))
 
 
@@ -664,20 +621,13 @@ def unchanged(
                 "pool": home[1],
                 "image": name,
             }
-            remedy = (
-                "Make sure that the run can collect facts from at least one host with access to this Ceph pool, then "
-                "run the same command again. Without facts from a host with access, the run does not evacuate the "
-                "server."
-            )
+            remedy = remedy_text("SG709", "pool-of-image-unread")
             yield finding("SG709", Subject("instance", before.uuid), unread, remedy)
             continue
         ids = sorted({str(entry.image.id) for entry in now.get(name, [])})
         if ids != [identity]:
             evidence = {"image": name, "id before": identity, "ids now": ids}
-            remedy = (
-                "Look for the original image (rbd trash ls, guard snapshots), because the image is missing or was "
-                "created again. Do not move the server to any host."
-            )
+            remedy = remedy_text("SG504", "changed-before-send")
             server = Subject("instance", before.uuid)
             yield finding("SG504", server, evidence, remedy, commands=typed(("rbd", "trash", "ls")))
 
@@ -700,7 +650,7 @@ def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool, dead_s
             "SG709",
             subject,
             {"not read": "the server's disks and domains on the destination"},
-            "Make sure that the run can read the destination host, then run the same command again.",
+            remedy_text("SG709", "landing-unread"),
         )
         return
     for name, identity in sorted(before.ids.items()):
@@ -716,12 +666,7 @@ def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool, dead_s
         if name != host and alive:
             yield _double(Subject("domain", before.uuid, host=name), {"also runs on": name, "belongs on": host})
         if name == host and running and not alive:
-            yield finding(
-                "SG109",
-                subject,
-                {"domain": states or None},
-                "Check the server's log, because the server does not run on its destination.",
-            )
+            yield finding("SG109", subject, {"domain": states or None}, remedy_text("SG109", "landed-not-running"))
 
 
 def _landed_volumes(
@@ -767,7 +712,7 @@ def _landed_volume(
     strange = [address for address in others if owner(bundle, address) not in hosts]
     if strange and facts.addresses is None and running:
         evidence = {"not read": f"addresses of {subject.host}", "image": source, "watchers": addresses}
-        remedy = "Make sure that the run can read the destination host, then run the same command again."
+        remedy = remedy_text("SG709", "landing-unread")
         yield finding("SG709", image, evidence, remedy)
     elif strange or len(here) > 1 + len(sharers):
         evidence = {"watchers": addresses, "hosts": sorted({owner(bundle, one) or "not known" for one in addresses})}
@@ -841,7 +786,7 @@ def _elsewhere(bundle: Bundle, name: str, found: RbdImage, host: str, facts: Hos
             "SG709",
             Subject("image", name, host=host),
             evidence,
-            "Make sure that the run can read the destination host, then run the same command again.",
+            remedy_text("SG709", "landing-unread"),
         )
     elif at != host:
         hosts = [at] if at is not None else []
@@ -854,10 +799,7 @@ def _landed_image(
 ) -> t.Iterator[Finding]:
     if found is None or found.id != identity:
         evidence = {"image": name, "id before": identity, "id now": found.id if found else None}
-        remedy = (
-            "Stop the server, and look for the original disk (rbd trash ls, guard snapshots), because the server now "
-            "has another disk."
-        )
+        remedy = remedy_text("SG504", "changed-after-landing")
         yield finding("SG504", subject, evidence, remedy, commands=typed(("rbd", "trash", "ls")))
         return
     if found.watchers is None:
@@ -865,7 +807,7 @@ def _landed_image(
             "SG709",
             subject,
             {"not read": f"watchers of {name}"},
-            "Make sure that the run can read the destination host, then run the same command again.",
+            remedy_text("SG709", "landing-unread"),
         )
         return
     addresses = [watcher.address for watcher in found.watchers]
@@ -886,8 +828,4 @@ def _unopened(name: str) -> bool:
 
 
 def _no_watcher(subject: Subject, image: str) -> Finding:
-    remedy = (
-        "Check the server's QEMU log on the host, because Nova shows the server as running, but no QEMU process has "
-        "the server's disk open."
-    )
-    return finding("SG109", subject, {"image": image, "watchers": 0}, remedy)
+    return finding("SG109", subject, {"image": image, "watchers": 0}, remedy_text("SG109", "landed-disk-unopened"))

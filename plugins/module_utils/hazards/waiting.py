@@ -31,6 +31,7 @@ from ..model.findings import (
     finding,
 )
 from ..model.lookups import Items
+from ..model.remedies.catalogue import remedy_text
 from ..model.wording import count
 from .queues import look, names_of
 
@@ -228,16 +229,13 @@ def _evidence(entry: Judged) -> t.Dict[str, t.Any]:
 
 def _removed(host: str, entry: Judged) -> t.Iterator[Finding]:
     for subject in _subjects(host, entry):
-        remedy = (
-            "Ask the owner to send the request again. The run removed the request, and no nova-compute executes it."
-        )
+        remedy = remedy_text("SG121", "request-removed")
         yield finding("SG121", subject, {**_evidence(entry), "removed": True}, remedy)
 
 
 def _left(host: str, entry: Judged) -> t.Iterator[Finding]:
     for subject in _subjects(host, entry):
-        remedy = f"No action is needed. nova-compute of {host} executes the request at its next start, as it should."
-        yield finding("SG329", subject, _evidence(entry), remedy, INFO)
+        yield finding("SG329", subject, _evidence(entry), remedy_text("SG329", "request-wanted", host=host), INFO)
 
 
 def _held(host: str, entry: Judged, why_left: t.Optional[str]) -> t.Iterator[Finding]:
@@ -247,7 +245,7 @@ def _held(host: str, entry: Judged, why_left: t.Optional[str]) -> t.Iterator[Fin
     evidence = {**_evidence(entry), "late": late, "why it is left": why_left or _why_held(entry)}
     code = "SG330" if entry.place in (ELSEWHERE, LEAVING, HERE) else "SG329"
     for subject in _subjects(host, entry):
-        yield finding(code, subject, evidence, f"{_way_out(host, entry)} {commands(host)}")
+        yield finding(code, subject, evidence, f"{_way_out(code, host, entry)} {commands(host, code)}")
 
 
 def _why_held(entry: Judged) -> str:
@@ -261,24 +259,16 @@ def _why_held(entry: Judged) -> str:
     return "another request in the queues is of a kind that the run does not know"
 
 
-def _way_out(host: str, entry: Judged) -> str:
-    keep = f"Keep nova-compute of {host} stopped."
+def _way_out(code: str, host: str, entry: Judged) -> str:
     if entry.request.method == "terminate_instance" and entry.place == ELSEWHERE:
-        return (
-            f"{keep} Ask the owner whether the server is still to be deleted: if it is, openstack server delete, then "
-            "run the same command again. If it is not, delete the queue: every request in it is lost."
-        )
-    return f"{keep} If none of the waiting requests may be executed, delete the queue: every request in it is lost."
+        return remedy_text("SG330", "deletion-held", host=host)
+    return remedy_text(code, "request-held", host=host)
 
 
-def commands(host: str) -> str:
+def commands(host: str, code: str = "SG329") -> str:
     """Return the two commands of an operator who has only the broker's own shell: look, and delete."""
     deletions = "; ".join(f"rabbitmqctl delete_queue {name}" for name in names_of(host))
-    return (
-        f"To look: {look(host)}. To delete each queue with every request in it, only if the queue has no consumers: "
-        f"{deletions}. Each needs -p VHOST where the cell has a virtual host of its own. If a resize, a rebuild, a new "
-        "server or a deletion waits there, its server is stranded."
-    )
+    return remedy_text(code, "queue-commands", look=look(host), deletions=deletions)
 
 
 def counted(host: str, found: t.Iterable[Queue]) -> t.Iterator[Finding]:
@@ -287,10 +277,7 @@ def counted(host: str, found: t.Iterable[Queue]) -> t.Iterator[Finding]:
     if not waiting:
         return
     evidence = {queue.name: count(queue.messages, "message") for queue in waiting}
-    remedy = (
-        f"Keep nova-compute of {host} stopped until a run of evacuate_host or return_host has read the queues: it "
-        f"executes what waits at its next start, wherever the servers are. {commands(host)}"
-    )
+    remedy = f"{remedy_text('SG329', 'queues-unjudged', host=host)} {commands(host)}"
     yield finding("SG329", Subject("host", host), evidence, remedy, WARNING)
 
 
@@ -303,10 +290,7 @@ def unread(host: str, why: str) -> Unchecked:
 
 def not_clear(item: Unchecked) -> Finding:
     """SG329 of a host that is to start, of which the broker could not be read: an override by host passes it."""
-    remedy = (
-        f"Run the two commands on a RabbitMQ node of the host's cell. Then override SG329 for {item.object}, with what "
-        f"you saw as the reason. {commands(item.object)}"
-    )
+    remedy = f"{remedy_text('SG329', 'queues-unread', host=item.object)} {commands(item.object)}"
     return finding("SG329", Subject("host", item.object), {"not read": item.reason}, remedy)
 
 
@@ -319,7 +303,7 @@ def _passed(operations: t.Sequence[OperationRecord]) -> t.Iterator[Finding]:
     for host, record in sorted(last.items()):
         if record.requests_passed is not None:
             evidence = {"operation": record.operation_id, "begun": record.started_at, "reason": record.requests_passed}
-            remedy = f"No action is needed if the reason is right. {commands(str(host))}"
+            remedy = f"{remedy_text('SG329', 'passed-by-operator')} {commands(str(host))}"
             yield finding("SG329", Subject("host", str(host)), evidence, remedy, INFO)
 
 

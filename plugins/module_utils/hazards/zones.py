@@ -31,6 +31,7 @@ from ..model.findings import (
     finding,
 )
 from ..model.lookups import COMPUTE, Items, gather
+from ..model.remedies.catalogue import remedy_text
 
 #: Hosts that a finding shows.
 SHOWN = 20
@@ -99,7 +100,7 @@ def hosts(facts: ZoneFacts, only: t.Optional[t.Container[str]] = None) -> Items:
     for host, zones in sorted(zones_by_host(facts.aggregates).items()):
         if len(zones) > 1 and (only is None or any(zone in only for zone in zones)):
             names = sorted(item.name for item in facts.aggregates if item.availability_zone and host in item.hosts)
-            remedy = "Remove the host from the aggregates of all zones except one: openstack aggregate remove host."
+            remedy = remedy_text("SG403", "several-zones")
             yield finding("SG403", Subject("host", host), {"zones": zones, "aggregates": names}, remedy)
     for aggregate in facts.aggregates:
         if aggregate.availability_zone and (only is None or aggregate.availability_zone in only):
@@ -134,7 +135,7 @@ def _copies(facts: ZoneFacts, aggregate: ApiAggregate) -> Items:
             "in Nova's aggregate, but not in placement's aggregate": lacking[:SHOWN],
             "in placement's aggregate, but not in Nova's aggregate": strange[:SHOWN],
         }
-        remedy = "Synchronise the aggregates: nova-manage placement sync_aggregates."
+        remedy = remedy_text("SG408", "aggregates-differ")
         yield finding(
             "SG408", subject, evidence, remedy, commands=typed(("nova-manage", "placement", "sync_aggregates"))
         )
@@ -163,17 +164,14 @@ def state(server: ApiServer, statuses: t.Sequence[str], rule: str) -> Items:
     """SG701, SG703, SG710: what keeps a server from being moved. ``rule``: which statuses these are, a sentence."""
     subject = subject_of(server)
     if server.task_state is not None:
-        yield finding("SG701", subject, {"task_state": server.task_state}, "Wait until the server's task ends.")
+        yield finding("SG701", subject, {"task_state": server.task_state}, remedy_text("SG701", "busy-before-move"))
     if server.status == "VERIFY_RESIZE":
-        yield finding(
-            "SG703", subject, {"status": server.status}, ("Ask the server's owner to confirm or revert the resize.")
-        )
+        yield finding("SG703", subject, {"status": server.status}, remedy_text("SG703", "resize-before-move"))
     elif server.status not in statuses:
-        remedy = f"Change the server's status to {' or '.join(statuses)}. {rule}"
+        remedy = remedy_text("SG710", "status-unfit-for-move", statuses=" or ".join(statuses), rule=rule)
         yield finding("SG710", subject, {"status": server.status}, remedy)
     if server.locked:
-        remedy = "Find out who locked the server. To move the server although it is locked, override this finding."
-        yield finding("SG710", subject, {"locked": True}, remedy)
+        yield finding("SG710", subject, {"locked": True}, remedy_text("SG710", "locked-before-move"))
 
 
 def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = None) -> Items:
@@ -188,21 +186,12 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
     pin, zone = facts.pins[server.id], places.zone_of(server.host)
     evidence = {"pinned to": pin, "read from": facts.pins_from, "host": server.host, "zone of its host": zone}
     if pin is None:
-        remedy = (
-            "Pin the server to its zone: ansible-playbook stackguard.nova.pin_servers -i INVENTORY -e "
-            "pin_servers=SERVER --check --diff, then run the command without --check --diff. If the server must stay "
-            "unpinned, use only this collection to resize and move the server."
-        )
         pins = playbook("pin_servers", server.host, "pin_hosts")
-        yield finding("SG401", subject_of(server), evidence, remedy, commands=pins)
+        yield finding("SG401", subject_of(server), evidence, remedy_text("SG401", "unpinned"), commands=pins)
     elif pin not in places.carried:
         yield finding("SG402", subject_of(server), evidence, _ineffective(facts, str(pin), zone))
     elif server.host is not None and pin not in places.by_host.get(server.host, []):
-        remedy = (
-            "Move the server back into the zone of its availability zone pin, or change the pin. If you do neither, "
-            "Nova chooses a host in the zone of the pin at the server's next migration, evacuation or resize."
-        )
-        yield finding("SG404", subject_of(server), evidence, remedy)
+        yield finding("SG404", subject_of(server), evidence, remedy_text("SG404", "outside-its-pin"))
 
 
 def _ineffective(facts: ZoneFacts, pin: str, zone: t.Optional[str]) -> str:
@@ -210,16 +199,13 @@ def _ineffective(facts: ZoneFacts, pin: str, zone: t.Optional[str]) -> str:
 
     The default zone has hosts and no aggregate. A zone that has neither was renamed or removed.
     """
-    place = f"its real zone {zone}" if zone is not None and zone != pin else "the real zone of its host"
-    own = f"Pin the server to {place} (playbook pin_servers), or unpin the server (pin_state=unpinned)."
+    known = zone is not None and zone != pin
+    own = remedy_text("SG402", "zone-of-host-known" if known else "zone-of-host-unknown", zone=zone)
     if is_default(facts, pin):
         if zone == pin:
-            return (
-                "Unpin the server (playbook pin_servers with pin_state=unpinned), because its pin is the name of "
-                "Nova's default zone."
-            )
-        return f"{own} The server's pin is the name of Nova's default zone, which no server should ask for."
-    return f"{own} If an aggregate's zone was renamed, you can give the aggregate this zone again."
+            return remedy_text("SG402", "pinned-to-default-zone-of-its-host")
+        return f"{own} {remedy_text('SG402', 'pinned-to-default-zone')}"
+    return f"{own} {remedy_text('SG402', 'pinned-to-no-zone')}"
 
 
 #: Nova's own default of default_availability_zone.
@@ -250,10 +236,7 @@ def volumes(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = No
         if facts.volumes.get(volume) in known and facts.volumes[volume] != zone
     }
     if apart and zone is not None:
-        remedy = (
-            "Move the volume to the server's zone, or move the server to the volume's zone. With [cinder] "
-            "cross_az_attach=false, Nova refuses to attach a volume of another zone."
-        )
+        remedy = remedy_text("SG405", "volume-in-another-zone")
         yield finding("SG405", subject_of(server), {"zone of its host": zone, "volumes": apart}, remedy)
 
 
@@ -299,13 +282,10 @@ def room(facts: ZoneFacts, server: ApiServer, zone: str, same_host: bool = False
     if found is None:
         reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread]
         evidence = {"zone": zone, "not read": reasons or ["the hosts and resources that placement offers in the zone"]}
-        yield finding(
-            "SG709", subject_of(server), evidence, ("Make sure that the APIs answer, then run the same command again.")
-        )
+        yield finding("SG709", subject_of(server), evidence, remedy_text("SG709", "room-of-zone-unread"))
     elif not any(not reasons for reasons in found.values()):
         shown = dict(list(found.items())[:SHOWN])
-        remedy = "Free up resources on a host of the server's zone, or add a host. The run has not resized the server."
-        yield finding("SG406", subject_of(server), {"zone": zone, "hosts": shown}, remedy)
+        yield finding("SG406", subject_of(server), {"zone": zone, "hosts": shown}, remedy_text("SG406", "zone-full"))
 
 
 def landed(server: ApiServer, wanted: str, zone: t.Optional[str], remedy: str) -> t.Optional[Finding]:

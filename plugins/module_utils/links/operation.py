@@ -34,6 +34,7 @@ from ..model.errors import (
 )
 from ..model.facts import Bundle
 from ..model.plan import Plan
+from ..model.remedies.catalogue import remedy_text
 from ..model.wording import count
 from ..records import batches
 from ..records import journal as journals
@@ -352,10 +353,7 @@ def _doubtful(tally: Tally, checked: findings.Checked) -> t.Iterator[findings.Fi
     for made, why in tally.doubtful[:LISTED]:
         if made.subject.id not in found:
             evidence = {"repaired": made.change.label, "after the commit": why}
-            remedy = (
-                "Run the repair again. The repaired link points to a compute service or compute node that changed "
-                "during the commit."
-            )
+            remedy = remedy_text(made.code, "target-changed-at-commit")
             yield findings.finding(made.code, made.subject, evidence, remedy)
 
 
@@ -532,10 +530,7 @@ def _unknown_hosts(links: Links, request: plans.LinkRequest) -> t.Iterator[findi
     known |= {str(name).casefold() for name in seen}
     for name in request.hosts:
         if name.casefold() not in known:
-            remedy = (
-                "Set repair_hosts to host names of compute services (column Host of openstack compute service list) or "
-                "to names of compute nodes."
-            )
+            remedy = remedy_text("SG119", "repair-host-unknown")
             yield findings.finding("SG119", findings.Subject("host", name), {"searched for": name}, remedy)
 
 
@@ -549,10 +544,7 @@ def _too_many(links: Links, plan: t.Sequence[Wrong], request: plans.LinkRequest)
     )
     if len(plan) + unlisted > request.limit:
         evidence = {"rows that would change": len(plan), "rows not looked at": unlisted, "repair_limit": request.limit}
-        remedy = (
-            "Select fewer rows (repair_hosts, repair_codes), or raise repair_limit if you know why so many rows are "
-            "wrong. --diff shows the first rows."
-        )
+        remedy = remedy_text("SG514", "too-many-rows")
         yield findings.finding("SG514", findings.Subject("host", "repair_limit"), evidence, remedy)
 
 
@@ -568,7 +560,8 @@ def _not_granted(run: RepairRun, plan: t.Sequence[Wrong]) -> t.Iterator[findings
             evidence = {"columns": grant.columns, "action": grant.action, "error": grant.error}
             # PostgreSQL lets nobody lock a row who may change nothing of it.
             right = "SELECT" if grant.action == "select" else "UPDATE"
-            remedy = f"Grant {right} ({', '.join(grant.columns)}) on {grant.table} to the database user."
+            columns = ", ".join(grant.columns)
+            remedy = remedy_text("SG311", "link-privilege-missing", right=right, columns=columns, table=grant.table)
             subject = findings.Subject("host", f"{name}:{grant.action}", name)
             yield findings.finding("SG311", subject, evidence, remedy)
 

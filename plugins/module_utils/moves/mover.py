@@ -31,6 +31,7 @@ from ..model.findings import (
     Unchecked,
     standing,
 )
+from ..model.remedies.catalogue import remedy_text
 from ..model.requests import COLD_FALLBACK, MigrationRequest
 from ..model.wording import count
 from ..reports.terminal import findings_text
@@ -452,9 +453,7 @@ class Mover:
             self.context.keep(self.past)
             return self._cannot(guest, "ERROR")
         zone = self._zone(host)
-        remedy = (
-            "Move the server back into its zone. The server's events show who moved it (openstack server event list)."
-        )
+        remedy = remedy_text("SG407", "moved-out-of-zone")
         item = zone_checks.landed(server_records.server_of(server), guest.zone or "(unread)", zone, remedy)
         if item is None:
             if guest.source is not None and server["status"] != "ERROR":

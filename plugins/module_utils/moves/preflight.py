@@ -75,6 +75,7 @@ from ..model.lookups import (
     migration_evidence,
     migration_subject,
 )
+from ..model.remedies.catalogue import remedy_text
 from ..model.requests import COLD_NEVER, MigrationRequest
 from . import reachability
 from . import verify as failed_move
@@ -93,26 +94,16 @@ NO_SERVER = "SG710"
 #: Hosts that a reason names.
 SHOWN = 10
 
-_MAKE_READABLE = (
-    "Make sure that the run can read the items that the evidence lists as not read, then run the same command again."
-)
-
 
 def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
-    leave = "" if request.within else f", or leave the server where it is ({request.option('partial')}=true)"
+    memory_state = "zone-without-memory" if request.within else "zone-without-memory-and-may-stay"
     return collections.defaultdict(
-        lambda: (
-            "Start and enable another compute host of the server's zone, or free up resources on a compute host of "
-            "this zone. The run has not moved the server."
-        ),
+        lambda: remedy_text("SG406", "no-destination"),
         {
-            "SG501": (f"Free up memory on a host of the server's zone, or add a host{leave}."),
-            "SG503": (
-                "Free or add huge pages of the server's page size on a host of the server's zone. On the "
-                "destination host, each NUMA cell of the server needs its own NUMA node with enough free huge pages."
-            ),
-            "SG709": _MAKE_READABLE,
-            "SG710": "Bring the server into a state in which Nova can move the server.",
+            "SG501": remedy_text("SG501", memory_state, option=request.option("partial")),
+            "SG503": remedy_text("SG503", "zone-without-huge-pages"),
+            "SG709": remedy_text("SG709", "move-undecided"),
+            "SG710": remedy_text("SG710", "status-cannot-move"),
         },
     )
 
@@ -205,7 +196,8 @@ def preflight(
     unread = _unread(evidence, request)
     if unread:
         subject = Subject("host", request.drain_host or "all")
-        return MoveDecision(Checked((finding("SG709", subject, {"not read": unread}, _MAKE_READABLE),)))
+        remedy = remedy_text("SG709", "move-undecided")
+        return MoveDecision(Checked((finding("SG709", subject, {"not read": unread}, remedy),)))
     servers = list(facts.servers or [])
     items = [*_of_servers(evidence, request, servers, ours), *_of_hosts(evidence, request, servers)]
     checked = guest_places.joined(gather(items))
@@ -308,12 +300,8 @@ def _of_servers(
         if uuid in strays:
             yield not_on_its_host(strays[uuid])
             continue
-        remedy = (
-            "Leave the server out, because the server does not exist or has no host."
-            if request.drain_host is None
-            else "Leave the server out, because the server is not on this host."
-        )
-        yield finding(NO_SERVER, Subject("instance", uuid), {"server": "not found"}, remedy)
+        state = "absent-or-hostless" if request.drain_host is None else "not-on-drained-host"
+        yield finding(NO_SERVER, Subject("instance", uuid), {"server": "not found"}, remedy_text(NO_SERVER, state))
     movable = statuses(request)
     for server in servers:
         if server.id in ours:
@@ -325,12 +313,8 @@ def _of_servers(
                 yield item
         if server.host is not None and zones.zone_of(facts, server.host) is None:
             seen = {"host": server.host, "zones of its host": _zones_of(facts, server.host)}
-            yield finding(
-                "SG709",
-                zones.subject_of(server),
-                seen,
-                "Put the server's host into exactly one zone, and make sure that the run can read the aggregates.",
-            )
+            remedy = remedy_text("SG709", "host-without-single-zone")
+            yield finding("SG709", zones.subject_of(server), seen, remedy)
     waiting = [server for server in servers if server.id not in ours]
     index, hosts = Index(evidence.bundle), [target.host for target in evidence.about.targets or []]
     shown = [guest_places.of_api(server) for server in waiting if server.host is not None]
@@ -345,16 +329,16 @@ def _of_servers(
 
 def _way_out(row: MigrationRow, request: MigrationRequest) -> str:
     """What to do about a migration of a server that is to be moved: its hosts are alive, or that comes first."""
-    leave = "" if request.within else f" Or leave the server where it is ({request.option('partial')}=true)."
     if row.status == "finished":
-        return (
-            f"Ask the server's owner to confirm the resize (openstack server resize confirm {row.instance_uuid}) or to "
-            f"revert it (openstack server resize revert {row.instance_uuid}), then run the same command again.{leave}"
+        code, told = "SG703", remedy_text("SG703", "server-to-move-is-resized", uuid=row.instance_uuid)
+    else:
+        code, told = (
+            "SG702",
+            remedy_text("SG702", "server-to-move-migrates", source=row.source_compute, destination=row.dest_compute),
         )
-    return (
-        "Wait until the migration ends, then run the same command again. A migration ends only while nova-compute runs "
-        f"on both of its hosts ({row.source_compute}, {row.dest_compute}).{leave}"
-    )
+    if request.within:
+        return told
+    return f"{told} {remedy_text(code, 'may-stay', option=request.option('partial'))}"
 
 
 def _guests_off(evidence: Evidence, servers: t.Sequence[ApiServer], request: MigrationRequest) -> Items:
@@ -372,12 +356,7 @@ def _zones_of(facts: ZoneFacts, host: str) -> t.List[str]:
 
 def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], request: MigrationRequest) -> Items:
     if server.host is None:
-        yield finding(
-            "SG710",
-            zones.subject_of(server),
-            {"host": None},
-            "Leave the server out, because the server has no host, and the run cannot move a server without a host.",
-        )
+        yield finding("SG710", zones.subject_of(server), {"host": None}, remedy_text("SG710", "without-host"))
         return
     if server.status == "ERROR":
         # Those that a move may have left so: the host itself says more than Nova's status.
@@ -389,9 +368,9 @@ def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], requ
             yield failed_move.told(dataclasses.replace(found, against=None))
             return
     asked = f"{request.option('live')}={str(request.live).lower()}, {request.option('cold')}={request.cold}"
-    rule = f"The options {asked} allow the run to move only servers with the status {' or '.join(movable)}."
+    rule = remedy_text("SG710", "statuses-of-options", options=asked, statuses=" or ".join(movable))
     if request.within:
-        rule = f"The run moves only servers with the status {' or '.join(movable)}."
+        rule = remedy_text("SG710", "statuses-of-run", statuses=" or ".join(movable))
     yield from zones.state(server, movable, rule)
 
 
@@ -434,10 +413,7 @@ def _of_hosts(evidence: Evidence, request: MigrationRequest, servers: t.Sequence
         needed = not request.within or any(server.host == host for server in servers)
         if service is not None and needed and (service.state != "up" or service.forced_down):
             seen = {"state": service.state, "status": service.status, "forced_down": service.forced_down}
-            remedy = (
-                "Start nova-compute on this host, because Nova moves guests only from a host on which nova-compute "
-                "runs. If the host is dead, run evacuate_host instead."
-            )
+            remedy = remedy_text("SG704", "source-of-move-down")
             yield finding("SG704", Subject("service", service.id, host=host), seen, remedy, BLOCKER)
         live = any(server.host == host and method_of(server.status, request) == placement.LIVE for server in servers)
         yield from identity.twins(evidence.bundle, host) if live else ()
@@ -450,16 +426,10 @@ def _coming(bundle: Bundle, host: str) -> Items:
     """SG702: what is on its way to the host. SG703: what may still come back to it."""
     for place, row in Index(bundle).migrations:
         if in_progress(row) and row.dest_compute == host:
-            remedy = (
-                "Wait until the migration to this host ends, because the migrating server must not arrive while the "
-                "run empties the host."
-            )
+            remedy = remedy_text("SG702", "comes-to-drained-host")
             yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
         elif not row.deleted and row.status == "finished" and row.source_compute == host:
-            remedy = (
-                "Ask the server's owner to confirm or revert the resize. If the owner reverts the resize, the server "
-                "comes back to this host."
-            )
+            remedy = remedy_text("SG703", "may-come-back-to-drained-host")
             yield finding("SG703", migration_subject(row), migration_evidence(row, place), remedy, WARNING)
 
 
@@ -487,10 +457,7 @@ def unlisted(
 
 def soft_deleted(uuid: str, name: str, host: str) -> Finding:
     """SG710: its owner can have it back, and Nova moves it nowhere."""
-    remedy = (
-        f"Restore the server (openstack server restore {uuid}), or delete the server for good (openstack server delete "
-        f"--force {uuid}). Nova cannot move a soft-deleted server."
-    )
+    remedy = remedy_text("SG710", "soft-deleted", uuid=uuid)
     return finding("SG710", Subject("instance", uuid, name, host), {"status": "SOFT_DELETED"}, remedy)
 
 
@@ -498,21 +465,14 @@ def not_on_its_host(server: ApiServer) -> Finding:
     """SG710: asked for, and no move would take it: it is soft-deleted, or has just left its host."""
     if server.status == "SOFT_DELETED":
         return soft_deleted(server.id, server.name, str(server.host))
-    remedy = (
-        "Run the same command again, so that the run reads the server again. The server left its host while the run "
-        "was reading the host's servers."
-    )
+    remedy = remedy_text(NO_SERVER, "left-its-host-meanwhile")
     evidence = {"status": server.status, "servers of its host": "without this server"}
     return finding(NO_SERVER, Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
 
 def not_listed(uuid: str, host: str) -> Finding:
     """SG709: a cell that does not answer is not "no server"."""
-    remedy = (
-        "Make sure that the server's cell answers. If the server no longer exists, verify that its allocation is left "
-        f"over from an old move (openstack resource provider allocation show {uuid}), then override this finding for "
-        "the server's id."
-    )
+    remedy = remedy_text("SG709", "consumer-not-listed", uuid=uuid)
     return finding(
         "SG709", Subject("instance", uuid, host=host), {"placement": f"on {host}", "Nova": "not listed"}, remedy
     )
@@ -594,8 +554,5 @@ def why_not(entry: Unassigned) -> str:
 
 def stayed(uuid: str, name: str, host: t.Optional[str], why: str) -> Finding:
     """SG512: a server that is still where it was when all had ended."""
-    remedy = (
-        "Repair the cause that the evidence shows, then run the same command again. To see the server's events: "
-        f"openstack server event list {uuid}"
-    )
+    remedy = remedy_text("SG512", "not-moved", uuid=uuid)
     return finding("SG512", Subject("instance", uuid, name, host), {"stays because": why}, remedy)

@@ -23,6 +23,7 @@ from ..model.findings import (
     finding,
 )
 from ..model.lookups import Index, in_progress
+from ..model.remedies.catalogue import remedy_text
 
 CODE = "SG711"
 #: libvirt's words for a guest that executes.
@@ -121,7 +122,7 @@ def restored(uuid: str, name: str, host: t.Optional[str]) -> Finding:
         "its QEMU ran on": host,
         "done": "the run set the server to ACTIVE again",
     }
-    remedy = f"No action is needed. To see why the move of the server failed, run openstack server event list {uuid}"
+    remedy = remedy_text(CODE, "made-active", uuid=uuid)
     return finding(CODE, Subject("instance", uuid, name, host), evidence, remedy, WARNING)
 
 
@@ -131,44 +132,20 @@ def _subject(server: ApiServer) -> Subject:
 
 def _remedy(state: FailedServer) -> str:
     uuid, host = state.server.id, state.server.host
-    active = f"openstack server set --state active {uuid}"
     if state.unread:
-        hosts = ", ".join(state.unread)
-        return (
-            f"Make sure that the run can read {hosts}, then run the same command again. Do not reboot the server, "
-            "because the server's QEMU may run on a host that the run could not read."
-        )
+        return remedy_text(CODE, "possible-hosts-unread", hosts=", ".join(state.unread))
     if not state.runs and state.silent:
-        return (
-            f"Make sure that the run can read {', '.join(state.silent)}, then run the same command again. The server's "
-            "QEMU runs on none of the hosts that the run has read."
-        )
+        return remedy_text(CODE, "on-no-host-that-was-read", hosts=", ".join(state.silent))
     if not state.runs:
-        return (
-            f"Start the server again (openstack server reboot --hard {uuid}), because the server's QEMU does not run "
-            "on any host."
-        )
+        return remedy_text(CODE, "on-no-host", uuid=uuid)
     if len(state.runs) > 1:
-        both = " and ".join(state.runs)
-        return (
-            f"Do not reboot the server, because QEMU processes of the server run on {both}. On each of these hosts, "
-            f"run virsh domstate --reason {uuid}"
-        )
+        return remedy_text(CODE, "on-several-hosts", hosts=" and ".join(state.runs), uuid=uuid)
     if LOST in state.runs.values():
         (lost,) = state.runs
-        return (
-            f"Do not reboot the server. A QEMU process of the server runs on {lost}, but libvirt does not show this "
-            f"process. On {lost}, run pgrep -af {uuid}"
-        )
+        return remedy_text(CODE, "not-shown-by-libvirt", host=lost, uuid=uuid)
     if not state.at_home:
         (other,) = state.runs
-        return (
-            f"Leave the server as it is, and follow the page of SG132. Nova shows the server on {host}, but the "
-            f"server's only QEMU process runs on {other}."
-        )
+        return remedy_text(CODE, "on-another-host", host=host, other=other)
     if state.runs[str(host)] not in EXECUTES:
-        return (
-            f"Reset the server's state, then pause the server: {active}; openstack server pause {uuid}. The server's "
-            f"QEMU process is {state.runs[str(host)]} on {host}."
-        )
-    return f"Reset the server's state ({active}), because the server's QEMU runs on {host}."
+        return remedy_text(CODE, "does-not-execute", uuid=uuid, seen=state.runs[str(host)], host=host)
+    return remedy_text(CODE, "executes", uuid=uuid, host=host)

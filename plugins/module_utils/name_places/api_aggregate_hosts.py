@@ -12,6 +12,7 @@ from ..model.facts import AggregateHostRow, ApiAggregate
 from ..model.findings import Subject, Unchecked, finding
 from ..model.lookups import Index, Item, Items, same_name
 from ..model.plan import RowChange
+from ..model.remedies.catalogue import remedy_text
 from .place import (
     NamePlace,
     NameTable,
@@ -114,8 +115,7 @@ def _differ(index: Index, rows: t.Sequence[AggregateHostRow], shown: t.Sequence[
                 "SG303",
                 subject,
                 evidence,
-                "Run the same command again. If the database and the API still show different hosts, check that the "
-                "API database and the compute API belong to the same cloud.",
+                remedy_text("SG303", "database-and-api-differ"),
             )
 
 
@@ -125,8 +125,7 @@ def _stale_member(index: Index, host: t.Optional[str], key: str, name: t.Optiona
         "SG303",
         Subject("aggregate", key, name, host),
         {"member": host, "similar service names": alike},
-        "Remove the stale name from the aggregate. If the host was renamed, add the current name of the host to the "
-        "aggregate. The aggregate's zone and filters apply only to hosts whose current name is in the aggregate.",
+        remedy_text("SG303", "member-of-no-service"),
     )
 
 

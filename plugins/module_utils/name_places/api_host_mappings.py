@@ -19,6 +19,7 @@ from ..model.findings import (
 )
 from ..model.lookups import Index, Item, Items, same_name
 from ..model.plan import PlanError, RowChange
+from ..model.remedies.catalogue import remedy_text
 from .place import (
     NamePlace,
     NameTable,
@@ -65,10 +66,7 @@ class HostMappings(NamePlace):
             wrong = [cell for cell, _row in found if cell.uuid and row.cell_uuid and cell.uuid != row.cell_uuid]
             if wrong and len(wrong) == len(found):
                 evidence = {"mapped to": row.cell_name, "service is in": [cell.name for cell in wrong]}
-                remedy = (
-                    "Delete the mapping (nova-manage cell_v2 delete_host). Then map the host to the cell that has the "
-                    "host's compute service (nova-manage cell_v2 discover_hosts --by-service)."
-                )
+                remedy = remedy_text("SG302", "cell-wrong")
                 commands = typed(("nova-manage", "cell_v2", "discover_hosts", "--by-service"))
                 yield finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy, commands=commands)
 
@@ -94,10 +92,7 @@ def _mappings(index: Index) -> t.Optional[t.List[HostMappingRow]]:
 def _stale(index: Index, row: HostMappingRow) -> Item:
     alike = sorted(str(name) for name in index.services_by_host if same_name(name, row.host))
     evidence = {"host mapping": row.host, "cell": row.cell_name, "similar service names": alike}
-    remedy = (
-        f"If no compute host has this name, delete the mapping: nova-manage cell_v2 delete_host --host {row.host}. "
-        "If a compute host has this name, an earlier rename of the host is unfinished: follow the remedy of SG301."
-    )
+    remedy = remedy_text("SG302", "name-of-no-service", host=row.host)
     level, delete = (
         BLOCKER if alike else WARNING,
         for_host(("nova-manage", "cell_v2", "delete_host", "--host"), row.host),

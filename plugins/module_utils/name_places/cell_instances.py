@@ -17,8 +17,8 @@ from ..model.lookups import (
     same_name,
 )
 from ..model.plan import PlanError, RowChange
+from ..model.remedies.catalogue import remedy_text
 from .place import (
-    HALF,
     NamePlace,
     NameTable,
     Renaming,
@@ -116,7 +116,7 @@ def instance_names(index: Index, cell: CellFacts, row: InstanceRow) -> Items:
             return
         alike = sorted({str(name) for name in index.node_rows_by_host if same_name(name, row.host)})
         seen["similar host names"] = alike
-    yield finding("SG301", instance_subject(row), seen, HALF)
+    yield finding("SG301", instance_subject(row), seen, remedy_text("SG301", "half-renamed"))
 
 
 PLACE = CellInstances()

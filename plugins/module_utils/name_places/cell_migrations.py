@@ -14,8 +14,8 @@ from ..model.lookups import (
     migration_subject,
     open_evacuation,
 )
+from ..model.remedies.catalogue import remedy_text
 from .place import (
-    HALF,
     NamePlace,
     StoredName,
     StoredNames,
@@ -68,7 +68,7 @@ class CellMigrations(NamePlace):
             stale = [name for name in names if name not in known]
             if stale:
                 evidence = {**migration_evidence(row, place), "no such compute host": stale}
-                yield finding("SG309", migration_subject(row), evidence, HALF)
+                yield finding("SG309", migration_subject(row), evidence, remedy_text("SG309", "half-renamed"))
 
 
 PLACE = CellMigrations()

@@ -18,6 +18,7 @@ from ..model.findings import (
 )
 from ..model.lookups import Index, Item, Items
 from ..model.plan import Change
+from ..model.remedies.catalogue import remedy_text
 from .place import (
     NamePlace,
     NameTable,
@@ -100,8 +101,7 @@ def _finding(agent: ApiAgent, evidence: t.Mapping[str, t.Any], severity: str) ->
         "SG305",
         Subject("host", agent.id, agent.agent_type, agent.host),
         {"type": agent.agent_type, **evidence},
-        "If the agent is not alive, start the agent. If the finding shows two host names, correct host= in the agent's "
-        "configuration. Neutron binds a port to a host only if a live agent has exactly the name of the host.",
+        remedy_text("SG305", "agent-dead-or-misnamed"),
         severity,
     )
 

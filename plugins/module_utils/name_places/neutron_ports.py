@@ -20,6 +20,7 @@ from ..model.lookups import Index, Item, Items
 from ..model.network_agents import has_ovn
 from ..model.ovn import ROUTER_GATEWAY
 from ..model.plan import Change
+from ..model.remedies.catalogue import remedy_text
 from .place import (
     NamePlace,
     Renaming,
@@ -118,8 +119,7 @@ def _finding(port: ApiPort, evidence: t.Mapping[str, t.Any], severity: str) -> I
         "SG306",
         Subject("port", port.id, host=port.binding_host_id),
         {"device": port.device_id, "device_owner": port.device_owner, **evidence},
-        "Find out on which host the guest runs (virsh domstate), and make sure that this host has a live agent. Then "
-        "set the port's binding:host_id to this host.",
+        remedy_text("SG306", "binding-wrong"),
         severity,
     )
 

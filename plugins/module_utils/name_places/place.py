@@ -27,12 +27,8 @@ from ..model.facts import (
 from ..model.findings import Subject, Unchecked, finding
 from ..model.lookups import Index, Item, Items, same_name
 from ..model.plan import Change, PlanError, RowChange
+from ..model.remedies.catalogue import remedy_text
 
-#: The remedy where one store says another name than the next.
-HALF = (
-    "Run rename_host with rename_action=status for the host, because a rename may be unfinished. If no rename is "
-    "open, correct the name in the database or API that has the wrong name."
-)
 _T = t.TypeVar("_T")
 
 
@@ -249,4 +245,4 @@ def differs(
         other_place: other_name,
         "differ only in case": same_name(name, other_name),
     }
-    return finding("SG301", subject, evidence, HALF, severity)
+    return finding("SG301", subject, evidence, remedy_text("SG301", "half-renamed"), severity)

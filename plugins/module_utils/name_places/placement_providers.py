@@ -12,6 +12,7 @@ from ..model.facts import ResourceProvider
 from ..model.findings import Subject, Unchecked, finding
 from ..model.lookups import Index, Items, uuid_key
 from ..model.plan import Change
+from ..model.remedies.catalogue import remedy_text
 from .place import (
     NamePlace,
     Renaming,
@@ -75,8 +76,7 @@ class PlacementProviders(NamePlace):
                         "SG304",
                         Subject("resource_provider", child.uuid, child.name, node.host),
                         {"child": child.name, "compute node": node.hypervisor_hostname},
-                        "Stop nova-compute, and rename the child provider so that its name begins with the name of "
-                        "the compute node.",
+                        remedy_text("SG304", "child-misnamed"),
                     )
 
     def renamed(self, renaming: Renaming) -> t.List[RenamedProvider]:

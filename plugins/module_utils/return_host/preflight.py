@@ -71,6 +71,7 @@ from ..model.lookups import (
     uuid_key,
 )
 from ..model.names import conf_host, refused_host
+from ..model.remedies.catalogue import remedy_text
 from ..model.requests import ReturnRequest
 from ..model.stored_names import name_key
 from ..records.operation_records import is_evacuation
@@ -88,10 +89,6 @@ WAITING = ("SG329", "SG330")
 _STOPPED = ("inactive", "failed")
 #: The first device of each bus.
 ROOT_DEVICES = ("vda", "sda", "hda", "xvda")
-_AGAIN = (
-    "Make sure that the run can read the facts that this finding lists as not read, then run the playbook return_host "
-    "again."
-)
 
 #: A Ceph cluster's fsid and a pool.
 Home = t.Tuple[str, str]
@@ -210,7 +207,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
 def _undecided(
     request: ReturnRequest, evidence: t.Mapping[str, t.Any], known: t.Sequence[Finding] = ()
 ) -> ReturnDecision:
-    item = finding("SG709", Subject("host", request.host), evidence, _AGAIN)
+    item = finding("SG709", Subject("host", request.host), evidence, remedy_text("SG709", "return-undecided"))
     return ReturnDecision(Checked((item, *known)), undecided=True)
 
 
@@ -297,13 +294,7 @@ def _another_machine(index: Index, facts: HostFacts, request: ReturnRequest) -> 
         }
         if host is None:
             evidence["why"] = refused_host(facts) or "the host name in nova-compute's container was not read"
-        remedy = (
-            f"Keep nova-compute stopped. If this machine is not {request.host}, correct ansible_host or "
-            f"stackguard_nova_host in the inventory. If this machine is {request.host} and a rename of the host is "
-            f"unfinished, finish the rename. If this machine is {request.host} and has no unfinished rename, set "
-            f"host={request.host} in the machine's nova.conf. After the correction, run the playbook return_host "
-            "again."
-        )
+        remedy = remedy_text("SG106", "machine-with-another-name", host=request.host)
         yield finding("SG106", host_subject(facts), evidence, remedy)
     nodes = {uuid_key(node.uuid): node.uuid for node in index.nodes_by_host.get(request.host, []) if node.uuid}
     files = {uuid_key(entry.uuid): entry.uuid for entry in uuid_files(facts) if entry.uuid}
@@ -312,9 +303,7 @@ def _another_machine(index: Index, facts: HostFacts, request: ReturnRequest) -> 
             "SG102",
             host_subject(facts),
             {"files": sorted(files.values()), "node of this host": sorted(nodes.values()), "host": request.host},
-            "Keep nova-compute stopped. Verify that this machine is the evacuated host. If this machine is the "
-            "evacuated host, write the uuid of the host's compute node into the compute_id file. If this machine is a "
-            "different host, correct the inventory.",
+            remedy_text("SG102", "machine-with-another-compute-id"),
         )
 
 
@@ -355,14 +344,11 @@ def _unreached(bundle: Bundle, request: ReturnRequest) -> Items:
     for record in _mine(request):
         for fsid in sorted(fsid for fsid, listed in record.blocklisted.items() if listed and fsid not in read):
             evidence = {"operation": record.operation_id, "addresses": record.blocklisted[fsid]}
-            remedy = (
-                "Set stackguard_ceph_host to hosts that reach this Ceph cluster: "
-                "return_host -e stackguard_ceph_host=NAME,NAME"
-            )
+            remedy = remedy_text("SG709", "journal-of-unread-cluster")
             yield finding("SG709", Subject("service", fsid, "Ceph"), evidence, remedy)
         if record.addresses and not read:
             evidence = {"operation": record.operation_id, "addresses": record.addresses}
-            remedy = "Set stackguard_ceph_host to a host that reaches Ceph: return_host -e stackguard_ceph_host=NAME"
+            remedy = remedy_text("SG709", "no-cluster-read")
             yield finding("SG709", Subject("service", "ceph", "Ceph"), evidence, remedy)
 
 
@@ -496,11 +482,7 @@ def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> 
                     "evacuation of": record.host,
                     "operation": record.operation_id,
                 }
-                remedy = (
-                    f"Run return_host -e return_host={record.host}, or end the evacuation of {record.host}. The "
-                    f"blocklist entry fences {record.host}, so the run keeps the entry until {record.host} has "
-                    "returned or the evacuation has ended."
-                )
+                remedy = remedy_text("SG515", "fences-another-evacuated-host", host=record.host)
                 severity = BLOCKER if address in own else WARNING
                 yield finding("SG515", Subject("host", address, host=record.host), evidence, remedy, severity)
         for entry in view.rbd.blocklist or []:
@@ -509,10 +491,7 @@ def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> 
             if span is not None and covered and blocklists.whole(entry) is None:
                 evidence = {"cluster": fsid, "entry": entry.address, "addresses": covered, "until": entry.until}
                 command = blocklists.removal(entry, view.rbd.blocklist_word)
-                remedy = (
-                    "Find out who added the blocklist entry, because this host cannot write to its disks while the "
-                    f"entry exists. Then remove the entry: {command}"
-                )
+                remedy = remedy_text("SG515", "range-covers-returned-host", command=command)
                 yield finding("SG515", Subject("host", str(span), host=request.host), evidence, remedy, BLOCKER)
 
 
@@ -547,11 +526,7 @@ def open_evacuations(request: ReturnRequest) -> t.Iterator[Finding]:
     for record in _mine(request):
         if record.open:
             evidence = {"operation": record.operation_id, "state": record.state, "started": record.started_at}
-            remedy = (
-                "Keep nova-compute stopped on this host until the evacuation has ended. To complete the evacuation, "
-                f"run the playbook evacuate_host with -e evacuate_host={request.host} -e evacuate_action=resume. To "
-                "end the evacuation without completing it, use evacuate_action=abort."
-            )
+            remedy = remedy_text("SG706", "evacuation-of-returning-host-open", host=request.host)
             yield finding("SG706", Subject("host", request.host), evidence, remedy)
 
 
@@ -572,32 +547,18 @@ def _services(bundle: Bundle, request: ReturnRequest) -> Items:
     service = _service(bundle, request)
     subject = Subject("host", request.host)
     if service is None:
-        yield finding("SG119", subject, {}, "Use the host name that openstack compute service list shows.")
+        yield finding("SG119", subject, {}, remedy_text("SG119", "returning-host-without-service"))
         return
     reason = service.disabled_reason or ""
     seen = {"status": service.status, "disabled reason": reason or None, "forced down": service.forced_down}
     if reason.startswith(OURS) and not reason.startswith(HELD):
-        yield finding("SG707", subject, seen, "First end the operation that has disabled the compute service.")
+        yield finding("SG707", subject, seen, remedy_text("SG707", "returning-host-held-by-another"))
     elif reason.startswith(HELD) and not _has_journal(reason, request):
         # It may be open elsewhere, and need every entry that a run here would remove.
-        remedy = (
-            "If the journal is lost, verify that the operation has ended, and override SG707 for this host with your "
-            "reason. If the journal still exists, set stackguard_state_host and stackguard_state_dir to the place "
-            f"of the journal: return_host -e return_host={request.host} -e stackguard_state_host=NAME -e "
-            "stackguard_state_dir=DIRECTORY"
-        )
+        remedy = remedy_text("SG707", "returning-host-held-without-journal", host=request.host)
         yield finding("SG707", subject, {**seen, "journals": _operations(request)}, remedy)
     elif not reason.startswith(HELD) and (service.forced_down or service.status != "enabled"):
-        yield finding(
-            "SG704",
-            subject,
-            seen,
-            (
-                "No action is needed. The disabled reason of the service does not show an evacuation by this "
-                "collection, so return_host leaves the service unchanged."
-            ),
-            WARNING,
-        )
+        yield finding("SG704", subject, seen, remedy_text("SG704", "not-held-by-an-evacuation"), WARNING)
 
 
 def _has_journal(reason: str, request: ReturnRequest) -> bool:
@@ -616,11 +577,7 @@ def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Cle
         if clearing.lifts and unknown and fate.domain.state in RUNNING:
             addresses = sorted(address for lift in clearing.lifts for address in lift.addresses)
             evidence = {"domain": [fate.domain.name, fate.domain.state], "blocklist": addresses}
-            remedy = (
-                "Find out what runs in this libvirt domain. If the domain is not needed, run virsh destroy "
-                f"{fate.domain.name}. After the run removes the blocklist entry, the domain could write to its disks "
-                "again."
-            )
+            remedy = remedy_text("SG110", "unknown-domain-fenced", domain=fate.domain.name)
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
 
 
@@ -637,11 +594,7 @@ def _volumes_of_deleted(facts: HostFacts, found: t.Sequence[forecast.Fate], clea
         if clearing.lifts and deleted and volumes and fate.domain.state in RUNNING:
             addresses = sorted(address for lift in clearing.lifts for address in lift.addresses)
             evidence = {"domain": [fate.domain.name, fate.domain.state], "volumes": volumes, "blocklist": addresses}
-            remedy = (
-                f"Run virsh destroy {fate.domain.name}, then run return_host again. The server is deleted in Nova, and "
-                "another server may use the deleted server's volume. After the run removes the blocklist entry, the "
-                "domain could write to this volume again."
-            )
+            remedy = remedy_text("SG110", "deleted-server-with-volume-fenced", domain=fate.domain.name)
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
 
 
@@ -651,10 +604,7 @@ def _lost(facts: HostFacts, request: ReturnRequest) -> Items:
     for uuid, pid in sorted((facts.qemu_processes or {}).items()):
         if uuid not in shown:
             evidence = {"process": pid, "libvirt": "libvirt does not show the guest as running"}
-            remedy = (
-                f"Find out the purpose of process {pid}, or end process {pid} (kill {pid}), because the process can "
-                "write to disks."
-            )
+            remedy = remedy_text("SG110", "process-without-domain", pid=pid)
             yield finding("SG110", Subject("domain", uuid, host=request.host), evidence, remedy)
 
 
@@ -667,30 +617,19 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
     if running:
         # Not the host: an override for a host without a unit does not pass what runs there.
         subject = Subject("service", f"{facts.inventory_name}:nova-compute", host=conf_host(facts))
-        remedy = (
-            f"{_stopping(facts)} If a nova-compute process runs outside the systemd unit, the process keeps running "
-            "when the unit stops. Stop the container of such a process, or end the process (kill PID)."
-        )
+        remedy = f"{_stopping(facts)} {remedy_text('SG510', 'may-run-outside-the-unit')}"
         yield finding("SG510", subject, {"runs": running}, remedy, BLOCKER)
     elif not _compute_units(facts):
         evidence = {"runs": [], "units": None if facts.units is None else [unit.name for unit in facts.units]}
-        remedy = (
-            "Verify that nova-compute is stopped, then override SG510 for this host. The run found no systemd unit of "
-            "nova-compute on this host."
-        )
-        yield finding("SG510", host_subject(facts), evidence, remedy, BLOCKER)
+        yield finding("SG510", host_subject(facts), evidence, remedy_text("SG510", "no-unit"), BLOCKER)
 
 
 def _stopping(facts: HostFacts) -> str:
     """Return how nova-compute is kept stopped: a unit file below /etc, as kolla-ansible's, cannot be masked."""
     own = [unit.name for unit in _compute_units(facts) if (unit.fragment_path or "").startswith("/etc/systemd/system/")]
     if not own:
-        return "Stop and mask nova-compute (systemctl mask --now nova-compute), then run return_host again."
-    names = " ".join(own)
-    return (
-        f"Stop and disable nova-compute (systemctl disable --now {names}), then run return_host again. After the "
-        f"return, enable nova-compute again: systemctl enable --now {names}."
-    )
+        return remedy_text("SG510", "unit-can-be-masked")
+    return remedy_text("SG510", "unit-file-below-etc", units=" ".join(own))
 
 
 #: How units of nova-compute are called, those of containers too.
@@ -721,19 +660,9 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
             continue
         subject, evidence = migration_subject(row), migration_evidence(row, place)
         if same_name(row.source_compute, request.host) and _has_arrived(index, row):
-            remedy = (
-                "No action is needed: the server is on the destination, and is running or stopped. The migration "
-                "record is open for one of two reasons: RabbitMQ lost the evacuation request and the run sent the "
-                "request again, or nova-compute restarted on the destination. nova-compute on this host (the source of "
-                "the migration) closes the migration record when it starts."
-            )
-            yield finding("SG702", subject, evidence, remedy, WARNING)
+            yield finding("SG702", subject, evidence, remedy_text("SG702", "evacuated-server-has-arrived"), WARNING)
         else:
-            remedy = (
-                "Wait until the migration ends, or abort the migration (for a live migration, openstack server "
-                "migration abort SERVER MIGRATION)."
-            )
-            yield finding("SG702", subject, evidence, remedy)
+            yield finding("SG702", subject, evidence, remedy_text("SG702", "returned-host-migrates"))
 
 
 def _has_arrived(index: Index, row: MigrationRow) -> bool:
@@ -780,7 +709,8 @@ def _twice(
         if hosts or others:
             evidence = {"domain": [domain.name, domain.state], "runs on": hosts, "clients": others}
             severity = None if hosts or own else WARNING
-            alone = _one_writer(domain.uuid) if domain.state in RUNNING else _runs_elsewhere(domain.uuid)
+            state = "returned-guest-runs-twice" if domain.state in RUNNING else "no-running-domain-on-returned-host"
+            alone = remedy_text("SG507", state, uuid=domain.uuid)
             remedy = _second_client(alone, hosts, list(others), own)
             yield finding("SG507", domain_subject(domain, facts), evidence, remedy, severity)
         if domain.state not in RUNNING:
@@ -822,22 +752,7 @@ def _second_client(alone: str, hosts: t.Sequence[str], sources: t.Sequence[str],
     first = next(iter([*own, *sources]), "").partition("/")[2]
     if hosts or not clients.is_volume(first):
         return alone
-    return clients.who_has_volume(first, "run return_host again")
-
-
-def _one_writer(uuid: str) -> str:
-    return (
-        f"Run virsh destroy {uuid} on the host where the guest must not run, or end the client that must not write to "
-        "the disk. Then verify that at most one watcher remains (rbd status POOL/IMAGE), and run return_host again."
-    )
-
-
-def _runs_elsewhere(uuid: str) -> str:
-    return (
-        f"Lock the server (openstack server lock {uuid}), and leave each domain of the server as it is: this host has "
-        "no domain of the server that runs, so what the evidence shows may be the only copy of the guest. Then follow "
-        "the page of SG132."
-    )
+    return clients.who_has_volume(first, "volume-open-at-return")
 
 
 def _servers(index: Index, request: ReturnRequest) -> t.Set[str]:
@@ -874,7 +789,8 @@ def _without_domain(index: Index, facts: HostFacts, request: ReturnRequest, view
         if hosts or others or shared:
             evidence = {"domain": None, "runs on": hosts, "clients": {**others, **shared}}
             alone = bool(hosts or others) or _may_boot_from_volume(index, uuid)
-            remedy = _second_client(_runs_elsewhere(uuid), hosts, [f"/{name}" for name in {**others, **shared}], ())
+            told = remedy_text("SG507", "no-running-domain-on-returned-host", uuid=uuid)
+            remedy = _second_client(told, hosts, [f"/{name}" for name in {**others, **shared}], ())
             subject = Subject("instance", uuid, host=request.host)
             yield finding("SG507", subject, evidence, remedy, None if alone else WARNING)
         for name in unread:
@@ -935,13 +851,9 @@ def _disks(
                 dead[source] = sorted(watcher.address for watcher in image.watchers)
         if dead:
             evidence = {"domain": [domain.name, domain.state], "watchers": dead}
-            remedy = (
-                "Hard-reboot the server as soon as nova-compute runs on this host, because the server's disk works "
-                f"again only after a hard reboot: openstack server reboot --hard {domain.uuid}"
-                if domain.uuid in servers and not any(dead.values())
-                else f"Leave the server {domain.uuid} as it is, and resolve the other findings of this domain first. "
-                "This domain cannot write to its disk, and another host or client may have the guest."
-            )
+            unused = domain.uuid in servers and not any(dead.values())
+            state = "no-client-has-disk-open" if unused else "guest-may-be-elsewhere"
+            remedy = remedy_text("SG517", state, uuid=domain.uuid)
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
 
 
@@ -957,11 +869,7 @@ def _disk_unread(source: str, domain: Domain, why: t.Sequence[str]) -> Finding:
 
 
 def _image_unread(source: str, server: str, evidence: t.Mapping[str, t.Any]) -> Finding:
-    remedy = (
-        "Give the Ceph user in stackguard_ceph_user the Ceph profile rbd for the pool of the image, so that the run "
-        "can read the image. Then run return_host again. As an alternative, verify that no other client has the disk "
-        "open and that a running guest can write to its disk, then override this finding for the image."
-    )
+    remedy = remedy_text("SG709", "disk-of-returned-host-unread")
     return finding("SG709", Subject("image", source, server), evidence, remedy)
 
 
@@ -1026,10 +934,7 @@ def _ports(bundle: Bundle, request: ReturnRequest) -> Items:
         owner = port.device_owner or ""
         if port.binding_host_id == request.host and owner.startswith("compute:") and port.device_id not in here:
             evidence = {"server": port.device_id, "status": port.status}
-            remedy = (
-                "Find out on which host the guest runs (virsh domstate), then bind the port to this host "
-                "(openstack port set --host)."
-            )
+            remedy = remedy_text("SG511", "bound-to-returned-host")
             yield finding("SG511", Subject("port", port.id, host=request.host), evidence, remedy, WARNING)
 
 
@@ -1054,15 +959,7 @@ def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
             rows = index.migrations_by_instance.get(consumer, [])
             reaped = any(same_name(row.source_compute, request.host) and row.status == DONE for row in rows)
             evidence = {"provider": provider.name, "allocation": (provider.allocations or {})[consumer]}
-            remedy = (
-                "No action is needed: nova-compute removes this allocation at its next start."
-                if reaped
-                else (
-                    f"Look at the server first (openstack server show {consumer}): if Nova builds, unshelves or moves "
-                    "the server, the allocation may be right, so wait. Otherwise, run nova-manage placement audit, "
-                    "because no open evacuation explains this allocation. nova-manage placement audit lists orphaned "
-                    "allocations, and removes them if you add --delete."
-                )
-            )
+            state = "evacuation-ends-at-start" if reaped else "no-evacuation-explains-it"
+            remedy = remedy_text("SG509", state, consumer=consumer)
             subject = Subject("instance", consumer, host=request.host)
             yield finding("SG509", subject, evidence, remedy, INFO if reaped else WARNING)

@@ -21,6 +21,7 @@ from ..model.lookups import (
     host_subject,
     same_name,
 )
+from ..model.remedies.catalogue import remedy_text
 
 #: The unit that starts guests at boot, and its ON_BOOT with which it starts none.
 GUESTS_UNIT = "libvirt-guests.service"
@@ -50,16 +51,9 @@ def starting(index: Index, facts: HostFacts, host: str, ended: t.Container[str])
 def _remedy(domain: Domain) -> str:
     parts = []
     if domain.autostart:
-        parts.append(
-            f"Run virsh autostart --disable {domain.name} on this host: each start of libvirt starts this domain, "
-            "wherever the server is by then."
-        )
+        parts.append(remedy_text("SG521", "autostart", domain=domain.name))
     if domain.managed_save:
-        parts.append(
-            f"If Nova must start this server from its disk, run virsh managedsave-remove {domain.name} on this host: "
-            "this deletes the saved memory of the guest. Otherwise, the next start by libvirt continues from the saved "
-            "memory."
-        )
+        parts.append(remedy_text("SG521", "managed-save", domain=domain.name))
     return " ".join(parts)
 
 
@@ -72,12 +66,7 @@ def _at_boot(facts: HostFacts) -> Items:
         return
     if facts.guests_on_boot != IGNORE:
         evidence = {"unit": unit.name, "state": unit.unit_file_state, "ON_BOOT": facts.guests_on_boot}
-        remedy = (
-            "Run systemctl mask libvirt-guests on this host: at the next boot, libvirt-guests starts every guest that "
-            "ran when the host was shut down, also guests that were evacuated since. Nova does not need "
-            "libvirt-guests (resume_guests_state_on_host_boot in nova.conf)."
-        )
-        yield finding("SG521", host_subject(facts), evidence, remedy, WARNING)
+        yield finding("SG521", host_subject(facts), evidence, remedy_text("SG521", "guests-on-boot"), WARNING)
 
 
 def kept(domains: t.Iterable[Domain], facts: HostFacts) -> Items:
@@ -85,10 +74,5 @@ def kept(domains: t.Iterable[Domain], facts: HostFacts) -> Items:
     for domain in domains:
         if domain.snapshots:
             evidence = {"domain": [domain.name, domain.state], "snapshots and checkpoints": domain.snapshots}
-            remedy = (
-                f"List the snapshots and checkpoints on this host: virsh snapshot-list {domain.name}; virsh "
-                f"checkpoint-list {domain.name}. Save what you need of them. Then remove libvirt's records of them, "
-                f"which keeps the data: virsh snapshot-delete {domain.name} SNAPSHOT --metadata; virsh "
-                f"checkpoint-delete {domain.name} CHECKPOINT --metadata. Finally, run return_host again."
-            )
+            remedy = remedy_text("SG522", "snapshots", domain=domain.name)
             yield finding("SG522", domain_subject(domain, facts), evidence, remedy)

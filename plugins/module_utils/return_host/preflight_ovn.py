@@ -30,6 +30,7 @@ from ..model.network_agents import (
     signs_of_ovn,
 )
 from ..model.ovn import NOT_BOUND, OvnFacts
+from ..model.remedies.catalogue import remedy_text
 from ..model.requests import ReturnRequest
 
 _PARTS = ("chassis", "switch_ports")
@@ -59,10 +60,7 @@ def check(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> Items:
             "not read from OVN's databases": missing,
             "reasons": [entry.reason for entry in ovn.unread] or ["no reason was given"],
         }
-        remedy = (
-            "Make OVN's databases answer, then run the same command again. Without these databases, the run cannot "
-            "verify whether the chassis of the returning host claims ports of guests on other hosts."
-        )
+        remedy = remedy_text("SG317", "returning-host-with-ovn-unread")
         yield finding("SG317", Subject("host", request.inventory_name, host=request.host), evidence, remedy, BLOCKER)
         return
     for item in hazards.host_items(request.inventory_name, facts, ovn):
@@ -105,9 +103,5 @@ def _ports(bundle: Bundle, facts: HostFacts, ovn: OvnFacts, request: ReturnReque
             "server": known.device_id if known else None,
             "neutron binds it to": known.binding_host_id if known else "not this host (another host or no host)",
         }
-        remedy = (
-            "Before the returning host starts, bind the port to the host that Nova shows for the server (openstack "
-            f"port set --host HOST {port.name}). Without this change, the chassis of the returning host claims the "
-            "port."
-        )
+        remedy = remedy_text("SG511", "chassis-of-returning-host-requested", port=port.name)
         yield finding("SG511", Subject("port", port.name, "OVN", request.host), evidence, remedy, BLOCKER)

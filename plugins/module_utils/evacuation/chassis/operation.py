@@ -31,6 +31,7 @@ from ...model.network_agents import (
     signs_of_ovn,
 )
 from ...model.ovn import OvnChassis, OvnFacts, chassis_of, users
+from ...model.remedies.catalogue import remedy_text
 from ...records import evidence
 from ...systems.api import (
     compute_services,
@@ -234,20 +235,6 @@ def _finding(host: str, name: str, evidence: Evidence) -> Finding:
 
 def _remedy(name: str, alive: t.Optional[bool]) -> str:
     if alive:
-        return (
-            "Do not delete the chassis while neutron shows the chassis as alive. Run this command every minute: "
-            "openstack network agent list. Neutron checks its agents only when a user lists the agents. Neutron "
-            "needs about two minutes to notice a dead chassis. If neutron still shows the chassis as alive, either the "
-            "host is back, or another machine uses the host's name. Find out which machine uses the host's name."
-        )
-    delete = (
-        "If the host will not come back, verify that the machine is dead and that no port is bound to the chassis, "
-        f"then run: openstack network agent delete {name}. If the host will come back, keep the chassis, because the "
-        "host will use the chassis again."
-    )
-    if alive is None:
-        return (
-            "Neutron did not show whether this chassis is alive. First verify that openstack network agent list shows "
-            f"the chassis as dead, and that ovn_sb_connection is the connection to the database of this cloud. {delete}"
-        )
-    return delete
+        return remedy_text(CODE, "chassis-alive")
+    delete = remedy_text(CODE, "chassis-dead", chassis=name)
+    return f"{remedy_text(CODE, 'liveness-unread')} {delete}" if alive is None else delete

@@ -19,6 +19,7 @@ from ...model.fences.catalogue import of_addresses
 from ...model.fences.fence import FenceTarget, ProofError
 from ...model.findings import Checked, Subject, finding
 from ...model.lookups import OURS
+from ...model.remedies.catalogue import remedy_text
 from ...model.requests import EvacuationRequest
 from ...records import journal as journals
 from ...systems.api import compute_services
@@ -186,20 +187,12 @@ class FencedEvacuation(EvacuationCall):
 
     def _not_fenced(self, why: str) -> Stopped:
         evidence_ = {"fence": self.options["fence"], "read": why}
-        remedy = (
-            f"Repair the fence, or choose another fence ({self.run.variable('fence')}). Then run the same command "
-            f"again. To end the operation, use {self.run.variable('action')}=abort."
-        )
+        action = self.run.variable("action")
+        remedy = remedy_text("SG506", "fence-failed", fence=self.run.variable("fence"), action=action)
         if self.scratch.none_left:
-            remedy = (
-                f"To end the operation, use {self.run.variable('action')}=abort. No server of the operation is left on "
-                f"{self.host}, so a resumed run does not fence the host again."
-            )
+            remedy = remedy_text("SG506", "fence-needless", action=action, host=self.host)
         elif not self.scratch.act:
-            remedy = (
-                "Find out why the host is no longer fenced. To fence the host again, use "
-                f"{self.run.variable('refence')}=true. To end the operation, use {self.run.variable('action')}=abort."
-            )
+            remedy = remedy_text("SG506", "fence-lost", refence=self.run.variable("refence"), action=action)
         item = finding("SG506", Subject("host", self.host), evidence_, remedy)
         return Stopped(f"{self.host} is not fenced: {why}", Checked((item,)))
 

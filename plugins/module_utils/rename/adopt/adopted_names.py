@@ -40,6 +40,7 @@ from ...model.lookups import (
 )
 from ...model.names import Names
 from ...model.network_agents import OVN_AGENTS
+from ...model.remedies.catalogue import remedy_text
 from ...model.requests import FORWARD, RenameRequest
 from ...name_places.placement_providers import SEPARATORS
 
@@ -118,9 +119,8 @@ class _Looking:
         host = bundle.hosts.get(request.inventory_name)
         if host is None:
             reason = bundle.unreachable.get(request.inventory_name, "the evidence has no facts of this host")
-            raise NotAdoptable(
-                finding("SG114", self.subject, {"reason": reason}, "Make the host reachable for Ansible.")
-            )
+            remedy = remedy_text("SG114", "unread-before-adoption")
+            raise NotAdoptable(finding("SG114", self.subject, {"reason": reason}, remedy))
         self.host = host
         unread = [part for part in ("compute_id_files", "nova_conf", "libvirt", "domains") if _none(host, part)]
         databases, cloud = bundle.databases, bundle.cloud
@@ -145,7 +145,7 @@ class _Looking:
 
     def _unread(self, part: str) -> Item:
         subject = Subject("host", f"{self.request.inventory_name}:{part}", part, self.request.rename_from)
-        remedy = f"Make sure that the run can read these facts: {part}. Then run the same command again."
+        remedy = remedy_text("SG709", "unread-before-adoption", part=part)
         return finding("SG709", subject, {"part": part, "reason": "not read"}, remedy)
 
     def _refuse(self, code: str, subject: Subject, evidence: t.Dict[str, t.Any], remedy: str) -> t.NoReturn:
@@ -174,41 +174,25 @@ class _Looking:
             if row.host in self.names or (uuid is not None and same_uuid(row.uuid, uuid))
         ]
         if not found:
-            remedy = (
-                "Set rename_from to the old name of the host, and set rename_to to the current name of the host. The "
-                "run found no compute node with the name in rename_from or in rename_to."
-            )
+            remedy = remedy_text("SG119", "both-names-unknown")
             self._refuse("SG119", self.subject, {"searched for": list(self.names), "compute_id": uuid}, remedy)
         strangers = [row for _cell, row in found if self._is_another_hosts(row)]
         if len(found) == 1:
             if strangers:
-                remedy = (
-                    "Check rename_from, rename_to and the inventory host. The compute_id file of this machine contains "
-                    "the uuid of another host's compute node. The other host (see host in the evidence) is neither "
-                    "rename_from nor rename_to, and has a compute service in Nova."
-                )
+                remedy = remedy_text("SG119", "file-of-another-host")
                 shown = {"searched for": list(self.names), "compute node": strangers[0].uuid, "host": strangers[0].host}
                 self._refuse("SG119", self.subject, shown, remedy)
             return (*found[0], None)
         used = [entry for entry in found if self._is_used(*entry)]
         evidence = {"compute nodes": [[cell.name, row.uuid, row.host, row.hypervisor_hostname] for cell, row in found]}
-        if strangers:
-            # What SG205 advises otherwise would destroy the other host's allocations.
-            remedy = (
-                "Check rename_from, rename_to and the inventory host, because the compute_id file of this machine has "
-                f"the uuid of the compute node of {strangers[0].host}. If rename_from, rename_to and the inventory "
-                "host are correct, the compute_id file is wrong: stop nova-compute, and write the uuid of this host's "
-                "compute node into the file."
-            )
-        else:
-            remedy = (
-                "Find out whether every listed compute node belongs to this machine. If all listed compute nodes "
-                "belong to this machine, keep the compute node whose uuid is in the allocations of the host's guests. "
-                "Move or remove the allocations of the other listed compute nodes, then run the same command again."
-            )
+        # What SG205 advises otherwise would destroy the other host's allocations.
+        state = "file-of-another-host" if strangers else "several-nodes-of-both-names"
+        host = strangers[0].host if strangers else None
         if len(found) > 2 or len(used) > 1 or len({cell.name for cell, _row in found}) > 1:
+            remedy = remedy_text("SG205", state, host=host)
             self._refuse("SG205", self.subject, {"compute_id": uuid, **evidence}, remedy)
         if strangers:
+            remedy = remedy_text("SG102", state, host=host)
             self._refuse("SG102", self.subject, {"compute_id": uuid, **evidence}, remedy)
         # Of two without anything: the one that was there first.
         cell, node = used[0] if used else min(found, key=lambda entry: entry[1].id)
@@ -235,18 +219,11 @@ class _Looking:
             "compute node": node.uuid,
         }
         if len(found) > 2 or len(mine) != len(found):
-            remedy = (
-                "Find out which of the compute services in the evidence belong to this host. Delete each compute "
-                "service that does not belong to this host (openstack compute service delete), then run the same "
-                "command again."
-            )
+            remedy = remedy_text("SG205", "several-services-of-both-names")
             self._refuse("SG205", self.subject, evidence, remedy)
         linked = [row for row in mine if row.id == node.service_id]
         if not mine:
-            remedy = (
-                "Start nova-compute once under the name of the host's compute node. The collection cannot restore a "
-                "deleted compute service."
-            )
+            remedy = remedy_text("SG204", "service-missing-before-adoption")
             self._refuse("SG204", Subject("compute_node", str(node.uuid), host=node.host), evidence, remedy)
         if len(mine) == 1:
             return mine[0], None
@@ -254,11 +231,7 @@ class _Looking:
         first, second = sorted(mine, key=lambda row: row.id)
         if linked and linked[0] is second:
             # Deleted with a service: every node of its name and every node with its id (main/api.py, service_destroy).
-            remedy = (
-                "Set compute_nodes.service_id of this compute node to the id of the host's older compute service "
-                "(playbook repair_links). Currently, service_id is the id of the host's newer compute service. If you "
-                "delete the newer compute service before the repair, Nova also deletes the compute node."
-            )
+            remedy = remedy_text("SG203", "service-id-of-second-service")
             self._refuse("SG203", Subject("compute_node", str(node.uuid), host=node.host), evidence, remedy)
         return first, second
 
@@ -304,12 +277,8 @@ class _Looking:
         }
         stranger = uuid is not None and not (second is not None and same_uuid(uuid, second.uuid))
         if not proven or (stranger and self.index.node_rows_by_uuid.get(uuid_key(uuid or ""))):
-            remedy = (
-                "If you know that this machine is the host of this compute node, write the uuid of the compute node "
-                "into the compute_id file of the machine. The facts that the run has read do not prove that the "
-                "compute node belongs to this machine."
-            )
-            self._refuse("SG102" if uuid else "SG101", self.subject, evidence, remedy)
+            code = "SG102" if uuid else "SG101"
+            self._refuse(code, self.subject, evidence, remedy_text(code, "node-unproven"))
         state_path = self.host.nova_conf.state_path if self.host.nova_conf else ""
         path = files[0].path if files else f"{state_path.rstrip('/')}/compute_id"
         return WrongIdentity(path, uuid, str(node.uuid))
@@ -338,27 +307,15 @@ class _Looking:
             )
         ]
         evidence = {"second compute node": second.uuid, "its host": second.host, "instances": on_it[:5]}
-        remedy = (
-            "Find out which guests belong to the second compute node. The run removes the second compute node only if "
-            "the second compute node has no guests and no allocations."
-        )
         if on_it or self._is_used(cell, second):
-            self._refuse("SG205", self.subject, evidence, remedy)
+            self._refuse("SG205", self.subject, evidence, remedy_text("SG205", "second-node-in-use"))
         if second_service is None or second.service_id not in (None, second_service.id):
-            remedy = (
-                "Do not start nova-compute. To remove the second compute node, delete the compute service of the "
-                "second compute node. Nova deletes a compute node only together with its compute service."
-            )
+            remedy = remedy_text("SG205", "second-node-of-another-service")
             self._refuse("SG205", self.subject, {**evidence, "its service": second.service_id}, remedy)
         # A start on this machine wrote this machine's address. An empty host of that name has its own.
         own = {node.host_ip, *(self.host.addresses or [])}
         if second.host not in self.names or (second.host_ip is not None and second.host_ip not in own):
-            remedy = (
-                "Check rename_from and rename_to. The second compute node can belong to another machine, because its "
-                "host name is neither rename_from nor rename_to, or because its address is not an address of this "
-                "host. If no machine uses the name of the second compute node any more, delete the compute service "
-                "with that name (openstack compute service delete)."
-            )
+            remedy = remedy_text("SG205", "second-node-perhaps-of-another-machine")
             shown = {**evidence, "its address": second.host_ip, "addresses of this host": self.host.addresses}
             self._refuse("SG205", self.subject, shown, remedy)
 
@@ -390,16 +347,14 @@ class _Looking:
                 "SG118",
                 Subject("host", after, host=before),
                 {"name": after, "wrong": [str(error)]},
-                "Set rename_hypervisor_hostname to the host name that libvirt will report after the rename, because "
-                "the run cannot predict this host name.",
+                remedy_text("SG118", "libvirt-name-unpredictable"),
             )
         if before == after and old_node == new_node:
             self._refuse(
                 "SG118",
                 Subject("host", after, host=before),
                 {"name": after, "wrong": ["rename_from equals rename_to, and libvirt's host name stays the same"]},
-                "If only the host name in libvirt has changed, set rename_hypervisor_hostname to the name that libvirt "
-                "reports now.",
+                remedy_text("SG118", "no-name-changes"),
             )
         return Names(before, str(old_node), old_os), Names(after, str(new_node), new_os)
 

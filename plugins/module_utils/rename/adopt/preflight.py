@@ -34,6 +34,7 @@ from ...model.lookups import (
     open_evacuation,
     same_name,
 )
+from ...model.remedies.catalogue import remedy_text
 from ...model.requests import FORWARD, RenameRequest
 from ...model.stored_names import name_key
 from ..in_place import preflight as rename_checks
@@ -99,12 +100,7 @@ def _both_directions(bundle: Bundle, request: RenameRequest) -> Items:
         # MySQL finds the source without case.
         own = any(same_name(row.source_compute, name) for name in (request.rename_from, request.rename_to))
         if open_evacuation(row) and own:
-            remedy = (
-                f"Keep nova-compute stopped, restore the host name {row.source_compute} on the host by hand, and run "
-                "the playbook return_host for this host. A guest was evacuated from this host, and the guest's old "
-                "QEMU process may still run on this host. The playbook return_host ends the old QEMU process. Start "
-                "nova-compute after the playbook return_host has ended."
-            )
+            remedy = remedy_text("SG509", "evacuated-from-adopted-host", name=row.source_compute)
             yield finding("SG509", migration_subject(row), migration_evidence(row, place), remedy, BLOCKER)
 
 
@@ -145,17 +141,9 @@ def _found(adoption: Adoption) -> Finding:
         evidence["why the compute node may be another machine's"] = doubts
         evidence["addresses of this machine"] = adoption.host.addresses
         evidence["address of the compute node"] = adoption.node.host_ip
-        remedy = (
-            "Keep nova-compute stopped, and find out whether this machine is the host of the compute node, or a copy "
-            "of that host. Make the machines that the evidence names readable, then run the same command again. If "
-            "this machine is a copy, remove its compute_id file, and adopt nothing. If this machine is the host and "
-            "its address has changed too, override SG131 for this host, with the reason."
-        )
+        remedy = remedy_text("SG131", "machine-unproven")
         return finding("SG131", subject, evidence, remedy, BLOCKER)
-    remedy = (
-        f"No action is needed: this run gives the host the name {adoption.goal.host} in every place. A rollback "
-        "restores the state that the run found."
-    )
+    remedy = remedy_text("SG131", "machine-proven", goal=adoption.goal.host)
     return finding("SG131", subject, evidence, remedy, INFO)
 
 
@@ -190,11 +178,7 @@ def _in_use(adoption: Adoption) -> Items:
         }
         if len(up) > 1:
             evidence["both services are up"] = ", ".join(str(entry.host) for entry in up)
-        remedy = (
-            "Wait service_down_time seconds (60 by default), then run the same command again. If the compute service "
-            "that this finding names is still up, another machine runs nova-compute under the name of this service. "
-            "Find that machine before you adopt the host."
-        )
+        remedy = remedy_text("SG107", "service-up-without-nova-compute")
         yield finding("SG107", subject, evidence, remedy)
 
 
@@ -204,10 +188,7 @@ def _forced_down(adoption: Adoption) -> Items:
     for row in (cloud.services if cloud else None) or []:
         if second is not None and row.id == second.uuid and row.forced_down:
             evidence = {"second compute service": row.id, "state": row.state, "forced_down": True}
-            remedy = (
-                "Find out who forced the second compute service down, because an evacuation may be in progress. Then "
-                f"run openstack compute service set --up {row.host} nova-compute."
-            )
+            remedy = remedy_text("SG704", "second-service-forced-down", host=row.host)
             yield finding("SG704", Subject("service", row.id, host=row.host), evidence, remedy, BLOCKER)
 
 
@@ -225,10 +206,7 @@ def _second_not_shown(adoption: Adoption) -> Items:
     if second is None or any(row.id == second.uuid for row in (cloud.services if cloud else None) or []):
         return
     evidence = {"second compute service": second.uuid, "compute API": "no compute service with this uuid"}
-    remedy = (
-        "Check that the database and the API belong to the same cloud, and that the cell is mapped. The cell database "
-        "contains the second compute service, but the compute API does not show the second compute service."
-    )
+    remedy = remedy_text("SG301", "api-without-second-service")
     yield finding("SG301", Subject("service", str(second.uuid), host=second.host), evidence, remedy)
 
 
@@ -241,11 +219,7 @@ def _agents_in_use(adoption: Adoption) -> Items:
         same = sorted(str(row.host) for row in alive if row.binary == agent.binary)
         if len(same) > 1:
             subject = Subject("host", f"{adoption.request.inventory_name}:{agent.binary}", agent.binary, agent.host)
-            remedy = (
-                "Wait agent_down_time seconds (75 by default), then run the same command again. If two agents are "
-                "still alive, one with the old name and one with the new name of the host, another machine runs one of "
-                "these agents. Find that machine before you adopt the host."
-            )
+            remedy = remedy_text("SG107", "agent-alive-under-both-names")
             yield finding("SG107", subject, {"agent": agent.binary, "alive under": same}, remedy)
 
 
@@ -254,11 +228,9 @@ def _mapped_elsewhere(adoption: Adoption) -> Items:
     for row in adoption.surplus_mappings:
         if row.cell_uuid != adoption.cell.uuid:
             subject = Subject("host", f"{adoption.request.inventory_name}:host mapping {row.id}", host=row.host)
-            evidence = {"host": row.host, "mapped to": row.cell_name or row.cell_uuid, "cell": adoption.cell.name}
-            remedy = (
-                f"Find out whether a host of cell {row.cell_name or row.cell_uuid} has the name {row.host}. If no host "
-                "of this cell has the name, delete the mapping: nova-manage cell_v2 delete_host."
-            )
+            other = row.cell_name or row.cell_uuid
+            evidence = {"host": row.host, "mapped to": other, "cell": adoption.cell.name}
+            remedy = remedy_text("SG302", "second-mapping-to-another-cell", cell=other, host=row.host)
             yield finding("SG302", subject, evidence, remedy)
 
 
@@ -267,18 +239,11 @@ def _network(adoption: Adoption) -> Items:
     from_plan = adoption.request
     subject = Subject("host", f"{from_plan.inventory_name}:network", "network", from_plan.rename_from)
     if adopted_names.ovn_is_mixed(adoption):
-        remedy = (
-            f"Set external_ids:hostname of Open vSwitch to {adoption.source.host}, and wait until neutron shows the "
-            "OVN agents of the host under this name. Then run the same command again. The run changes OVN only if the "
-            "host has the same name in every place in OVN."
-        )
+        remedy = remedy_text("SG317", "ovn-has-both-names", name=adoption.source.host)
         places = {place.place: list(place.names) for place in adoption.places if place.place.startswith("neutron")}
         why = "the run changes OVN only from one hostname to another"
         yield finding("SG317", subject, {"part": "names", **places, NO_OVERRIDE: why}, remedy)
     elif adopted_names.needs_neutron_database(adoption):
-        remedy = (
-            "Set neutron_db_url, because neutron has agents or ports under both names. To change these "
-            "agents and the host bindings of these ports to one host name, the run needs neutron's database."
-        )
+        remedy = remedy_text("SG305", "both-names-without-database")
         evidence = {"goal": adoption.goal.host, "neutron_db_url": "not set", NO_OVERRIDE: "neutron has both names"}
         yield finding("SG305", subject, evidence, remedy)

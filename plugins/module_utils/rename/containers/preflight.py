@@ -13,6 +13,7 @@ from ...model import containers
 from ...model.facts import HostFacts, NameSpace
 from ...model.findings import BLOCKER, Finding
 from ...model.names import Names
+from ...model.remedies.catalogue import remedy_text
 from ...model.requests import RenameRequest
 
 
@@ -24,21 +25,13 @@ def refusal(
 ) -> t.Optional[str]:
     """Return the remedy of SG123 for a service that keeps its name; None: the plan creates its container again."""
     if host is None or after is None or not containers.is_kolla(host):
-        return (
-            "Keep the host's name, or let the service use the host's UTS namespace (docs/guides/deployments.md). "
-            "This service keeps the old host name until you create its container again, or until you remove "
-            "ProtectHostname= from its systemd unit and restart the unit. While the service has its own UTS "
-            "namespace, this collection does not rename the host."
-        )
+        return remedy_text("SG123", "no-container-of-kolla")
     if after.os in (None, host.static_hostname or host.kernel_hostname):
         return None  # the host's own name stays, and the copy of it is right
     why = containers.why_not(host, request, entry)
     if why is None:
         return None
-    return (
-        f"{why} As an alternative, keep the host's name, or let the service use the host's UTS namespace "
-        "(docs/guides/deployments.md)."
-    )
+    return remedy_text("SG123", "container-not-created-again", why=why)
 
 
 def stricter(host: t.Optional[HostFacts], item: Finding) -> Finding:

@@ -36,15 +36,13 @@ from ...model.network_agents import (
     is_undecided,
     ports_are_ovns,
 )
+from ...model.remedies.catalogue import remedy_text
 from ...model.requests import RenameRequest
 from ...moves import preflight as moves
 from ...name_places import neutron_ports
 from ..in_place import preflight as rename
 from ..in_place import verify as renamed
 from ..ovn import preflight as ovn
-
-GO_ON = "Check the evidence, repair the cause, then run the same command again to resume the rename."
-
 
 # --- before ---------------------------------------------------------------------------------------------------
 
@@ -84,10 +82,7 @@ def _agents(case: rename.Case) -> Items:
     for agent in case.agents:
         if agent.agent_type not in L2_AGENTS and agent.agent_type not in OVN_AGENTS:
             why = "this agent belongs to a network node, and the agent would keep running under the old name"
-            remedy = (
-                "Before the rename, move the agent's networks and routers to another agent, then stop the agent and "
-                "delete its record."
-            )
+            remedy = remedy_text("SG305", "network-node-agent-on-drained-host")
             if rename.is_distributed(agent):
                 why, remedy = rename.DISTRIBUTED, rename.DRAIN_DISTRIBUTED
             yield rename.agent_item(agent, why, remedy)
@@ -102,17 +97,11 @@ def _agents(case: rename.Case) -> Items:
             yield from rename.subport_items(case, port)
         elif not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
-            remedy = (
-                "Move the service that owns this port (DHCP, router) to another host, because a drain moves only "
-                "guests."
-            )
+            remedy = remedy_text("SG306", "not-of-a-guest")
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
         elif case.index.cells_read("instances") and port.device_id not in guests:
             evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
-            remedy = (
-                "Find out on which host the port's server is, and set the port's binding:host_id to this host. If the "
-                "server does not exist any more, delete the port. No move of a guest takes this port to another host."
-            )
+            remedy = remedy_text("SG306", "of-a-guest-elsewhere")
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
 
@@ -127,14 +116,11 @@ def _new_agents(case: rename.Case, host: HostFacts) -> Items:
             continue
         if programs and agent.binary not in programs:
             why = "the run found no systemd unit of this agent on the host, so the record would keep the old name"
-            remedy = (
-                "If the agent no longer runs on this host, delete its record (openstack network agent delete "
-                f"{agent.id}). If the agent runs, set rename_agent_units to the units of all agents of this host."
-            )
+            remedy = remedy_text("SG305", "unit-of-agent-unknown", agent=agent.id)
             yield rename.agent_item(agent, why, remedy, BLOCKER)
         elif not agent.alive:
             why = "the agent is not alive, so it would not register under the new name either"
-            yield rename.agent_item(agent, why, "Start the agent, and wait until neutron shows it as alive.", BLOCKER)
+            yield rename.agent_item(agent, why, remedy_text("SG305", "agent-of-drained-host-dead"), BLOCKER)
 
 
 def _ovn(case: rename.Case) -> Items:
@@ -156,10 +142,7 @@ def _ovn(case: rename.Case) -> Items:
     elif is_undecided(case.agents, case.host):
         reasons = [entry.reason for entry in case.host.unread if entry.part == "ovs_external_ids"]
         evidence = {"external_ids of Open vSwitch": "; ".join(reasons) or "not read", "network agents": _kinds(case)}
-        remedy = (
-            "Make external_ids of Open vSwitch readable on the host, then run the same command again. If the host has "
-            "no Open vSwitch and no OVN, override this finding."
-        )
+        remedy = remedy_text("SG317", "drained-host-undecided")
         yield finding("SG317", Subject("host", case.request.inventory_name, host=case.old), evidence, remedy)
 
 
@@ -178,16 +161,12 @@ def can_drain(
     host, cloud = request.rename_from, bundle.cloud
     missing = [part for part in ("servers", "services", "providers") if getattr(cloud, part, None) is None]
     if cloud is None or missing:
-        remedy = "Make sure that the APIs answer, then run the same command again."
+        remedy = remedy_text("SG709", "apis-unread-for-drain")
         return Checked((finding("SG709", Subject("host", host), {"not read": missing or ["the APIs"]}, remedy),))
     servers = placement.guests_of(cloud, host) or []
     found = _disks(bundle, request, servers) + _return(cloud, host, servers, options)
     if others:
-        remedy = (
-            "Repair the links first (playbook repair_links). The compute nodes in the evidence belong to other hosts, "
-            "but link to this host's compute service. If the rename deleted this host's compute service, Nova would "
-            "delete the linked compute nodes, too."
-        )
+        remedy = remedy_text("SG203", "drained-service-has-nodes-of-others")
         found.append(
             finding("SG203", Subject("service", _service_id(cloud, host), host=host), {"nodes": list(others)}, remedy)
         )
@@ -213,11 +192,7 @@ def _hidden(bundle: Bundle, host: str, servers: t.Sequence[ApiServer]) -> t.Iter
                     "cell": cell.name,
                     "compute API": "does not list the server on this host",
                 }
-                remedy = (
-                    "Find out why Nova does not list the server. If the server is soft-deleted, restore the server "
-                    "(openstack server restore), or delete the server for good (openstack server delete --force)."
-                )
-                yield finding("SG710", subject, evidence, remedy)
+                yield finding("SG710", subject, evidence, remedy_text("SG710", "in-database-and-not-listed"))
 
 
 def _held_by_others(bundle: Bundle, host: str, servers: t.Sequence[ApiServer]) -> t.Iterator[Finding]:
@@ -233,7 +208,7 @@ def _held_by_others(bundle: Bundle, host: str, servers: t.Sequence[ApiServer]) -
     unread = sorted(row.uuid for row in tree if row.allocations is None)
     if unread or (nodes and not tree):
         evidence = {"not read": f"the allocations of resource provider {', '.join(unread or sorted(nodes))}"}
-        remedy = "Make sure that placement answers, then run the same command again."
+        remedy = remedy_text("SG709", "allocations-unread-for-drain")
         yield finding("SG709", Subject("host", f"{host}:allocations", host=host), evidence, remedy)
     leaving = {uuid_key(server.id) for server in servers}
     # Those that Nova does not list are SG710: see _hidden.
@@ -266,12 +241,7 @@ def _left_allocation(bundle: Bundle, host: str, consumer: str, provider: str) ->
         "migrations with this uuid": moves,
         "Nova's servers of the host": "not among them",
     }
-    remedy = (
-        f"Find out whether the consumer is a server or a migration (openstack server show {consumer}; openstack server "
-        "migration list). If the server is on another host, or the migration has ended, nova-manage placement audit "
-        f"--resource_provider {provider} --verbose shows the allocation as orphaned. With --delete, the command "
-        "deletes the orphaned allocations of this resource provider, and nothing else."
-    )
+    remedy = remedy_text("SG709", "allocation-of-no-server-of-host", consumer=consumer, provider=provider)
     return finding("SG709", Subject("instance", consumer, host=host), evidence, remedy)
 
 
@@ -281,10 +251,7 @@ def _disks(bundle: Bundle, request: RenameRequest, servers: t.Sequence[ApiServer
     if conf is None or conf.images_type == "rbd" or not servers:
         return []
     evidence = {"images_type": conf.images_type, "instances_path": conf.instances_path, "servers": len(servers)}
-    remedy = (
-        "Expect block migrations: the images_type of this host is not rbd. If a guest has its root disk on "
-        "this host (not on a volume), Nova copies the guest's disks over the network."
-    )
+    remedy = remedy_text("SG513", "drain-copies-disks")
     return [finding("SG513", Subject("host", request.rename_from), evidence, remedy, WARNING)]
 
 
@@ -297,10 +264,7 @@ def _return(
     subject = Subject("service", service.id, host=host)
     evidence = {"status": service.status, "state": service.state, "disabled_reason": service.disabled_reason}
     if options.bring_back and service.status != "enabled":
-        remedy = (
-            "Enable the compute service before the drain, or leave the guests on their new hosts "
-            "(rename_drain_return=false)."
-        )
+        remedy = remedy_text("SG704", "disabled-before-drain-with-return")
         return [finding("SG704", subject, evidence, remedy, BLOCKER)]
     return []
 
@@ -337,7 +301,8 @@ def audit(bundle: Bundle, expected: ReplacedHost, zones: t.Mapping[str, t.Option
         node_uuid=expected.new_ids[1],
         node_id=0,
     )
-    stale = tuple(with_remedy(item, GO_ON) for item in renamed.leftovers(bundle, base).findings)
+    remedy = remedy_text("SG301", "old-name-after-drain")
+    stale = tuple(with_remedy(item, remedy) for item in renamed.leftovers(bundle, base).findings)
     found = [*_identity(bundle, expected), *_memberships(bundle, expected), *_landed(expected, zones)]
     return Checked(stale + tuple(found), tuple(renamed.unread(bundle, base)))
 
@@ -348,19 +313,23 @@ def _identity(bundle: Bundle, expected: ReplacedHost) -> t.Iterator[Finding]:
     rows = [row for cell in cells for row in cell.compute_nodes or [] if not row.deleted and row.host == host]
     node = [(row.uuid, row.hypervisor_hostname) for row in rows]
     if node != [(expected.new_ids[1], expected.new[1])] or expected.new_ids[1] == expected.old_ids[1]:
-        yield finding("SG102", Subject("compute_node", expected.new_ids[1], host=host), {"seen": node}, GO_ON)
+        remedy = remedy_text("SG102", "new-host-differs")
+        yield finding("SG102", Subject("compute_node", expected.new_ids[1], host=host), {"seen": node}, remedy)
     services = [row.uuid for cell in cells for row in cell.services or [] if not row.deleted and row.host == host]
     if services != [expected.new_ids[0]] or expected.new_ids[0] == expected.old_ids[0]:
-        yield finding("SG106", Subject("service", expected.new_ids[0], host=host), {"seen": services}, GO_ON)
+        remedy = remedy_text("SG106", "new-host-differs")
+        yield finding("SG106", Subject("service", expected.new_ids[0], host=host), {"seen": services}, remedy)
     providers = {row.uuid: row.name for row in (bundle.cloud.providers if bundle.cloud else None) or []}
     if providers.get(expected.new_ids[1]) != expected.new[1]:
         subject = Subject("resource_provider", expected.new_ids[1], expected.new[1], host)
-        yield finding("SG112", subject, {"seen": providers.get(expected.new_ids[1])}, GO_ON)
+        remedy = remedy_text("SG112", "new-host-differs")
+        yield finding("SG112", subject, {"seen": providers.get(expected.new_ids[1])}, remedy)
     facts = bundle.hosts.get(expected.inventory_name)
     for file in (facts.compute_id_files if facts else None) or []:
         if file.exists and file.read_by_nova and file.uuid != expected.new_ids[1]:
             evidence = {"path": file.path, "uuid": file.uuid, "node": expected.new_ids[1]}
-            yield finding("SG102", Subject("compute_node", expected.new_ids[1], host=host), evidence, GO_ON)
+            remedy = remedy_text("SG102", "new-host-differs")
+            yield finding("SG102", Subject("compute_node", expected.new_ids[1], host=host), evidence, remedy)
 
 
 def _memberships(bundle: Bundle, expected: ReplacedHost) -> t.Iterator[Finding]:
@@ -377,19 +346,13 @@ def _memberships(bundle: Bundle, expected: ReplacedHost) -> t.Iterator[Finding]:
         }
         subject = Subject("aggregate", str(number), name, host)
         if number in expected.gone or (expected.gone and number in now):
-            remedy = (
-                "Find out whether a new aggregate replaces the aggregate that was deleted during the run (openstack "
-                "aggregate list). If a new aggregate exists, make sure that the host is a member of the new aggregate."
-            )
+            remedy = remedy_text("SG303", "aggregate-deleted-during-drain")
             yield finding("SG303", subject, evidence, remedy, WARNING)
         else:
-            yield finding("SG303", subject, evidence, GO_ON)
+            yield finding("SG303", subject, evidence, remedy_text("SG303", "new-host-differs"))
     zones = [entry.zone for entry in (bundle.cloud.services if bundle.cloud else None) or [] if entry.host == host]
     if expected.gone and zones != [expected.zone]:
-        remedy = (
-            f"Add the host to an aggregate of zone {expected.zone}, then run the same command again to resume the "
-            "rename."
-        )
+        remedy = remedy_text("SG303", "zone-lost-with-aggregate", zone=expected.zone)
         seen = {"zone now": zones, "zone before": expected.zone}
         yield finding("SG303", Subject("host", expected.inventory_name, host=host), seen, remedy)
 
@@ -399,8 +362,5 @@ def _landed(expected: ReplacedHost, zones: t.Mapping[str, t.Optional[str]]) -> t
         # None: deleted by its owner meanwhile.
         if zones.get(uuid) not in (None, expected.zone):
             evidence = {"zone": zones[uuid], "expected": expected.zone}
-            remedy = (
-                "Find out whether the owner or an operator moved the server to another zone (openstack server event "
-                "list)."
-            )
+            remedy = remedy_text("SG407", "drained-guest-in-another-zone")
             yield finding("SG407", Subject("instance", uuid), evidence, remedy, WARNING)

@@ -21,21 +21,14 @@ from ...model.lookups import (
     open_evacuation,
     same_name,
 )
+from ...model.remedies.catalogue import remedy_text
 from ...name_places.catalogue import PLACES
 from ...name_places.host_itself import unasked
 from ...name_places.place import WantedName
 
-_CHOOSE = (
-    "Choose another name, or remove the object that already has the new name. The new name must be free before the "
-    "rename."
-)
 #: Neutron keeps these rows when a chassis gets another hostname, or is deleted, and takes them up again: a row that is
 #: there already is none that it adds (plugins/ml2/drivers/ovn, update_segment_host_mapping; services/segments/db.py).
 _KEPT_BY_NEUTRON = {"segmenthostmappings.host"}
-_USED_AGAIN = (
-    "No action is needed. Neutron has kept the segmenthostmappings row of an earlier host with this name. Neutron "
-    "uses the old segmenthostmappings row again as soon as the chassis has the new hostname."
-)
 
 
 def check(index: Index, request: WantedName, in_place: bool = True) -> Items:
@@ -50,9 +43,10 @@ def check(index: Index, request: WantedName, in_place: bool = True) -> Items:
             stores.append([entry.store, entry.name])
     for subject, stores in found.values():
         if not in_place and {store for store, _name in stores} <= _KEPT_BY_NEUTRON:
-            yield finding("SG310", subject, {"found in": stores}, _USED_AGAIN, INFO)
+            remedy = remedy_text("SG310", "segment-mapping-kept-by-neutron")
+            yield finding("SG310", subject, {"found in": stores}, remedy, INFO)
         else:
-            yield finding("SG310", subject, {"found in": stores}, _CHOOSE)
+            yield finding("SG310", subject, {"found in": stores}, remedy_text("SG310", "name-taken"))
     yield from _evacuations(index, request)
     yield from _deleted(index, request)
     yield from unasked(index, request.inventory_name)
@@ -68,10 +62,7 @@ def _evacuations(index: Index, request: WantedName) -> Items:
     """
     for place, row in index.migrations:
         if open_evacuation(row) and request.wants(row.source_compute):
-            remedy = (
-                "Choose another name for rename_to. If the host has the name in rename_to when nova-compute starts, "
-                "nova-compute destroys any domain of this instance on the host."
-            )
+            remedy = remedy_text("SG113", "evacuated-from-new-name")
             evidence = {"rule": "_destroy_evacuated_instances", **migration_evidence(row, place)}
             yield finding("SG113", migration_subject(row), evidence, remedy)
 
@@ -91,7 +82,5 @@ def _deleted(index: Index, request: WantedName) -> Items:
 
 
 def _harmless(subject: Subject, cell: str) -> Item:
-    remedy = (
-        "No action is needed, because this row is soft-deleted. SG113 reports the old evacuation records of this name."
-    )
+    remedy = remedy_text("SG310", "row-soft-deleted")
     return finding("SG310", subject, {"read from": f"cell {cell}", "soft-deleted": True}, remedy, INFO)

@@ -24,6 +24,7 @@ from ...model.findings import (
     finding,
 )
 from ...model.lookups import Item, Items, same_name
+from ...model.remedies.catalogue import remedy_text
 
 Pair = t.Tuple[naming.Names, naming.Names]
 #: Blazar's aggregate of hosts that nobody has reserved, as it is by default (blazar, nova.py, aggregate_freepool_name).
@@ -32,11 +33,10 @@ BLAZAR_POOL = "freepool"
 
 @dataclasses.dataclass(frozen=True)
 class Consequence:
-    """What becomes of a kind of service under a new name, and what to do."""
+    """What becomes of a kind of service under a new name."""
 
     severity: str
     why: str
-    remedy: str
 
 
 CONSEQUENCES = {
@@ -44,66 +44,47 @@ CONSEQUENCES = {
         BLOCKER,
         "at its next start, each OSD moves to a CRUSH bucket with the new name, outside the old bucket's failure "
         "domains. Ceph then moves data across the whole cluster. After the rename, cephadm no longer manages the host",
-        "Either move the OSDs to other hosts before the rename, or do two things: set osd_crush_update_on_start=false "
-        "before the rename, and give the host's CRUSH bucket the new host name during the rename (ceph osd crush "
-        "rename-bucket). If cephadm manages the host, remove the host from cephadm, and add the host again under the "
-        "new name.",
     ),
     "ceph-mon": Consequence(
         BLOCKER,
         "the name of a Ceph monitor is the host's name. Under another name, the monitor does not start, or the monitor "
         "joins the cluster as a new member",
-        "Remove the monitor before the rename, and create a monitor under the new name after the rename.",
     ),
     "ceph": Consequence(
         WARNING,
         "the names of Ceph daemons contain the host's name, and cephadm does not manage the host under its new name",
-        "Remove the Ceph daemons before the rename, and create them again after the rename. If cephadm manages the "
-        "host, add the host under the new name.",
     ),
     "rabbitmq": Consequence(
         BLOCKER,
         "a RabbitMQ node is called rabbit@HOST and keeps its data under that name. If the name changes, the node "
         "starts empty, and the cluster waits for the old node",
-        "Take the node out of its cluster first (rabbitmqctl forget_cluster_node), or keep the old name as NODENAME in "
-        "rabbitmq-env.conf.",
     ),
     "galera": Consequence(
         BLOCKER,
         "if wsrep_node_name is not set, a Galera member has the host's name. Galera's list of donors and the cluster's "
         "address list contain the member's name. If one of these lists still contains the member's old name after the "
         "rename, the next start of the member fails, or the member copies the whole database at the next start",
-        "Either set wsrep_node_name and list the members by address, or take the member out of the cluster before "
-        "the rename.",
     ),
     "pacemaker": Consequence(
         BLOCKER,
         "Pacemaker identifies members, constraints and fence devices by host name. Under another name, the host is "
         "unknown to the cluster, and the cluster may fence the host",
-        "Take the host out of the cluster first (pcs cluster node remove), and add the host under the new name after "
-        "the rename.",
     ),
     "cinder-volume": Consequence(
         BLOCKER,
         "Cinder volumes belong to HOST@BACKEND. If the host's name changes, a new service registers under the new "
         "name, and no service manages the existing volumes",
-        "Set backend_host to the old name and override this finding, or run cinder-manage volume update_host.",
     ),
     "cinder-backup": Consequence(
         WARNING,
         "after the rename, cinder-backup registers as a new service under the new name. Backups in progress still "
         "belong to the service with the old name",
-        "Restart the service after the rename, and delete the service of the old name (cinder-manage service remove).",
     ),
     "masakari": Consequence(
         WARNING,
         (
             "the Masakari monitors on the host send notifications with the host's name. Masakari rejects a "
             "notification if no failover segment contains this name"
-        ),
-        (
-            "Stop the Masakari monitors before the rename. After the rename, change the name of the host in its "
-            "failover segment, then start the monitors."
         ),
     ),
     "ceilometer": Consequence(
@@ -112,91 +93,65 @@ CONSEQUENCES = {
             "the ceilometer agent uses the host's name when it asks Nova for the host's instances. Until you restart "
             "the agent, the agent uses the old host name, and finds no instances"
         ),
-        "Restart the service after the rename. If the service runs in a container, recreate the container instead, "
-        "because a restarted container keeps the old host name. Before you restart the service or recreate its "
-        "container, correct the option host in the configuration of the service, if this option is set.",
     ),
     "cyborg": Consequence(
         WARNING,
         "Cyborg identifies devices and their resource providers by the host's name. After the rename, Cyborg creates "
         "new devices and new providers, and the old devices and providers remain",
-        "Unbind the accelerators before the rename, and delete the devices of the old name after the rename.",
     ),
     "manila-share": Consequence(
         BLOCKER,
         "shares belong to HOST@BACKEND#POOL. After a rename, no manila-share service manages the existing shares",
-        "Set [DEFAULT] host of manila-share to the old name and override this finding, or run manila-manage share "
-        "update_host after the rename.",
     ),
     "zun-compute": Consequence(
         BLOCKER,
         "Zun identifies a compute node and its containers by the host's name. After a rename, zun-compute registers "
         "as a new compute node, and no zun-compute manages the existing containers",
-        "Move or delete the containers of this host before the rename, or set [DEFAULT] host of zun-compute to the old "
-        "name and override this finding.",
     ),
     "ironic-conductor": Consequence(
         BLOCKER,
         "the conductor's name is its place in Ironic's hash ring, and the lock on each bare metal node that the "
         "conductor has reserved. After a rename, the conductor registers as a new one, and reserved nodes stay locked",
-        "Set [DEFAULT] host of ironic-conductor to the old name and override this finding, or put the conductor's "
-        "work on other conductors and stop the conductor before the rename.",
     ),
     "etcd": Consequence(
         BLOCKER,
         "if its name or its peer address is taken from the host's name, the etcd member does not start under the new "
         "name, and the cluster waits for the old member",
-        "Set the member's name and its addresses in etcd's configuration to fixed values, or remove the member from "
-        "its cluster before the rename (etcdctl member remove) and add it again after the rename.",
     ),
     "kubelet": Consequence(
         BLOCKER,
         "a Kubernetes node is called as the host. Under the new name, kubelet registers as a new node, and Kubernetes "
         "evicts the pods of the old node",
-        "Drain the node and remove it from the Kubernetes cluster before the rename (kubectl drain, kubectl delete "
-        "node), and join it again after the rename. Or set kubelet's option hostname-override to the old name, and "
-        "override this finding.",
     ),
     "glusterd": Consequence(
         BLOCKER,
         "bricks and peers of a Gluster volume are named HOST:PATH. As soon as DNS no longer has the old name, the "
         "bricks of this host do not start, and its peers reject it",
-        "Keep the old name resolvable for all Gluster peers and clients and override this finding, or replace the "
-        "bricks of this host before the rename (gluster volume replace-brick).",
     ),
     "linstor": Consequence(
         BLOCKER,
         "DRBD compares the host's name with the names in its resource files, and LINSTOR with the names of its nodes. "
         "Under the new name, the resources of this host do not start",
-        "Move the DRBD resources to other hosts and remove the node before the rename, and add the node again after "
-        "the rename.",
     ),
     "consul": Consequence(
         WARNING,
         "if node_name is not set, a Consul agent has the host's name. After its next start, its services and health "
         "checks are those of a new node",
-        "Set node_name to a fixed value, or make the agent leave before the rename (consul leave).",
     ),
     "chef": Consequence(
         WARNING,
         "if node_name is not set, the Chef client registers under the new name as a new node without a run list. A "
         "Chef client that runs during the rename may restore the old names",
-        "Stop the Chef client during the rename. Set node_name, or rename the node on the Chef server.",
     ),
     "freeipa": Consequence(
         WARNING,
         "the machine's principal, keytab and tracked certificates contain the host's name. After a rename, certmonger "
         "still renews the certificates for the old name",
-        "Enroll the host under its new name (ipa-client-install), and track the host's certificates again.",
     ),
     "puppet": Consequence(
         WARNING,
         "if certname is not set, Puppet uses the host's name for the certificate, and the Puppet server does not "
         "know the new name. A Puppet agent that runs during the rename may restore the old names",
-        (
-            "Stop the Puppet agent during the rename. Either set certname to the old name to keep the certificate, or "
-            "let the Puppet server sign a certificate for the new name."
-        ),
     ),
     "salt": Consequence(
         WARNING,
@@ -204,7 +159,6 @@ CONSEQUENCES = {
             "a Salt minion that runs during the rename may restore the old names. After the rename, the minion still "
             "uses the id in /etc/salt/minion_id, which may be the old name"
         ),
-        "Stop the Salt minion during the rename. Correct the minion's pillar and id before you start the minion.",
     ),
 }
 
@@ -215,7 +169,7 @@ def check(subject: Subject, found: NameUsers, told: t.Optional[Pair]) -> Items:
         known = CONSEQUENCES[resident.kind]
         about = Subject("host", f"{subject.id}:{resident.kind}", resident.kind, subject.host)
         evidence = {"service": resident.kind, "seen": resident.seen, "consequence": known.why}
-        yield finding("SG313", about, evidence, known.remedy, known.severity)
+        yield finding("SG313", about, evidence, remedy_text("SG313", resident.kind), known.severity)
     yield from _options(subject, found.options or [])
     yield from _cloud_init(subject, found.cloud_init or {})
     for entry in found.unread:
@@ -233,7 +187,7 @@ def masakari(cloud: CloudFacts, old: str, new: str) -> Items:
     for entry in cloud.ha_hosts or []:
         if same_name(entry.name, old):
             evidence = {"segment": entry.segment, "host": entry.name, "consequence": CONSEQUENCES["masakari"].why}
-            remedy = f"After the rename, run openstack segment host update --name {new} {entry.segment} {entry.id}"
+            remedy = remedy_text("SG313", "masakari-segment", new=new, segment=entry.segment, id=entry.id)
             yield finding("SG313", Subject("host", entry.id, "masakari", old), evidence, remedy, WARNING)
 
 
@@ -247,10 +201,7 @@ def blazar(cloud: CloudFacts, old: str) -> Items:
                 "metadata": marks,
                 "consequence": "Blazar knows the host by its old name, so leases of the host fail after the rename",
             }
-            remedy = (
-                "Wait until no lease reserves the host, and remove the host from Blazar before the rename (openstack "
-                "reservation host delete). After the rename, add the host again under the new name."
-            )
+            remedy = remedy_text("SG313", "blazar")
             yield finding("SG313", Subject("host", f"{old}:blazar:{entry.id}", "blazar", old), evidence, remedy)
 
 
@@ -263,10 +214,7 @@ def _options(subject: Subject, options: t.Sequence[str]) -> Items:
                 "DNS no longer has the old name"
             ),
         }
-        remedy = (
-            "Set each option that contains the old name to an address or to the new name. Then restart nova-compute "
-            "to apply the change."
-        )
+        remedy = remedy_text("SG312", "nova-options-with-old-name")
         yield _configuration(subject, "nova.conf", evidence, remedy)
 
 
@@ -274,13 +222,13 @@ def _cloud_init(subject: Subject, told: t.Mapping[str, str]) -> Items:
     evidence: t.Dict[str, t.Any] = {"cloud-init": dict(told)}
     if told and told.get("manage_etc_hosts") not in ("false", "no", "off"):
         evidence["consequence"] = "at each boot, cloud-init writes the host name from its data source into /etc/hosts"
-        remedy = "Set manage_etc_hosts to false in a file in /etc/cloud/cloud.cfg.d, or correct the data source."
+        remedy = remedy_text("SG312", "cloud-init-writes-hosts-file")
         yield _configuration(subject, "cloud-init", evidence, remedy)
     elif told and told.get("preserve_hostname") not in ("true", "yes", "on"):
         evidence["consequence"] = (
             "if cloud-init's data source changes, cloud-init restores the old host name at the next boot"
         )
-        remedy = "Set preserve_hostname: true in a file in /etc/cloud/cloud.cfg.d."
+        remedy = remedy_text("SG312", "cloud-init-sets-host-name")
         yield _configuration(subject, "cloud-init", evidence, remedy)
 
 
@@ -306,7 +254,7 @@ def _certificate(subject: Subject, certificate: Certificate, told: t.Optional[Pa
             "without the new name": stale,
             "consequence": "TLS connections to the new name fail: live migration, consoles, disk copies",
         }
-        remedy = f"Before the rename, request a new certificate that contains both {after.host} and the old name."
+        remedy = remedy_text("SG314", "certificate-without-new-name", new=after.host)
         about = Subject("host", f"{subject.id}:{certificate.path}", certificate.path, subject.host)
         yield finding("SG314", about, evidence, remedy)
 

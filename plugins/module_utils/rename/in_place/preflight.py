@@ -71,6 +71,7 @@ from ...model.network_agents import (
     signs_of_ovn,
 )
 from ...model.ovn import ROUTER_GATEWAY
+from ...model.remedies.catalogue import remedy_text
 from ...model.requests import RenameRequest
 from ...name_places import neutron_ports
 from ...name_places.catalogue import declared, written
@@ -243,7 +244,7 @@ def _evidence(case: Case) -> Items:
             "SG114",
             case.subject,
             {"reason": reason},
-            "Make the host reachable for Ansible, because a rename reads and changes files on the host.",
+            remedy_text("SG114", "unread-before-rename"),
         )
     for part, reason in [*_host_gaps(case), *_database_gaps(case), *_cloud_gaps(case)]:
         yield missing(case, part, reason)
@@ -260,13 +261,14 @@ def missing(
     case: Case,
     part: str,
     reason: str,
-    remedy: str = "Fix the cause that the evidence shows, then run the same command again.",
+    remedy: t.Optional[str] = None,
     fixed: t.Optional[str] = None,
     more: t.Optional[t.Mapping[str, t.Any]] = None,
 ) -> Item:
     """SG709: a part of the evidence. ``fixed``: why no override passes it, if none does; ``more``: evidence."""
     subject = Subject("host", f"{case.request.inventory_name}:{part}", part, case.old)
-    return finding("SG709", subject, {"part": part, "reason": reason, **(more or {}), **_fixed(fixed)}, remedy)
+    evidence = {"part": part, "reason": reason, **(more or {}), **_fixed(fixed)}
+    return finding("SG709", subject, evidence, remedy or remedy_text("SG709", "unread-before-rename"))
 
 
 def _host_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
@@ -372,7 +374,7 @@ def _new_name(case: Case) -> Items:
     if isinstance(case.told, str) and not wrong:
         wrong.append(case.told)
     if wrong:
-        remedy = "Choose a host name that no other host has. Use only letters, digits, hyphens and dots."
+        remedy = remedy_text("SG118", "not-a-free-host-name")
         evidence = {"name": new, "wrong": wrong, **({CURRENT: True} if new == case.old else {})}
         yield finding("SG118", subject, evidence, remedy)
     if input_rules.problems({"rename_to": new}, "host"):
@@ -385,16 +387,10 @@ def _new_name(case: Case) -> Items:
             ),
         )
     if new != new.lower() and not wrong:
-        remedy = (
-            "Choose a name in lower case, because DNS and MySQL ignore case, but Nova and placement distinguish "
-            "capital letters from small letters."
-        )
+        remedy = remedy_text("SG118", "capital-letters")
         yield finding("SG118", subject, {"name": new, "wrong": ["the name has capital letters"]}, remedy, WARNING)
     if hostnames.never_resolves(new):
-        remedy = (
-            "Choose a different name. Names below .invalid never resolve, and names below .localhost resolve only "
-            "to the host itself."
-        )
+        remedy = remedy_text("SG111", "reserved-domain")
         yield finding("SG111", subject, {"name": new}, remedy, BLOCKER)
 
 
@@ -452,12 +448,9 @@ def _host_itself(case: Case) -> Items:
     own = conf_host(case.host)
     if own is not None and own != case.old:
         evidence = {"CONF.host": own, "rename_from": case.old, "differ only in case": same_name(own, case.old)}
-        remedy = (
-            "Set rename_from to the host name that nova-compute on this host uses, or run the rename for "
-            "the correct inventory host."
-        )
+        remedy = remedy_text("SG106", "conf-host-not-rename-from")
         if owners.copied_node(case.index, case.host) is None:
-            remedy = f"{remedy} If someone has already renamed this host, use rename_action=adopt (SG131)."
+            remedy = f"{remedy} {remedy_text('SG106', 'no-copied-node')}"
         yield finding("SG106", case.subject, evidence, remedy)
     for item in identity.duplicates(case.index):
         # Where another host was not read, or not wholly, it is not known whether it is this one's double.
@@ -495,10 +488,7 @@ def _name_spaces(case: Case) -> Items:
                 f"the run does not know whether {entry.service} uses the host name of the operating system "
                 f"({entry.what}): {entry.reason}"
             )
-            remedy = (
-                "Start the service if the service is stopped. If the service runs in a container, make sure that the "
-                "container engine answers. Then run the same command again."
-            )
+            remedy = remedy_text("SG709", "host-name-of-service-unknown")
             yield missing(case, f"host name of {entry.service}", reason, remedy)
 
 
@@ -533,11 +523,7 @@ def _deployment(case: Case) -> Items:
     refusal = deployments.refusal(found)
     if refusal is not None:
         evidence = {"deployment": found.kind, "why": found.why or refusal, "seen": list(found.seen)}
-        remedy = (
-            "Set rename_compute_units to the unit that starts nova-compute. If no unit starts nova-compute, set "
-            f"rename_stop_command, rename_start_command, rename_mask_command and rename_unmask_command. {refusal} See "
-            "docs/guides/deployments.md."
-        )
+        remedy = remedy_text("SG130", "units-of-nova-compute-unknown", refusal=refusal)
         yield finding("SG130", case.subject, evidence, remedy)
 
 
@@ -578,8 +564,7 @@ def _duplicate_node_name(case: Case) -> Items:
             "SG205",
             Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host),
             {"read from": f"cell {cell.name}", "host": row.host, "also": str(case.node.uuid) if case.node else None},
-            "Keep the compute node whose uuid is in the host's compute_id file. This finding names the other compute "
-            "node. Before the rename, remove the allocations of the other compute node.",
+            remedy_text("SG205", "another-node-with-libvirt-name"),
         )
     scopes = [name for cell in case.index.cells or [] for name in cell.scope]
     if name is not None and scopes and not any(same_name(name, entry) for entry in scopes):
@@ -593,7 +578,7 @@ def _home(case: Case) -> Items:
         return  # SG709
     if not case.nodes and not case.services:
         alike = sorted({str(name) for name in index.services_by_host if same_name(name, case.old)})
-        remedy = "Set rename_from to the host name that openstack compute service list shows in the column Host."
+        remedy = remedy_text("SG119", "old-name-unknown")
         yield finding("SG119", case.subject, {"searched for": case.old, "similar names": alike}, remedy)
         return
     yield from _too_many(case)
@@ -603,26 +588,19 @@ def _home(case: Case) -> Items:
     if not case.services:
         for cell, row in case.nodes:
             subject = Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host)
-            remedy = (
-                "Start nova-compute under the old name. If nova-compute on this host no longer uses the old name, "
-                "find out which compute service the compute node belongs to before you start nova-compute."
-            )
+            remedy = remedy_text("SG204", "service-missing-before-rename")
             yield finding("SG204", subject, {"read from": f"cell {cell.name}", "host": row.host}, remedy)
     if case.node is not None and case.service is not None:
         yield from _one_home(case, case.service)
 
 
 def _too_many(case: Case) -> Items:
-    remedy = (
-        "Keep the compute node whose uuid is in the host's compute_id file. Remove the host's other compute nodes "
-        "before the rename."
-    )
     if len(case.nodes) > 1 or len(case.services) > 1:
         evidence = {
             "compute nodes": [[cell.name, row.uuid, row.hypervisor_hostname] for cell, row in case.nodes],
             "services": [[cell.name, row.uuid] for cell, row in case.services],
         }
-        yield finding("SG205", case.subject, evidence, remedy)
+        yield finding("SG205", case.subject, evidence, remedy_text("SG205", "several-rows-of-host"))
 
 
 def _other_services(case: Case) -> Items:
@@ -640,10 +618,7 @@ def _other_services(case: Case) -> Items:
             continue
         seen.add(uuid)
         evidence = {"read from": place, "binary": binary, "host": host}
-        remedy = (
-            f"Move {binary} to another host, because a rename covers only nova-compute. Then delete the {binary} "
-            f"service of this host: openstack compute service delete {uuid}"
-        )
+        remedy = remedy_text("SG301", "other-service-of-nova", binary=binary, uuid=uuid)
         delete = typed(("openstack", "compute", "service", "delete"), uuid)
         yield finding("SG301", Subject("service", str(uuid), binary, host), evidence, remedy, commands=delete)
 
@@ -652,22 +627,13 @@ def _one_home(case: Case, service: ServiceRow) -> Items:
     (node_cell, _node), (service_cell, _service) = case.nodes[0], case.services[0]
     if node_cell is not service_cell:
         evidence: t.Dict[str, t.Any] = {"compute node": node_cell.name, "service": service_cell.name}
-        yield finding(
-            "SG205",
-            case.subject,
-            evidence,
-            "Remove the host's rows from the wrong cell, because a host belongs to only one cell.",
-        )
+        yield finding("SG205", case.subject, evidence, remedy_text("SG205", "rows-in-two-cells"))
     databases, shown = case.bundle.databases, case.index.api_services
     if databases is not None and databases.api is not None and databases.api.host_mappings is not None:
         yield from identity.unmapped(case.index, service)
     if shown is not None and not any(entry.id == service.uuid and entry.binary == COMPUTE for entry in shown):
         evidence = {"service": service.uuid, "compute API": [entry.id for entry in shown if entry.host == case.old]}
-        remedy = (
-            "Check that the database and the API belong to the same cloud, and that the cell is mapped. The cell "
-            "database contains the host's compute service, but the compute API does not show the host's compute "
-            "service."
-        )
+        remedy = remedy_text("SG301", "api-without-service")
         yield finding("SG301", Subject("service", str(service.uuid), host=service.host), evidence, remedy)
 
 
@@ -681,14 +647,11 @@ def _release(case: Case) -> Items:
             "nova package": case.host.nova_version,
             "service": case.service.version if case.service else None,
         }
-        remedy = "Find out which Nova release runs on this host, because the steps of the rename depend on the release."
+        remedy = remedy_text("SG705", "release-unknown-before-rename")
         yield finding("SG705", Subject("host", case.request.inventory_name, host=case.old), evidence, remedy)
     elif case.in_place and not set(known) & set(releases.RENAME_IN_PLACE):
         evidence = {"release": list(known), "in place from": min(releases.RENAME_IN_PLACE)}
-        remedy = (
-            "Use rename_strategy=drain. This Nova release finds a compute node only by the node's name, so Nova would "
-            "not find the node after a rename in place."
-        )
+        remedy = remedy_text("SG705", "release-finds-node-by-name")
         yield finding("SG705", case.subject, evidence, remedy)
 
 
@@ -705,20 +668,13 @@ def _links(case: Case) -> Items:
         other = [row.host for entry, row in case.index.services if entry is cell and row.id == node.service_id]
         subject = Subject("compute_node", str(node.uuid), node.hypervisor_hostname, node.host)
         evidence = {"service_id": node.service_id, "its own service": service.id, "service of that id": other}
-        remedy = (
-            "Repair service_id of the compute node first (repair_links). service_id is not the id of the host's own "
-            "compute service. If someone deletes the compute service that service_id points to, Nova also deletes this "
-            "compute node."
-        )
         # Narrowed, another host's service was not read: what may be another's is taken for it.
-        yield finding("SG203" if other or case.index.narrowed else "SG202", subject, evidence, remedy)
+        code = "SG203" if other or case.index.narrowed else "SG202"
+        yield finding(code, subject, evidence, remedy_text(code, "service-id-not-its-own"))
     for _cell, row in case.index.instances_by_host.get(case.old, []):
         if row.compute_id is not None and row.compute_id != node.id:
             evidence = {"compute_id": row.compute_id, "node of its host": node.id, "host": row.host}
-            remedy = (
-                "Find out where the domain of the instance runs, and repair the link (repair_links) before you do "
-                "anything else."
-            )
+            remedy = remedy_text("SG214", "compute-id-not-of-its-node")
             yield finding("SG214", instance_subject(row), evidence, remedy)
 
 
@@ -735,10 +691,7 @@ def _network(case: Case) -> Items:
         elif is_distributed(agent):
             yield agent_item(agent, DISTRIBUTED, DRAIN_DISTRIBUTED, fixed=_keeps_its_name(case))
         else:
-            remedy = (
-                "Before the rename, move the agent's networks and routers to another agent, then stop the agent and "
-                "delete its record."
-            )
+            remedy = remedy_text("SG305", "agent-of-network-node-before-rename")
             why = (
                 "this agent belongs to a network node: after a rename, the places that store the agent's host name "
                 "would still contain the old name"
@@ -747,10 +700,7 @@ def _network(case: Case) -> Items:
         if agent.agent_type not in OVN_AGENTS:
             yield from _row(case, agent)
         if not agent.alive:
-            remedy = (
-                "Start the agent before the rename, because a port can be bound to the new name only if an agent is "
-                "alive."
-            )
+            remedy = remedy_text("SG305", "agent-not-alive-before-rename")
             yield agent_item(agent, "not alive", remedy, fixed=_ANEW if case.agents_register_anew else None)
     if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
         yield from agent_on_host(case, case.host)
@@ -775,7 +725,7 @@ def _row(case: Case, agent: ApiAgent) -> Items:
     rows = databases.neutron.agents if databases and databases.neutron else None
     if rows is not None and not any(row.id == agent.id and row.host == case.old for row in rows):
         why = "neutron's database does not have this agent under the old name"
-        remedy = "Check that neutron_db_url and the network API belong to the same cloud."
+        remedy = remedy_text("SG305", "agent-not-in-database")
         yield agent_item(agent, why, remedy, fixed=why if case.changes_host else None)
 
 
@@ -788,10 +738,7 @@ def _ovn(case: Case) -> Items:
     for agent in case.agents:
         if agent.agent_type in L2_AGENTS:
             evidence = {"type": agent.agent_type, "alive": agent.alive, **_fixed(_keeps_its_name(case))}
-            remedy = (
-                "Use rename_strategy=drain, because a rename in place has not been tested on a host with OVN and "
-                "another L2 agent."
-            )
+            remedy = remedy_text("SG327", "l2-agent-beside-ovn")
             yield finding("SG327", Subject("host", agent.id, agent.agent_type, agent.host), evidence, remedy)
     ports = case.bundle.cloud.ports if case.bundle.cloud else None
     about = ovn.OvnHost(
@@ -816,12 +763,7 @@ def _ovn_without_agents(case: Case) -> Items:
         why = "in OVN the host's ports would still request the old hostname, which no chassis has after the rename"
         evidence = {"part": "agents", "OVN": signs, f"agents of {case.old}": agents}
         evidence.update(_fixed(why if case.changes_host else None))
-        remedy = (
-            "Compare the output of openstack network agent list with the output of ovn-sbctl list Chassis. Neutron "
-            "must show an OVN agent whose host field contains exactly the host name that Nova uses. If the host no "
-            "longer uses OVN, remove OVN's keys from external_ids of Open vSwitch, and remove the host's chassis from "
-            "the southbound database. Then run the same command again."
-        )
+        remedy = remedy_text("SG317", "ovn-without-agents")
         yield finding("SG317", subject, evidence, remedy)
 
 
@@ -847,10 +789,7 @@ DISTRIBUTED = (
     "distributed routing stores the host's name in neutron's tables dvr_host_macs and ml2_distributed_port_bindings, "
     "and a rename does not change these tables"
 )
-DRAIN_DISTRIBUTED = (
-    "Empty the host first (playbook drain_host), stop its L3 agent and delete the agent's record. Then rename the host "
-    "with rename_strategy=drain. After the rename, start the L3 agent, so that the agent registers under the new name."
-)
+DRAIN_DISTRIBUTED = remedy_text("SG305", "distributed-routing")
 
 
 def is_distributed(agent: ApiAgent) -> bool:
@@ -860,24 +799,14 @@ def is_distributed(agent: ApiAgent) -> bool:
 
 def _l2_agent(case: Case, agent: ApiAgent) -> Items:
     if is_distributed(agent):
-        yield agent_item(
-            agent, DISTRIBUTED, "Use rename_strategy=drain. After the drain, the agent registers under the new name."
-        )
+        yield agent_item(agent, DISTRIBUTED, remedy_text("SG305", "distributed-routing-of-l2-agent"))
     if not case.request.has_neutron_db:
         why = (
             "without neutron's database the run cannot rename the agent's record, so the agent registers again. The "
             "guests lose their network for some seconds, from the agent's first synchronisation until the guests' "
             "ports are bound to the new name"
         )
-        yield agent_item(
-            agent,
-            why,
-            (
-                "Set neutron_db_url, and grant the database user the privileges that docs/database-grants.md lists for "
-                "the table agents of neutron. If you accept the interruption of the guests' network, override the "
-                "finding instead."
-            ),
-        )
+        yield agent_item(agent, why, remedy_text("SG305", "agent-registers-anew"))
 
 
 def agent_on_host(case: Case, host: HostFacts) -> Items:
@@ -891,22 +820,16 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
             "SG305",
             subject,
             evidence,
-            "Set the same host name in the configuration of nova-compute and of the host's L2 agent (option host), "
-            "because neutron binds ports to Nova's host name.",
+            remedy_text("SG305", "agent-has-another-host-name"),
         )
     elif host.neutron_host is None and after is not None and after.os != after.host:
         evidence = {"host= of the agent": None, "name it would use": after.os or host.kernel_hostname}
-        yield finding(
-            "SG305", subject, evidence, f"Set host={case.old} in the agent's configuration before the rename."
-        )
+        yield finding("SG305", subject, evidence, remedy_text("SG305", "agent-has-name-of-system", host=case.old))
     stops = case.in_place and case.changes_host
     usable = ("loaded",) if stops else ("loaded", "masked")
     if host.units is not None and not _units(host.units, case.request.agent_units, usable):
         reason = "neutron shows an L2 agent of this host, but the run found no systemd unit of this agent"
-        remedy = (
-            "Set rename_agent_units to the agent's unit, so that the run can stop the agent. An agent that is not "
-            "stopped keeps running under the old name."
-        )
+        remedy = remedy_text("SG709", "agent-unit-unknown")
         why = "an L2 agent with the old name would put all ports of the guests on the dead VLAN"
         yield missing(case, "agent unit", reason, remedy, why if stops else None)
 
@@ -924,18 +847,11 @@ def _ports(case: Case) -> Items:
             continue  # The chassis stays the gateway: its name does not change.
         elif not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
-            remedy = (
-                "Move the service that owns this port (DHCP, router) to another host, because neutron derives the "
-                "identity of this port from the host's name."
-            )
+            remedy = remedy_text("SG306", "port-of-network-service-before-rename")
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
         elif case.nodes and port.device_id not in case.index.instance_rows_by_uuid:
             evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
-            remedy = (
-                "Find out on which host the port's server is. If the server is on another host, set the port's "
-                "binding:host_id to the other host before the rename. If you leave binding:host_id unchanged, the "
-                "rename binds this port to the new name of the renamed host."
-            )
+            remedy = remedy_text("SG306", "port-of-unknown-server-before-rename")
             subject = Subject("port", port.id, host=port.binding_host_id)
             yield finding("SG306", subject, evidence, remedy, WARNING)
 
@@ -952,11 +868,7 @@ def subport_items(case: Case, port: ApiPort) -> Items:
         "trunk": port.device_id,
         "parent": {entry.id: entry.binding_host_id for entry in parents},
     }
-    remedy = (
-        "Find the server of the trunk (openstack network trunk show). The subport is bound to this host, but the run "
-        "found no parent port of the trunk on this host. Neutron always binds a subport to the host of its parent "
-        "port."
-    )
+    remedy = remedy_text("SG306", "subport-without-parent-here")
     yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
 
@@ -974,10 +886,7 @@ def _routed(case: Case, port: ApiPort) -> Items:
         why = "neutron maps the segments to the new name only after an agent with this name has reported"
         evidence = {"subnets of a segment": found, "device": port.device_id}
         evidence.update(_fixed(why if case.changes_host else None))
-        remedy = (
-            "Use rename_strategy=drain, because the port is on a routed provider network, and neutron maps the "
-            "segments of that network to hosts by host name."
-        )
+        remedy = remedy_text("SG306", "port-on-routed-network")
         yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
 
@@ -1003,12 +912,8 @@ def _guest_ports(case: Case) -> Items:
             f"the run did not read the ports of {len(unasked)} servers on this host (the host has {len(guests)} "
             f"servers), for example the ports of server {unasked[0]}"
         )
-        yield missing(
-            case,
-            "cloud.ports.devices",
-            reason,
-            "Run the same command again, because the servers of the host changed while the run was reading the cloud.",
-        )
+        remedy = remedy_text("SG709", "servers-changed-while-reading")
+        yield missing(case, "cloud.ports.devices", reason, remedy)
     for port in cloud.ports:
         if port.device_id not in guests or not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             continue
@@ -1020,10 +925,7 @@ def _guest_ports(case: Case) -> Items:
                 "binding:vif_type": port.binding_vif_type,
                 "instances.host": case.old,
             }
-            remedy = (
-                "Set the port's binding:host_id back to the guest's host. The rename changes only ports that are bound "
-                "to the renamed host."
-            )
+            remedy = remedy_text("SG306", "guest-port-bound-elsewhere")
             yield finding("SG306", subject, evidence, remedy)
 
 
@@ -1036,11 +938,7 @@ def _derived_providers(case: Case, children: t.Sequence[ResourceProvider]) -> It
         why = "after the rename, neutron would not find this resource provider"
         evidence = {"child": child.name, "made by": "neutron, which derives the provider's uuid from the host's name"}
         evidence.update(_fixed(why if case.changes_host else None))
-        remedy = (
-            "Use rename_strategy=drain, or remove resource_provider_bandwidths from the agent's configuration and "
-            "delete the resource provider. With this resource provider, a rename in place breaks ports with guaranteed "
-            "bandwidth or packet rates."
-        )
+        remedy = remedy_text("SG304", "provider-made-by-neutron")
         yield finding(
             "SG304", Subject("resource_provider", child.uuid, child.name, case.old), evidence, remedy, BLOCKER
         )
@@ -1054,10 +952,7 @@ def _child_providers(case: Case) -> Items:
     if children:
         subject = Subject("resource_provider", children[0].root_provider_uuid or "", host=case.old)
         evidence = {"children": sorted(child.name for child in children)}
-        remedy = (
-            "Check the names of these resource providers after the rename. The rename changes these names, and Nova "
-            "finds PCI and vGPU devices by these names."
-        )
+        remedy = remedy_text("SG304", "providers-below-the-host")
         yield finding("SG304", subject, evidence, remedy)
 
 
@@ -1070,7 +965,8 @@ def _grants(case: Case) -> Items:
         if not grant.allowed and _concerns(case, grant.database):
             name = f"{grant.database}.{grant.table}"
             evidence = {"columns": grant.columns, "action": grant.action, "error": grant.error}
-            remedy = f"Grant {grant.action} ({', '.join(grant.columns)}) on {grant.table} to the database user."
+            columns = ", ".join(grant.columns)
+            remedy = remedy_text("SG311", "right-lacking", action=grant.action, columns=columns, table=grant.table)
             yield finding("SG311", Subject("host", f"{name}:{grant.action}", name, case.old), evidence, remedy)
     tried = {(grant.database, grant.table) for grant in databases.grants if grant.action == "update"}
     for database, table in _needed_updates(case):
@@ -1094,11 +990,7 @@ def _lock(case: Case) -> Items:
         )
     elif databases.lock.scope != LOCK_EXCLUSIVE:
         evidence = {"scope": databases.lock.scope, "reason": databases.lock.reason}
-        remedy = (
-            "If every run uses this version of the collection, no action is needed: the journal on the host prevents "
-            "two runs from working on the host at the same time. A run of version 0.1 of the collection ignores "
-            "this protection."
-        )
+        remedy = remedy_text("SG712", "lock-not-exclusive")
         yield finding("SG712", Subject("service", "nova_api", "API database", case.old), evidence, remedy)
 
 
@@ -1131,16 +1023,13 @@ def unit_items(case: Case, host: HostFacts) -> Items:
     found = _units(host.units, case.request.compute_units, ("loaded", "masked"))
     if not found:
         reason = "no systemd unit of nova-compute was found"
-        remedy = (
-            "Set rename_stop_command, rename_start_command, rename_mask_command and rename_unmask_command. A host "
-            "needs these options, for example, if nova-compute runs in a container."
-        )
+        remedy = remedy_text("SG709", "compute-unit-unknown")
         yield missing(case, "compute unit", reason, remedy)
     for unit in found:
         if unit.active_state != "active" or unit.blocked or unit.load_state == "masked":
             subject = Subject("service", unit.name, host=case.old)
             evidence = dataclasses.asdict(unit)
-            remedy = "Start nova-compute under the old name, and wait until nova-compute is up."
+            remedy = remedy_text("SG704", "down-before-rename")
             yield finding("SG704", subject, evidence, remedy, BLOCKER)
 
 
@@ -1174,5 +1063,5 @@ def configuration_items(case: Case, host: HostFacts) -> Items:
 
 def _line(case: Case, where: str, why: str) -> Item:
     subject = Subject("host", f"{case.request.inventory_name}:{where}", where, case.old)
-    remedy = "Set the option host with one plain line (host = NAME) in a configuration file that only this host uses."
+    remedy = remedy_text("SG312", "host-line-not-plain")
     return finding("SG312", subject, {"where": where, "why": why}, remedy, BLOCKER)

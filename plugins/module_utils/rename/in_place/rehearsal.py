@@ -22,6 +22,7 @@ from ...model.findings import (
     finding,
 )
 from ...model.lookups import Item, Items, gather
+from ...model.remedies.catalogue import remedy_text
 from ...model.requests import RenameRequest
 from .preflight import Case, missing
 
@@ -43,10 +44,7 @@ def _check(case: Case, host: HostFacts) -> Items:
         reason = (
             "the new host name was not tested" if tried is None else tried.reason or f"{tried.name} was tested instead"
         )
-        remedy = (
-            "Fix the cause that the evidence shows, then run the same command again. To test the new host name, the "
-            "run needs root permissions on the host, and a kernel that supports UTS and mount namespaces."
-        )
+        remedy = remedy_text("SG709", "name-not-rehearsed")
         reason = f"the name that libvirt would use for the host is not known: {reason}"
         other = tried is not None and tried.hostname not in (None, after.hypervisor_hostname) and not tried.undecided
         yield missing(case, "rehearsal", reason, remedy, _STOPS if other else None)
@@ -56,7 +54,7 @@ def _check(case: Case, host: HostFacts) -> Items:
         yield _otherwise(case, tried, undecided)
     elif undecided and not case.in_place:
         # The proof comes behind the point of no return.
-        remedy = f"Add {tried.name} to /etc/hosts, and put 'files' first in the hosts line of /etc/nsswitch.conf."
+        remedy = remedy_text("SG124", "rehearsal-undecided", name=tried.name)
         yield _told(case, tried, {"undecided": undecided}, remedy)
     elif undecided:
         yield Unchecked("SG124", case.request.inventory_name, "; ".join(undecided))
@@ -74,12 +72,7 @@ def _otherwise(case: Case, tried: Rehearsal, undecided: t.List[str]) -> Item:
     evidence = {"planned": planned, "resolver": tried.unresolved or "answered", "undecided": undecided}
     if not tried.undecided:
         evidence[NO_OVERRIDE] = _STOPS
-    remedy = (
-        f"Set rename_hypervisor_hostname={tried.hostname} to accept the name {tried.hostname}. To keep the planned "
-        f"name, make {planned} the canonical name of {tried.name}. If /etc/hosts of the host resolves {tried.name}, "
-        f"make {planned} the first name in the /etc/hosts line that contains {tried.name}. If DNS resolves "
-        f"{tried.name}, set the canonical name in DNS."
-    )
+    remedy = remedy_text("SG124", "libvirt-name-not-planned", found=tried.hostname, planned=planned, name=tried.name)
     return _told(case, tried, evidence, remedy)
 
 

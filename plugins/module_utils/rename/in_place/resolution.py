@@ -23,6 +23,7 @@ from ...model.findings import (
     finding,
 )
 from ...model.lookups import Item, Items
+from ...model.remedies.catalogue import remedy_text
 
 
 def check(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
@@ -62,13 +63,10 @@ def _on_host(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
         if address not in loopback and not any(addresses.same(address, own) for own in host.addresses or [])
     }
     if loopback:
-        remedy = (
-            f"Make {new} resolve to an address of this host ({', '.join(host.addresses or [])}), both in DNS and in "
-            "/etc/hosts of this host."
-        )
+        remedy = remedy_text("SG111", "resolves-to-loopback", new=new, addresses=", ".join(host.addresses or []))
         yield _finding(host, new, {"resolves to": entry.addresses, "loopback": loopback}, remedy)
     if strange:
-        remedy = "Correct DNS or /etc/hosts, or choose another name. The new name resolves to another machine."
+        remedy = remedy_text("SG111", "resolves-to-another-machine")
         yield _finding(host, new, {"resolves to": entry.addresses, "not its own": strange}, remedy)
 
 
@@ -85,28 +83,17 @@ def _unresolved(host: HostFacts, old: str, new: str, entry: Resolution) -> Items
     own = [line for line in lines if any(addresses.same(line.address, address) for address in host.addresses or [])]
     evidence: t.Dict[str, t.Any] = {"error": entry.error, f"/etc/hosts lines of {old}": [line.text for line in lines]}
     if own:
-        remedy = (
-            f"Add {own[0].address} {new} to DNS or to /etc/hosts of the other machines. On the host itself, the "
-            f"rename adds {new} to the /etc/hosts line of {old}."
-        )
+        remedy = remedy_text("SG111", "old-name-in-hosts-file", address=own[0].address, new=new, old=old)
         yield _finding(host, new, evidence, remedy, WARNING)
     elif lines:
-        remedy = (
-            f"Add {new} to DNS, so that other machines can resolve {new}. On the host itself, the rename adds {new} "
-            f"to the /etc/hosts line of {old}. Do not copy the address of this line to other machines, because this "
-            "address is not one of the host's network addresses."
-        )
+        remedy = remedy_text("SG111", "old-name-in-hosts-file-without-own-address", new=new, old=old)
         yield _finding(host, new, evidence, remedy, WARNING)
     elif not (_of(host, old) or entry).addresses:
-        remedy = (
-            f"Make sure that the other hosts can reach an address of this host for live migration. The name {new} "
-            f"does not resolve on this host. The rename does not cause this problem, because the old name {old} does "
-            "not resolve either."
-        )
+        remedy = remedy_text("SG111", "neither-name-resolves", new=new, old=old)
         yield _finding(host, new, {**evidence, "old name": "does not resolve either"}, remedy, WARNING)
     else:
         address = (host.addresses or ["ADDRESS"])[0]
-        remedy = f"Add {new} to DNS, or to /etc/hosts on this host and on every other host: {address} {new}"
+        remedy = remedy_text("SG111", "only-old-name-resolves", new=new, address=address)
         yield _finding(host, new, evidence, remedy)
 
 
@@ -133,21 +120,20 @@ def _on_peers(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
         elif not entry.addresses:
             (lost if (_of(peer, old) or entry).addresses else unresolved).append(name)
     if wrong:
-        yield _peers(host, new, {"resolves elsewhere on": wrong}, "Correct DNS or /etc/hosts on these hosts.", BLOCKER)
+        remedy = remedy_text("SG111", "peers-resolve-elsewhere")
+        yield _peers(host, new, {"resolves elsewhere on": wrong}, remedy, BLOCKER)
     by_name = host.nova_conf is None or host.nova_conf.live_migration_inbound_addr is None
     address = (host.addresses or ["ADDRESS"])[0]
     if lost:
-        remedy = f"Add {new} to DNS, or to /etc/hosts on these hosts: {address} {new}"
+        remedy = remedy_text("SG111", "peers-resolve-only-old-name", new=new, address=address)
         evidence = {"not resolved on": lost, "resolved there": old, "live migration by name": by_name}
         yield _peers(host, new, evidence, remedy, BLOCKER if by_name else WARNING)
     if unresolved:
-        remedy = (
-            f"If these hosts use host names for live migration, make {new} resolve on these hosts. The old name {old} "
-            "does not resolve on these hosts either, so the rename does not cause this problem."
-        )
+        remedy = remedy_text("SG111", "peers-resolve-neither-name", new=new, old=old)
         yield _peers(host, new, {"not resolved on": unresolved}, remedy, WARNING)
     if unasked:
-        yield _peers(host, new, {"not read": unasked}, f"Make {new} resolve on these hosts: {address} {new}", INFO)
+        remedy = remedy_text("SG111", "peers-unread", new=new, address=address)
+        yield _peers(host, new, {"not read": unasked}, remedy, INFO)
 
 
 def _peers(host: HostFacts, new: str, evidence: t.Mapping[str, t.Any], remedy: str, severity: str) -> Item:

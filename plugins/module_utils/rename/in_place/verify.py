@@ -20,11 +20,11 @@ from ...model.findings import (
 )
 from ...model.lookups import Index
 from ...model.names import conf_host
+from ...model.remedies.catalogue import remedy_text
 from ...name_places.catalogue import PLACES
 
 #: The domain of a server that was deleted while the operation was open.
 DELETED_SINCE = "SG110"
-ROLL_BACK = "Do not restart anything on the host. Check the evidence, then run rename_host with rename_action=rollback."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +69,7 @@ def leftovers(bundle: Bundle, expected: RenamedHost) -> Checked:
                 "SG301",
                 entry.subject,
                 {"store": entry.store, "name": entry.name, "expected": expected.new_host},
-                ROLL_BACK,
+                remedy_text("SG301", "old-name-left-by-rename"),
             )
             for entry in found
         )
@@ -110,11 +110,7 @@ def deleted_since(bundle: Bundle, expected: RenamedHost, checked: Checked) -> Ch
         for row in cell.instances or []
         if row.deleted and row.id in expected.instance_ids and row.host in hosts
     }
-    remedy = (
-        "Wait running_deleted_instance_poll_interval seconds, then run virsh list --all. Within this time, "
-        "nova-compute usually destroys the domain, except if running_deleted_instance_action is noop or log. If the "
-        "domain still exists after this time, destroy and undefine the domain (virsh destroy, virsh undefine)."
-    )
+    remedy = remedy_text(DELETED_SINCE, "server-deleted-during-rename")
     return Checked(
         tuple(
             with_remedy(dataclasses.replace(item, severity="warning"), remedy)
@@ -133,7 +129,8 @@ def _same_rows(bundle: Bundle, expected: RenamedHost) -> t.Iterator[Finding]:
     ]
     if [(row.id, row.uuid) for row in services] != [(expected.service_id, expected.service_uuid)]:
         seen = {"seen": [[row.id, row.uuid] for row in services]}
-        yield finding("SG106", Subject("service", expected.service_uuid, host=expected.new_host), seen, ROLL_BACK)
+        subject = Subject("service", expected.service_uuid, host=expected.new_host)
+        yield finding("SG106", subject, seen, remedy_text("SG106", "service-changed-by-rename"))
     nodes = [
         row for cell in cells for row in cell.compute_nodes or [] if row.host == expected.new_host and not row.deleted
     ]
@@ -141,7 +138,8 @@ def _same_rows(bundle: Bundle, expected: RenamedHost) -> t.Iterator[Finding]:
         (expected.node_id, expected.node_uuid, expected.new_node)
     ]:
         seen = {"seen": [[row.id, row.uuid, row.hypervisor_hostname] for row in nodes]}
-        yield finding("SG102", Subject("compute_node", expected.node_uuid, host=expected.new_host), seen, ROLL_BACK)
+        subject = Subject("compute_node", expected.node_uuid, host=expected.new_host)
+        yield finding("SG102", subject, seen, remedy_text("SG102", "node-changed-by-rename"))
     here = {row.id for cell in cells for row in cell.instances or [] if row.host == expected.new_host}
     for missing in sorted(set(expected.instance_ids) - here):
         # A tenant may have deleted it in between: that is told, and is no reason to go back.
@@ -152,7 +150,7 @@ def _same_rows(bundle: Bundle, expected: RenamedHost) -> t.Iterator[Finding]:
                 "store": "instances",
                 "seen": "no row of the table instances has this id and the new host name (deleted rows do not count)",
             },
-            "Check whether the owner deleted the server during the rename (openstack server event list).",
+            remedy_text("SG301", "instance-gone-during-rename"),
             "warning",
         )
 
@@ -163,7 +161,7 @@ def _same_provider(bundle: Bundle, expected: RenamedHost) -> t.Iterator[Finding]
     subject = Subject("resource_provider", expected.node_uuid, expected.new_node, expected.new_host)
     if provider is None or provider.name != expected.new_node:
         seen = {"seen": provider.name if provider else None, "expected": expected.new_node}
-        yield finding("SG112", subject, seen, ROLL_BACK)
+        yield finding("SG112", subject, seen, remedy_text("SG112", "provider-changed-by-rename"))
     elif expected.allocations is not None and provider.allocations is not None:
         gone = sorted(set(expected.allocations) - set(provider.allocations))
         changed = sorted(
@@ -171,8 +169,5 @@ def _same_provider(bundle: Bundle, expected: RenamedHost) -> t.Iterator[Finding]
         )
         if gone or changed:
             evidence = {"allocations gone": gone, "allocations changed": changed}
-            remedy = (
-                "Check whether the owners deleted or resized the servers during the rename (openstack server "
-                "event list)."
-            )
+            remedy = remedy_text("SG112", "allocations-changed-during-rename")
             yield finding("SG112", subject, evidence, remedy, "warning")

@@ -10,6 +10,7 @@ import typing as t
 
 from ...model.facts import Domain
 from ...model.findings import Finding, Subject, finding
+from ...model.remedies.catalogue import remedy_text
 
 #: libvirt's words for a domain without a QEMU.
 OFF = ("shutoff", "crashed")
@@ -38,12 +39,7 @@ def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterato
         mine = [entry for entry in away if entry.uuid == uuid]
         subject = Subject("instance", uuid, host=mine[0].host)
         if states.get(uuid, OFF[0]) not in OFF:
-            remedy = (
-                f"Run virsh domstate {uuid} on this host and on {mine[0].host}, and rbd status for each disk of the "
-                "guest, because the run has not read the other host. If the guest runs on both hosts, follow the page "
-                "of SG108. If the guest runs only on this host, leave its domain as it is, and follow the page of "
-                "SG132. Then run the same command again."
-            )
+            remedy = remedy_text("SG108", "lives-elsewhere-before-rollback", uuid=uuid, other=mine[0].host)
             seen = {"guest lives on": mine[0].host, "domain on this host": states[uuid]}
             yield finding("SG108", Subject("domain", uuid, host=mine[0].host), seen, remedy)
         evidence: t.Dict[str, t.Any] = {
@@ -51,9 +47,5 @@ def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterato
             "domain on this host": states.get(uuid, "none"),
             "ports on that host": sorted(entry.port for entry in mine if entry.port),
         }
-        remedy = (
-            "To leave the server on its current host, add an override of SG125 for the server's uuid to "
-            "stackguard_overrides, then roll back again. With the override, the rollback leaves the server's ports "
-            "and the server's row in Nova's database unchanged."
-        )
+        remedy = remedy_text("SG125", "lives-elsewhere-before-rollback")
         yield finding("SG125", subject, evidence, remedy)

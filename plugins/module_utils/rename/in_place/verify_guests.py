@@ -18,6 +18,7 @@ from ...capacity.measured import RUNNING
 from ...model.facts import Domain, HostFacts
 from ...model.findings import BLOCKER, WARNING, Subject, finding
 from ...model.lookups import Items, domain_subject
+from ...model.remedies.catalogue import remedy_text
 
 CODE = "SG120"
 #: A guest as a plan keeps it: ``uuid``, ``name``, ``state``, ``pid``, ``pid_start``, ``xml_digest``.
@@ -39,11 +40,8 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
     if facts.domains is None or facts.qemu_processes is None:
         part = "domains" if facts.domains is None else "qemu_processes"
         reason = next((entry.reason for entry in facts.unread if entry.part == part), "no reason was given")
-        remedy = (
-            "Make sure that libvirt answers on the host."
-            if part == "domains"
-            else "Run the module as root, because the module must read /proc."
-        )
+        unread = "domains-unread-during-rename" if part == "domains" else "processes-unread-during-rename"
+        remedy = remedy_text("SG709", unread)
         yield finding("SG709", Subject("host", facts.inventory_name), {"not read": part, "reason": reason}, remedy)
         return
     rebooted = bool(boot_id and facts.boot_id and boot_id != facts.boot_id)
@@ -57,15 +55,12 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
         there = now.pop(str(old["uuid"]), None)
         if there is None:
             subject = Subject("domain", str(old["uuid"]), str(old["name"]), facts.inventory_name)
-            remedy = (
-                "Find out who removed the domain from libvirt. The guest's disks and the guest's row in Nova's "
-                "database are unchanged."
-            )
+            remedy = remedy_text(CODE, "domain-gone")
             yield _finding(subject, {"before": old["state"], "now": "no such domain"}, remedy, strict)
         else:
             yield from _one(old, there, facts, rebooted, strict)
     for there in now.values():
-        remedy = "Find out who defined the domain. When the run made its plan, the domain did not exist."
+        remedy = remedy_text(CODE, "domain-added")
         yield _finding(domain_subject(there, facts), {"before": "no such domain", "now": there.state}, remedy, strict)
 
 
@@ -76,38 +71,27 @@ def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, stri
     if ran and not runs:
         evidence = {"before": old["state"], "now": there.state, **since}
         why = "the host rebooted" if rebooted else "the guest shut down, or a person stopped the guest on the host"
-        remedy = (
-            f"Start the guest as soon as nova-compute runs (openstack server start {there.uuid}). If the owner wants "
-            "the guest to stay off, do not start the guest."
-        )
+        remedy = remedy_text(CODE, "guest-ended", uuid=there.uuid)
         yield _finding(subject, {**evidence, "why": why}, remedy, strict=False)
         return
     if runs and there.pid is None:
         evidence = {"not read": "process", "state": there.state}
-        remedy = (
-            "Make sure that the run can read the guest's pid file below /run/libvirt/qemu, then run "
-            "the same command again."
-        )
+        remedy = remedy_text("SG709", "pid-file-unread")
         yield finding("SG709", subject, evidence, remedy)
         return
     same_process = (there.pid, there.pid_start) == (old["pid"], old["pid_start"])
     if not same_process:
         evidence = {"process before": old["pid"], "process now": there.pid, **since}
-        remedy = "Find out who started the QEMU process while nova-compute was stopped."
-        yield _finding(
-            subject,
-            evidence,
-            "No action is needed: the guest runs again." if rebooted else remedy,
-            strict and not rebooted,
-        )
+        remedy = remedy_text(CODE, "process-changed-by-reboot" if rebooted else "process-changed")
+        yield _finding(subject, evidence, remedy, strict and not rebooted)
         return
     if there.name != old["name"] or there.xml_digest != old["xml_digest"]:
         evidence = {"definition before": [old["name"], old["xml_digest"]], "now": [there.name, there.xml_digest]}
-        remedy = f"Check what changed in the domain's definition: virsh dumpxml {there.uuid}"
+        remedy = remedy_text(CODE, "definition-changed", uuid=there.uuid)
         yield _finding(subject, evidence, remedy, strict)
     if there.state != old["state"]:
         evidence = {"before": old["state"], "now": there.state}
-        yield _finding(subject, evidence, f"Check the domain: virsh domstate --reason {there.uuid}", strict=False)
+        yield _finding(subject, evidence, remedy_text(CODE, "state-changed", uuid=there.uuid), strict=False)
 
 
 def is_running(there: t.Optional[Domain]) -> bool:
@@ -119,11 +103,7 @@ def _lost(uuid: str, pid: int, there: t.Optional[Domain], facts: HostFacts) -> t
     """A QEMU process of which libvirt knows nothing: whatever the moment, a blocker."""
     subject = domain_subject(there, facts) if there else Subject("domain", uuid, None, facts.inventory_name)
     evidence = {"libvirt": there.state if there else "no such domain", "QEMU process": pid}
-    remedy = (
-        f"Find out why libvirt does not show QEMU process {pid}. The QEMU process still runs and writes the guest's "
-        "disks. If someone starts the guest in Nova, a second QEMU starts on the same disks. End the QEMU process only "
-        "if the guest's owner agrees, because the guest is off as soon as the QEMU process ends."
-    )
+    remedy = remedy_text(CODE, "process-unknown-to-libvirt", pid=pid)
     return finding(CODE, subject, evidence, remedy, BLOCKER)
 
 

@@ -17,11 +17,8 @@ from ...model.findings import (
     finding,
 )
 from ...model.ovn import NOT_BOUND, OvnFacts
+from ...model.remedies.catalogue import remedy_text
 
-_AGAIN = (
-    "Repair the cause of this finding, then run the same command again to resume the rename. The host's new compute "
-    "service stays disabled until a run finds no problem with the host's chassis and ports in OVN."
-)
 Params = t.Mapping[str, t.Any]
 
 
@@ -49,29 +46,24 @@ def _chassis(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
         hostnames = [entry.hostname for entry in facts.chassis or [] if entry.name == name]
         evidence: t.Dict[str, t.Any] = {"chassis of the new hostname": [entry.name for entry in found]}
         evidence.update({"expected": name, "hostname of the host's chassis": hostnames})
-        remedy = f"Set external_ids:hostname of Open vSwitch on the host to {new}. {_AGAIN}"
+        remedy = remedy_text("SG318", "hostname-not-set-after-drain", new=new)
         yield finding("SG318", subject, evidence, remedy)
     left = [entry.name for entry in facts.chassis or [] if entry.hostname == old]
     if left:
-        yield finding("SG322", Subject("host", old, host=old), {"chassis of the old hostname": left}, _AGAIN)
+        remedy = remedy_text("SG322", "chassis-with-old-name-after-drain")
+        yield finding("SG322", Subject("host", old, host=old), {"chassis of the old hostname": left}, remedy)
     for entry in facts.chassis or []:
         now = [[encap.type, encap.ip] for encap in entry.encaps]
         if entry.name == name and now != params["encaps"]:
             evidence = {"tunnel endpoints before": params["encaps"], "now": now}
-            remedy = (
-                f"Restore the tunnel endpoints of the chassis (external_ids:ovn-encap-ip, ovn-encap-type). {_AGAIN}"
-            )
-            yield finding("SG318", subject, evidence, remedy)
+            yield finding("SG318", subject, evidence, remedy_text("SG318", "tunnel-changed-during-drain"))
 
 
 def _system_id(params: Params, host: HostFacts) -> t.Iterator[Finding]:
     now = (host.ovs_external_ids or {}).get("system-id")
     if params["system_id"] is not None and now != params["system_id"]:
         evidence = {"system-id before": params["system_id"], "now": now}
-        remedy = (
-            "Restore the old system-id of Open vSwitch on the host. A deployment tool may have written the new "
-            f"system-id. {_AGAIN}"
-        )
+        remedy = remedy_text("SG318", "system-id-changed-during-drain")
         yield finding("SG318", Subject("host", params["new"], host=params["new"]), evidence, remedy)
 
 
@@ -82,5 +74,5 @@ def _ports(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
     for port in facts.switch_ports or []:
         if port.type not in NOT_BOUND and old in (port.requested or "").split(","):
             evidence = {"requested-chassis": port.requested, "neutron:host_id": port.host_id}
-            remedy = f"Bind the port to the host of its server (openstack port set --host HOST {port.name}). {_AGAIN}"
+            remedy = remedy_text("SG322", "port-with-old-name-after-drain", port=port.name)
             yield finding("SG322", Subject("port", port.name, host=old), evidence, remedy)

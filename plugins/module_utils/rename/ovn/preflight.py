@@ -29,6 +29,7 @@ from ...model.ovn import (
     OvnSwitchPort,
     chassis_of,
 )
+from ...model.remedies.catalogue import remedy_text
 
 #: The unit that writes the machine's name into Open vSwitch at boot.
 RECORD_HOSTNAME = "ovs-record-hostname.service"
@@ -39,19 +40,6 @@ WITH_UNIT = (2, 15)
 #: The port of a connection that names none.
 _OVSDB_PORT = "6640"
 TRUNK_OWNER = "trunk:subport"
-_READ = (
-    "Fix the cause that the evidence shows, then run the same command again. The run needs neutron's database, OVN's "
-    "northbound database and OVN's southbound database."
-)
-_READ_EMPTIED = (
-    "Fix the cause that the evidence shows, then run the same command again. If you override this finding, the run "
-    "cannot verify the chassis in OVN's databases after the drain."
-)
-_SETTLE = (
-    "If the port's server is migrating, wait until the migration ends. If the server is not migrating, repair the "
-    "port. Then run the same command again. If the port has a problem before the rename, the run cannot verify after "
-    "the rename whether the rename damaged the port."
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,7 +106,7 @@ def check(about: OvnHost) -> Items:
 def check_emptied(about: OvnHost) -> Items:
     """Return every reason against a rename by draining: the chassis gets another hostname, and is verified after it."""
     for item in _unread_emptied(about):
-        yield with_remedy(item, _READ_EMPTIED) if isinstance(item, Finding) else item
+        yield with_remedy(item, remedy_text("SG317", "drain-unread")) if isinstance(item, Finding) else item
     yield from _recorded(about)
     yield from _system_id(about)
     ovn = about.ovn
@@ -194,7 +182,7 @@ def _unread(about: OvnHost) -> Items:
 
 def _gap(about: OvnHost, part: str, reason: str) -> Item:
     subject = Subject("host", f"{about.inventory_name}:{part}", part, about.old)
-    return finding("SG317", subject, {"part": part, "reason": reason}, _READ)
+    return finding("SG317", subject, {"part": part, "reason": reason}, remedy_text("SG317", "rename-unread"))
 
 
 def _chassis(about: OvnHost, ovn: OvnFacts) -> Items:
@@ -205,20 +193,11 @@ def _chassis(about: OvnHost, ovn: OvnFacts) -> Items:
     mine = [entry for entry in ovn.chassis or [] if entry.name == own]
     if not found and mine:
         evidence = {"hostname of the chassis": mine[0].hostname, "Nova's host": about.old}
-        remedy = (
-            "Before the rename, set external_ids:hostname of Open vSwitch to the name that Nova uses for the host. "
-            "Neutron binds a port only to a chassis with exactly this hostname. Neutron treats the full name and the "
-            "short name of a host as two different names."
-        )
+        remedy = remedy_text("SG321", "renamed-chassis-with-another-hostname")
         yield finding("SG321", about.subject, evidence, remedy)
         return
     evidence_ = {"chassis of this hostname": [entry.name for entry in found], "system-id": own}
-    remedy = (
-        "Find out which chassis belongs to this host (ovs-vsctl get Open_vSwitch . external_ids, ovn-sbctl list "
-        "Chassis). Delete every chassis that has this host's hostname but does not belong to this host (openstack "
-        "network agent delete NAME)."
-    )
-    yield finding("SG318", about.subject, evidence_, remedy)
+    yield finding("SG318", about.subject, evidence_, remedy_text("SG318", "renamed-hostname-of-other-chassis"))
 
 
 def _new_name(about: OvnHost, chassis: t.Sequence[OvnChassis]) -> Items:
@@ -228,12 +207,7 @@ def _new_name(about: OvnHost, chassis: t.Sequence[OvnChassis]) -> Items:
     taken = [entry.name for entry in others if same_name(entry.name, about.new)]
     if taken:
         evidence = {"chassis of this name": taken}
-        yield finding(
-            "SG318",
-            about.subject,
-            evidence,
-            "Choose another host name, because a chassis of another host already has this name.",
-        )
+        yield finding("SG318", about.subject, evidence, remedy_text("SG318", "new-name-is-a-chassis"))
 
 
 def _system_id(about: OvnHost) -> Items:
@@ -241,12 +215,7 @@ def _system_id(about: OvnHost) -> Items:
     own, names = about.external.get("system-id"), (about.old, about.host.kernel_hostname, about.host.fqdn or "")
     if own and any(same_name(own, name) or same_name(own, name.partition(".")[0]) for name in names if name):
         evidence = {"system-id": own, "host": about.old}
-        remedy = (
-            "Set the system-id in the deployment tool's variables for this host (kolla-ansible: "
-            f"openvswitch_system_id: {own}, openvswitch_hostname: {about.new}), then override this finding. If the "
-            "variables lack the system-id, the next run of the deployment tool writes another system-id, and the "
-            "chassis fails after the next restart of ovn-controller."
-        )
+        remedy = remedy_text("SG319", "system-id-from-name", system_id=own, new=about.new)
         yield finding("SG319", about.subject, evidence, remedy)
 
 
@@ -270,11 +239,7 @@ def _recorded(about: OvnHost) -> Items:
         RECORD_HOSTNAME: unit.unit_file_state if unit else "not found",
         "hostname -f after the rename": canonical or "not known",
     }
-    remedy = (
-        f"Mask the unit (systemctl mask {RECORD_HOSTNAME}), or correct /etc/hosts or DNS so that the output of "
-        f"hostname -f is {about.new}. With Open vSwitch older than 3.2, the unit would overwrite the hostname of the "
-        "chassis at the next boot, and OVN would release all ports of the host."
-    )
+    remedy = remedy_text("SG320", "unit-writes-hostname", unit=RECORD_HOSTNAME, new=about.new)
     yield finding("SG320", about.subject, evidence, remedy)
 
 
@@ -291,10 +256,7 @@ def _encap(about: OvnHost, chassis: t.Sequence[OvnChassis]) -> Items:
         # SG318 reports one of the host's own name.
         if shared and other.name != own and other.hostname != about.old:
             evidence = {"chassis": other.name, "hostname": other.hostname, "address": shared}
-            remedy = (
-                f"Verify that the host of chassis {other.name} no longer exists, then delete this chassis: openstack "
-                f"network agent delete {other.name}. In OVN, a tunnel address can belong to only one chassis."
-            )
+            remedy = remedy_text("SG323", "renamed-host-shares-tunnel-address", chassis=other.name)
             yield finding("SG323", about.subject, evidence, remedy)
 
 
@@ -307,13 +269,7 @@ def _rbac(about: OvnHost, ovn: OvnFacts) -> Items:
     shared = sorted(mine & set(roles))
     if shared:
         evidence = {"ovn_sb_connection": ovn.southbound, "role": roles[shared[0]], "port": shared[0]}
-        remedy = (
-            "Set ovn_sb_connection to a southbound database port that has no role, or to the database's unix socket. "
-            "If the database port has a role (for example ovn-controller), the run and ovn-controller have no "
-            "permission to write the hostname of the chassis. As soon as the hostname in the host's "
-            "Open vSwitch changes, every transaction of ovn-controller fails."
-        )
-        yield finding("SG325", about.subject, evidence, remedy)
+        yield finding("SG325", about.subject, evidence, remedy_text("SG325", "southbound-port-with-role"))
 
 
 def _ports_of(target: str) -> t.List[str]:
@@ -376,7 +332,7 @@ def _is_used(about: OvnHost, port_id: str) -> bool:
 
 
 def _port(about: OvnHost, port_id: str, evidence: t.Mapping[str, t.Any]) -> Item:
-    return finding("SG324", Subject("port", port_id, host=about.old), evidence, _SETTLE)
+    return finding("SG324", Subject("port", port_id, host=about.old), evidence, remedy_text("SG324", "port-unsettled"))
 
 
 def _differences(about: OvnHost, ovn: OvnFacts) -> Items:
@@ -394,17 +350,13 @@ def _differences(about: OvnHost, ovn: OvnFacts) -> Items:
             "neutron's database": port in in_database,
             "requested-chassis": port in asking,
         }
-        remedy = (
-            "Run the same command again, because the port may have changed while the run was reading the port. If the "
-            "finding appears again, compare neutron's database with OVN's databases (neutron-ovn-db-sync-util "
-            "--ovn-neutron_sync_mode log)."
-        )
+        remedy = remedy_text("SG324", "sources-differ")
         yield finding("SG324", Subject("port", port, host=about.old), evidence, remedy)
 
 
 def _not_proven(about: OvnHost, ovn: OvnFacts) -> Items:
     """SG327: ports that a rename with OVN was not tried with."""
-    remedy = "Move the port's server to another host before the rename, or use rename_strategy=drain."
+    remedy = remedy_text("SG327", "not-tried")
     for row in about.rows.bindings if about.rows else []:
         if row.host == about.old and (row.vnic_type or "normal") != "normal":
             subject = Subject("port", row.port_id, host=about.old)
@@ -415,8 +367,5 @@ def _not_proven(about: OvnHost, ovn: OvnFacts) -> Items:
     for entry in ovn.switch_ports or []:
         if entry.parent_hostname == about.old:
             evidence = {"virtual port of a guest": entry.name, "vif_details": "the old host name stays in vif_details"}
-            text = (
-                "No action is needed: neutron updates neutron:parent_hostname of the virtual port when the port moves "
-                "to another guest."
-            )
+            text = remedy_text("SG327", "virtual-port")
             yield finding("SG327", Subject("port", entry.name, host=about.old), evidence, text, WARNING)

@@ -26,6 +26,7 @@ from ...model.findings import (
     standing,
 )
 from ...model.ovn import OvnChassis
+from ...model.remedies.catalogue import remedy_text
 from ...model.wording import count
 from ...reports.terminal import findings_text
 from ...systems.db import neutron_bindings
@@ -139,12 +140,7 @@ class PortWatch:
         elif port in self._late:
             lost = f"more than {lost}"
         evidence = {"corrected": self.corrected[port], "milliseconds without its chassis": lost}
-        remedy = (
-            "Inform the owner of the port if the network of the port was interrupted. During the rename, neutron "
-            "updated the port. The host name that neutron wrote into OVN differed from the hostname of the chassis. "
-            "The run corrected the port."
-        )
-        return finding("SG326", Subject("port", port), evidence, remedy, WARNING)
+        return finding("SG326", Subject("port", port), evidence, remedy_text("SG326", "corrected"), WARNING)
 
     # --- told by the connections' own threads: short, and without a transaction
 

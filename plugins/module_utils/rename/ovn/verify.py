@@ -17,12 +17,8 @@ from ...model.findings import (
     finding,
 )
 from ...model.ovn import NOT_BOUND, OvnFacts
+from ...model.remedies.catalogue import remedy_text
 
-_BACK = "Do not restart anything on the host. Check the evidence, then run rename_host with rename_action=rollback."
-_UNUSED = (
-    "No action is needed: OVN does not use the host name to bind a port of this type (see the evidence). When neutron "
-    "next updates the port, neutron writes the new name."
-)
 Params = t.Mapping[str, t.Any]
 
 
@@ -47,24 +43,19 @@ def _chassis(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
     found = [entry for entry in facts.chassis or [] if entry.hostname == new]
     if [entry.name for entry in found] != [wanted["name"]]:
         evidence: t.Dict[str, t.Any] = {"chassis": [entry.name for entry in found], "expected": wanted["name"]}
-        yield finding("SG318", Subject("host", new, host=new), evidence, _BACK)
+        yield finding("SG318", Subject("host", new, host=new), evidence, remedy_text("SG318", "chassis-lost-in-rename"))
     elif found[0].uuid != wanted["uuid"]:
         # A clean stop of ovn-controller deletes the row. The chassis is the same one: the name says which.
         evidence = {"chassis": wanted["name"], "row before": wanted["uuid"], "row now": found[0].uuid}
-        remedy = (
-            "Check the networks of the guests. During the rename, ovn-controller was stopped, and the ports of the "
-            "host had no chassis until ovn-controller started again."
-        )
+        remedy = remedy_text("SG318", "chassis-made-again")
         yield finding("SG318", Subject("host", new, host=new), evidence, remedy, WARNING)
     left = [entry.name for entry in facts.chassis or [] if entry.hostname == old]
     if left:
-        yield finding("SG322", Subject("host", old, host=old), {"chassis of the old hostname": left}, _BACK)
+        remedy = remedy_text("SG322", "chassis-with-old-name")
+        yield finding("SG322", Subject("host", old, host=old), {"chassis of the old hostname": left}, remedy)
     if (wanted["name"] in params["gateways"]) != (wanted["name"] in (facts.gateways or [])):
         evidence = {"gateway before": wanted["name"] in params["gateways"]}
-        remedy = (
-            "Check which routers use this chassis as a gateway. During the rename, the chassis became a gateway "
-            "chassis, or lost this role."
-        )
+        remedy = remedy_text("SG324", "gateway-changed")
         yield finding("SG324", Subject("host", new, host=new), evidence, remedy, WARNING)
 
 
@@ -83,9 +74,10 @@ def _ports(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
         subject, evidence = Subject("port", port.name, host=old), {"old host name in": stale}
         if port.type in NOT_BOUND:
             # neutron's maintenance worker writes a gateway's port by what it read minutes ago.
-            yield finding("SG322", subject, {**evidence, "type": port.type}, _UNUSED, WARNING)
+            remedy = remedy_text("SG322", "port-of-unbound-type-with-old-name")
+            yield finding("SG322", subject, {**evidence, "type": port.type}, remedy, WARNING)
         else:
-            yield finding("SG322", subject, evidence, _BACK)
+            yield finding("SG322", subject, evidence, remedy_text("SG322", "port-with-old-name"))
 
 
 def _bindings(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
@@ -104,11 +96,8 @@ def _bindings(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
         bound, requested = names.get(binding.chassis or ""), names.get(binding.requested or "")
         evidence = {"chassis": bound, "requested chassis": requested, "up": binding.up}
         if before["asks"] and requested != mine:
-            yield finding("SG322", subject, {**evidence, "expected": mine}, _BACK)
+            remedy = remedy_text("SG322", "binding-asks-for-another")
+            yield finding("SG322", subject, {**evidence, "expected": mine}, remedy)
         elif bound != mine or not binding.up:
             # It still asks for this chassis, which claims it as soon as it is plugged.
-            remedy = (
-                "Check the guest that uses the port. The guest's interface is not plugged on the host, for example "
-                "because the guest stopped."
-            )
-            yield finding("SG324", subject, evidence, remedy, WARNING)
+            yield finding("SG324", subject, evidence, remedy_text("SG324", "not-plugged"), WARNING)

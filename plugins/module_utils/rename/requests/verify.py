@@ -17,6 +17,7 @@ from ...model.facts import (
 )
 from ...model.findings import Finding, Subject, Unchecked, finding
 from ...model.lookups import open_evacuation
+from ...model.remedies.catalogue import remedy_text
 from ...model.stored_names import found_as
 
 
@@ -25,20 +26,12 @@ def lost(guests: t.Sequence[GuestState], asked: t.Mapping[str, t.Sequence[GuestA
     for guest in guests:
         if guest.task_state is not None:
             evidence = {"task_state": guest.task_state, "asked for": _told(asked.get(guest.uuid, ()))}
-            remedy = (
-                f"Reset the server's state (openstack server set --state active {guest.uuid}), because the request "
-                "that set the server's task state was lost, and nova-compute will never execute this request. Then run "
-                "the same command again."
-            )
+            remedy = remedy_text("SG701", "request-lost", uuid=guest.uuid)
             yield finding("SG701", _subject(guest), evidence, remedy)
         for entry in asked.get(guest.uuid, ()):
             if not entry.ended and guest.task_state is None:
                 evidence = {"action": entry.action, "started": entry.started, "request": entry.request_id}
-                remedy = (
-                    "Ask the server's owner to send the request again. Delete each image that stays in the "
-                    "status queued (openstack image delete). To see the request, run openstack server event "
-                    f"show {guest.uuid} {entry.request_id}"
-                )
+                remedy = remedy_text("SG121", "action-not-ended", uuid=guest.uuid, request=entry.request_id)
                 yield finding("SG121", _subject(guest), evidence, remedy)
 
 
@@ -50,10 +43,7 @@ def unlocked(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
     """SG122: guests that were unlocked while the operation was open, and not by it."""
     for guest in guests:
         evidence = {"locked": guest.locked, "reason": guest.reason}
-        remedy = (
-            "Check which requests the server received after someone unlocked the server: openstack server event list "
-            f"{guest.uuid}"
-        )
+        remedy = remedy_text("SG122", "unlocked-during-operation", uuid=guest.uuid)
         yield finding("SG122", _subject(guest), evidence, remedy)
 
 
@@ -61,12 +51,7 @@ def bare_locks(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
     """SG122: guests that are locked without a reason, after a run that was killed while it locked them."""
     for guest in guests:
         evidence = {"locked": guest.locked, "reason": guest.reason}
-        remedy = (
-            f"Find out whether the owner locked the server (openstack server event list {guest.uuid}), or whether an "
-            "earlier run of the operation locked the server. The record of the locks is incomplete, because the "
-            "earlier run was killed while it was locking guests. If the owner did not lock the server, unlock the "
-            f"server (openstack server unlock {guest.uuid})."
-        )
+        remedy = remedy_text("SG122", "locked-without-reason", uuid=guest.uuid)
         yield finding("SG122", _subject(guest), evidence, remedy)
 
 
@@ -90,10 +75,7 @@ def evacuated(databases: DatabaseFacts, hosts: t.Sequence[str]) -> t.Iterator[Fi
 
 
 def _unread(host: str, part: str, why: str) -> Finding:
-    remedy = (
-        "Make sure that the run can read the cell, then run the same command again. If the cell has an evacuation "
-        "record of this host, nova-compute destroys guests at its next start on this host."
-    )
+    remedy = remedy_text("SG709", "evacuations-unread-during-rename")
     return finding("SG709", Subject("host", host), {"not read": part, "reason": why}, remedy)
 
 
@@ -104,11 +86,7 @@ def _evacuation(row: MigrationRow) -> Finding:
         "source": row.source_compute,
         "destination": row.dest_compute,
     }
-    remedy = (
-        "Do not start nova-compute on this host, because the start of nova-compute would destroy the guest's domain. "
-        "Find out where the guest runs, and which client writes to the guest's disks. Then override SG509 for "
-        "the migration, and run the same command again."
-    )
+    remedy = remedy_text("SG509", "evacuated-from-renamed-host")
     subject = Subject("migration", row.uuid or str(row.id), row.instance_uuid, row.source_compute)
     return finding("SG509", subject, evidence, remedy)
 

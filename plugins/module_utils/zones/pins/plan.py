@@ -14,6 +14,7 @@ from ...model.facts import CELL_DOWN, ApiServer, ZoneFacts
 from ...model.findings import Checked, Finding, Subject, finding
 from ...model.lookups import gather
 from ...model.plan import CONTROLLER, Change, Plan, Step
+from ...model.remedies.catalogue import remedy_text
 from ..resize import preflight as resize
 
 #: Hosts and servers of silent cells that a finding names.
@@ -112,10 +113,7 @@ def plan(facts: ZoneFacts, request: PinRequest) -> PinPlan:
     problems: t.List[Finding] = []
     others: t.List[str] = []
     if facts.silent and request.restore is None:
-        remedy = (
-            "Make sure that the database and the message queue of every cell respond, then run the same command again. "
-            "Nova leaves the servers of a cell that does not answer out of its lists."
-        )
+        remedy = remedy_text("SG709", "cells-silent-for-pins")
         evidence = {"not read": facts.silent[:SHOWN], "hosts and servers": len(facts.silent)}
         problems.append(finding("SG709", Subject("host", "all"), evidence, remedy))
     for server in facts.servers or []:
@@ -134,7 +132,7 @@ def plan(facts: ZoneFacts, request: PinRequest) -> PinPlan:
 def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union[PinChange, Finding, None]:
     subject = zones.subject_of(server)
     if server.status == CELL_DOWN:
-        remedy = "Restore the connection to the database of the server's cell, then run the same command again."
+        remedy = remedy_text("SG709", "cell-of-server-silent")
         return finding(
             "SG709", subject, {"status": CELL_DOWN, "not read": ["the cell of the server does not answer"]}, remedy
         )
@@ -142,11 +140,7 @@ def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union
         reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread] or [
             "the request spec of the server was not read"
         ]
-        remedy = (
-            "Make sure that the run can read the server's availability zone pin. From microversion 2.96 "
-            "on, the API shows the pin. For an older Nova, set nova_api_db_url."
-        )
-        return finding("SG709", subject, {"not read": reasons}, remedy)
+        return finding("SG709", subject, {"not read": reasons}, remedy_text("SG709", "pin-unread"))
     before = facts.pins[server.id]
     after = _wanted(facts, server, before, request)
     if isinstance(after, Finding):
@@ -154,10 +148,10 @@ def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union
     if after == before:
         return None
     if server.task_state is not None:
-        return finding("SG701", subject, {"task_state": server.task_state}, "Wait until the server's task ends.")
+        return finding("SG701", subject, {"task_state": server.task_state}, remedy_text("SG701", "pin-waits-for-task"))
     method, why = _method(facts, server, before, after, request)
     if method is None:
-        remedy = "Use strategy=auto, or set the option that the selected strategy needs."
+        remedy = remedy_text("SG705", "pin-strategy-without-option")
         return finding("SG705", subject, {"pinned to": before, "wanted": after, "why not": why}, remedy)
     return PinChange(server.id, server.name, server.host, before, after, method)
 
@@ -175,24 +169,12 @@ def _wanted(
     subject, zone, known = zones.subject_of(server), zones.zone_of(facts, server.host), facts.aggregates or []
     evidence = {"pinned to": before, "host": server.host, "zone of its host": zone}
     if zone is None:
-        remedy = (
-            "Put the server's host into exactly one zone, and make sure that the run can read the aggregates. The run "
-            "pins a server to the zone of the server's host."
-        )
-        return finding("SG709", subject, evidence, remedy)
+        return finding("SG709", subject, evidence, remedy_text("SG709", "host-of-pin-without-single-zone"))
     if zone not in zones.carried(known):
-        remedy = (
-            "Put the server's host into an aggregate with a zone first: without an aggregate, an availability zone pin "
-            "has no effect. Give the zone another name than Nova's default zone."
-        )
-        return finding("SG402", subject, evidence, remedy)
+        return finding("SG402", subject, evidence, remedy_text("SG402", "zone-without-aggregate"))
     held = zones.constraint(before, known)
     if held not in (None, zone) or request.zone not in (None, zone):
-        remedy = (
-            "If the server must stay in its current zone, unpin the server, then pin the server to its current zone. "
-            "If the server must be in another zone, move the server into that zone, then pin the server. An "
-            "availability zone pin cannot move a server into another zone."
-        )
+        remedy = remedy_text("SG404", "pin-wanted-to-another-zone")
         return finding("SG404", subject, {**evidence, "wanted": request.zone or zone}, remedy)
     return zone
 

@@ -14,6 +14,7 @@ from ...model import releases
 from ...model.facts import ApiMigration, ApiServer, ZoneFacts
 from ...model.findings import Checked, Finding, Subject, finding
 from ...model.lookups import gather
+from ...model.remedies.catalogue import remedy_text
 from ...model.requests import ResizeRequest
 
 #: Microversion that pins a server by API (release 34).
@@ -104,14 +105,11 @@ def preflight(facts: ZoneFacts, request: ResizeRequest, last: t.Optional[ApiMigr
     server = next((entry for entry in facts.servers or [] if entry.id == request.server), None)
     if server is None:
         read = facts.servers is not None
-        code, remedy = (
-            ("SG710", "Give the name or the uuid of an existing server.")
-            if read
-            else ("SG709", "Make sure that the APIs answer.")
-        )
+        code, state = ("SG710", "resized-server-absent") if read else ("SG709", "servers-unread-for-resize")
+        remedy = remedy_text(code, state)
         evidence = {"server": "not found" if read else "not read"}
         return ResizeDecision(gather([finding(code, Subject("instance", request.server), evidence, remedy)]))
-    rule = f"Nova resizes only servers with the status {' or '.join(STATUSES)}."
+    rule = remedy_text("SG710", "statuses-of-resize", statuses=" or ".join(STATUSES))
     items = [*guest_places.by_record(server, last), *zones.state(server, STATUSES, rule)]
     items += zones.volumes(facts, server)
     if facts.aggregates is None or facts.services is None or facts.pins is None or server.id not in facts.pins:
@@ -134,7 +132,7 @@ def preflight(facts: ZoneFacts, request: ResizeRequest, last: t.Optional[ApiMigr
     )
     if choice.method is None:
         evidence = {"strategy": request.strategy, "why not": choice.why}
-        remedy = "Set the option that the selected strategy needs, or use resize_strategy=auto."
+        remedy = remedy_text("SG705", "resize-strategy-without-option")
         items.append(finding("SG705", zones.subject_of(server), evidence, remedy))
     return ResizeDecision(gather(items), server, zone, pin, choice)
 
@@ -144,19 +142,10 @@ def _unread(facts: ZoneFacts, server: ApiServer) -> Finding:
     if facts.pins is not None and server.id not in facts.pins:
         missing.append("pins")
     evidence = {"not read": missing, "reasons": [f"{entry.part}: {entry.reason}" for entry in facts.unread]}
-    remedy = (
-        "Make sure that the run can read the server's availability zone pin. The API shows the pin from microversion "
-        "2.96 on. If the API does not offer this microversion, set nova_api_db_url."
-    )
-    return finding("SG709", zones.subject_of(server), evidence, remedy)
+    return finding("SG709", zones.subject_of(server), evidence, remedy_text("SG709", "pin-unread-for-resize"))
 
 
 def _no_zone(facts: ZoneFacts, server: ApiServer) -> Finding:
     found = zones.zones_by_host(facts.aggregates or []).get(str(server.host), [])
     evidence = {"host": server.host, "zones of its host": found}
-    return finding(
-        "SG709",
-        zones.subject_of(server),
-        evidence,
-        "Put the server's host into exactly one zone, and make sure that the run can read the aggregates.",
-    )
+    return finding("SG709", zones.subject_of(server), evidence, remedy_text("SG709", "host-without-single-zone"))

@@ -19,6 +19,7 @@ from ...hazards import zones as checks
 from ...model.errors import ApiError, Conflict, DatabaseError
 from ...model.facts import ApiServer
 from ...model.findings import Finding
+from ...model.remedies.catalogue import remedy_text
 from ...systems.api import (
     compute_services,
     instance_actions,
@@ -280,15 +281,7 @@ class Compare:
         with as_step_error():
             zone = compute_services.zone_of_host(self.systems.cloud, found.host)
         confirmed = found.status != VERIFY
-        remedy = (
-            "Move the server back to its zone. The run cannot revert the resize, because another user confirmed the "
-            "resize before the run compared the zones."
-            if confirmed
-            else (
-                "Pin the server (resize_strategy=pin_api or pin_db), or make enough resources available in its zone. "
-                "The run has reverted the resize."
-            )
-        )
+        remedy = remedy_text("SG407", "resize-confirmed-outside-zone" if confirmed else "resize-reverted")
         stray = checks.landed(found, params["zone"], zone, remedy)
         if stray is not None:
             said = f"SG407 landed-outside-zone: {found.name} landed on {found.host} in {zone}, not in {params['zone']}"
