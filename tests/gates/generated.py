@@ -6,7 +6,8 @@
     tests/gates/generated.py            says which are not what the code says, and returns 1
     tests/gates/generated.py --write    writes them
 
-The page of a code begins with the summary and severity of the catalogue. A table stands between `<!-- table: NAME -->`
+The page of a code begins with the summary and severity of the catalogue, and ends with who may pass it and with its
+remedies. A table stands between `<!-- table: NAME -->`
 and `<!-- end of table -->`. The role's argument specification has the kinds of fence as choices, since Ansible reads
 them there; AWX's survey takes them from it.
 """
@@ -28,6 +29,7 @@ import grant_statements  # noqa: E402
 import yaml  # noqa: E402
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, old_variables  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.model.codes.code import Code  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places import catalogue  # noqa: E402
 
@@ -40,6 +42,10 @@ PAGES = (
     *("docs/name-places.md", "docs/guides/evacuate.md", "docs/codes/README.md", "docs/upgrading.md"),
     *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("roles/*/README.md"))),
 )
+#: What a page of a code says below that heading.
+OVERRIDES = re.compile(r"(## Can it be overridden\?\n\n).*?(\n(?=\n## )|\n?\Z)", re.DOTALL)
+SAYS = "## What a report says, by what the run has read"
+REMEDIES = re.compile(rf"\n*{re.escape(SAYS)}\n.*", re.DOTALL)
 MARKED = re.compile(r"(<!-- table: ([\w ]+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
 
@@ -131,7 +137,43 @@ def code_page(name: str, page: str) -> str:
     new = f"{entry.summary} Severity: {entry.severity}."
     # A paragraph that says it stays as it is, with its line ends.
     kept = first if said[0] == new else "\n".join(textwrap.wrap(new + flat[said.end() :], 120))
-    return f"{head}\n\n{kept}{blank}{rest}"
+    rest, count = OVERRIDES.subn(lambda match: match[1] + overrides(entry) + match[2], rest)
+    if count != 1:
+        sys.exit(f"{name}: the page does not say whether the finding can be overridden")
+    rest = REMEDIES.sub("", rest).rstrip("\n")
+    said = f"\n\n{SAYS}\n\n{remedies(entry)}" if entry.remedies else ""
+    return f"{head}\n\n{kept}{blank}{rest}{said}\n"
+
+
+def overrides(entry: Code) -> str:
+    """Who may pass a finding, as the catalogue has it."""
+    if entry.absolute:
+        said = f"{entry.code} accepts no override. {entry.override}"
+    elif entry.overridden_by:
+        if_blocker = "You need an override only if the report shows this finding as a blocker. "
+        how = "To override this finding, add an entry to `stackguard_overrides` with the keys `code`, `object`"
+        first = if_blocker if entry.severity != findings.BLOCKER else ""
+        said = f"{first}{how} ({entry.overridden_by}) and `reason`. {entry.override}"
+    else:
+        said = entry.override or "You need no override, because the finding never blocks a run."
+    return "\n\n".join(map(_wrapped, said.strip().split("\n\n")))
+
+
+def remedies(entry: Code) -> str:
+    """What a report says to do, by what the run has read. Names are in capitals, as in a usage line."""
+    texts = {state: _PLACE.sub(lambda place: place[1].upper(), found.text) for state, found in entry.remedies.items()}
+    lines = [_wrapped(f"- {state.replace('-', ' ')}: {text}", "  ") for state, text in texts.items()]
+    return "\n".join(line.replace("{{", "{").replace("}}", "}") for line in lines)
+
+
+_PLACE = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    if text.startswith("- ") and not indent:
+        return text
+    lines = textwrap.wrap(text, 120, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+    return "\n".join(lines)
 
 
 def granted(page: str) -> str:

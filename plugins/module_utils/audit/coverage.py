@@ -14,6 +14,7 @@ import dataclasses
 import typing as t
 
 from ..hazards.identity import IDENTITY_PARTS
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import (
     NO_API_DATABASE,
     NOT_ASKED_FOR,
@@ -29,7 +30,6 @@ from ..model.facts import (
 from ..model.findings import Subject, Unchecked, finding
 from ..model.lookups import Items
 from ..model.names import conf_host
-from ..model.remedies.catalogue import remedy_text
 
 #: What an audit can be asked to read.
 SOURCES = HOSTS, API, DATABASES, CEPH = "hosts", "api", "databases", "ceph"

@@ -10,8 +10,8 @@ import typing as t
 
 from ..engine import needs
 from ..model import task_results
+from ..model.codes.catalogue import remedy_text
 from ..model.findings import Finding, Subject, finding
-from ..model.remedies.catalogue import remedy_text
 from ..records import journal as journals
 from . import record as records
 from . import round as rounds

@@ -24,6 +24,7 @@ from ..capacity.measured import (
 from ..capacity.planner import Assignments, Tried, assign
 from ..hazards import clients, fencing, in_flight, memory, storage
 from ..hazards.clients import EvidenceElsewhere, KnownAddresses
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import (
     Bundle,
     EvacuationFacts,
@@ -49,7 +50,6 @@ from ..model.lookups import (
     Items,
     gather,
 )
-from ..model.remedies.catalogue import remedy_text
 from ..model.requests import EvacuationRequest
 from . import preflight_servers as evacuation_servers
 

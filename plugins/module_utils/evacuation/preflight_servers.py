@@ -16,6 +16,7 @@ from ..capacity.leaving_guests import Guest
 from ..capacity.planner import Assignments
 from ..hazards.in_flight import MASAKARI
 from ..model import server_state
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import ApiServer, Bundle, EvacuationFacts
 from ..model.findings import (
     BLOCKER,
@@ -26,7 +27,6 @@ from ..model.findings import (
     finding,
 )
 from ..model.lookups import OURS, Items
-from ..model.remedies.catalogue import remedy_text
 from ..model.requests import EvacuationRequest
 
 #: Parts of what an evacuation asks the APIs without which somebody could be forgotten, or memory promised twice.

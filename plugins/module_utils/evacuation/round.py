@@ -21,6 +21,7 @@ from ..capacity.measured import RUNNING as ALIVE
 from ..capacity.measured import IncomingServer, by_nova_name
 from ..capacity.planner import Assignment, Tried
 from ..hazards import clients, storage
+from ..model.codes.catalogue import remedy_text
 from ..model.errors import ApiError
 from ..model.facts import (
     ApiServer,
@@ -42,7 +43,6 @@ from ..model.findings import (
     standing,
 )
 from ..model.lookups import EVACUATION, gather, same_name
-from ..model.remedies.catalogue import remedy_text
 from ..model.requests import EvacuationRequest
 from ..records import evidence
 from ..systems.api import (

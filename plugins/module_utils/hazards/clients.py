@@ -21,6 +21,7 @@ import typing as t
 from ..capacity.leaving_guests import Guest
 from ..capacity.measured import by_nova_name
 from ..model import addresses
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import (
     Bundle,
     EvacuationFacts,
@@ -29,7 +30,6 @@ from ..model.facts import (
     RbdImage,
 )
 from ..model.names import conf_host
-from ..model.remedies.catalogue import remedy_text
 from ..model.requests import EvacuationRequest
 
 WATCHER, LOCK = "watcher", "lock"

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import (
     Bundle,
     Definition,
@@ -25,7 +26,6 @@ from ..model.facts import (
 from ..model.findings import Checked, Subject, Unchecked, finding
 from ..model.lookups import Item, Items, gather
 from ..model.names import conf_host
-from ..model.remedies.catalogue import remedy_text
 
 CODES = ("SG601", "SG602", "SG603", "SG604", "SG605", "SG606", "SG607")
 #: Of a host's guests that were never recorded, how many are named.

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.deployment_facts import NOVA_COMPUTE, ServiceProcess
 from ..model.facts import HostFacts
 from ..model.findings import (
@@ -25,7 +26,6 @@ from ..model.findings import (
 )
 from ..model.lookups import Index, Items, host_subject, uuid_key
 from ..model.names import conf_host
-from ..model.remedies.catalogue import remedy_text
 from . import owners
 
 CODES = ("SG126", "SG127", "SG128", "SG129")

@@ -19,6 +19,7 @@ import dataclasses
 import typing as t
 
 from ..capacity.leaving_guests import Guest
+from ..model.codes.catalogue import remedy_text
 from ..model.commands import typed
 from ..model.facts import (
     Bundle,
@@ -34,7 +35,7 @@ from ..model.fences.catalogue import (
 )
 from ..model.findings import (
     BLOCKER,
-    NOTHING,
+    NO_ADDRESSES,
     WARNING,
     Finding,
     Subject,
@@ -43,7 +44,6 @@ from ..model.findings import (
 )
 from ..model.lookups import Items
 from ..model.names import conf_host
-from ..model.remedies.catalogue import remedy_text
 from ..model.requests import EvacuationRequest
 from . import clients
 from .clients import (
@@ -249,7 +249,7 @@ def _none(
 ) -> t.Iterator[Finding]:
     if guests and not any(allowed.values()):
         seen = {fsid: candidates(known, fsid) for fsid in sorted(allowed)}
-        evidence = {NOTHING: [], "Ceph clusters with disks of the host's servers": sorted(allowed)}
+        evidence = {NO_ADDRESSES: [], "Ceph clusters with disks of the host's servers": sorted(allowed)}
         evidence.update({f"seen in {fsid}": found for fsid, found in seen.items() if found})
         remedy = remedy_text("SG506", "address-unknown", fences=either(OF_MACHINE))
         yield finding("SG506", Subject("host", request.host), evidence, remedy)

@@ -32,6 +32,7 @@ import dataclasses
 import typing as t
 
 from ..capacity.measured import RUNNING
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import (
     CellFacts,
     ComputeNodeRow,
@@ -65,7 +66,6 @@ from ..model.names import (
     refused_host,
 )
 from ..model.problems import ProblemError
-from ..model.remedies.catalogue import remedy_text
 from ..model.stored_names import found_as, name_key, why_unknown
 from ..model.wording import quoted_text
 from . import guest_places

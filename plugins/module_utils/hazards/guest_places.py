@@ -23,6 +23,7 @@ import dataclasses
 import typing as t
 
 from ..capacity.measured import RUNNING
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import (
     ApiMigration,
     ApiServer,
@@ -52,7 +53,6 @@ from ..model.lookups import (
     uuid_key,
 )
 from ..model.names import conf_host
-from ..model.remedies.catalogue import remedy_text
 from . import clients, owners
 
 CODE = "SG132"

@@ -13,6 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from ..model import releases
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import Bundle, CloudFacts, ZoneFacts
 from ..model.findings import (
     Checked,
@@ -22,7 +23,6 @@ from ..model.findings import (
     finding,
 )
 from ..model.lookups import Items, gather
-from ..model.remedies.catalogue import remedy_text
 from ..model.wording import NOT_LISTED
 from . import zones
 

@@ -15,6 +15,7 @@ import dataclasses
 import typing as t
 
 from ..capacity.measured import by_nova_name, libvirt_twins
+from ..model.codes.catalogue import remedy_text
 from ..model.commands import MASK, typed
 from ..model.facts import (
     Bundle,
@@ -53,7 +54,6 @@ from ..model.lookups import (
     uuid_key,
 )
 from ..model.names import conf_host
-from ..model.remedies.catalogue import remedy_text
 from ..model.stored_names import name_key
 from . import guest_places, owners
 from .recovery import (
@@ -285,8 +285,13 @@ def _copied_file(index: Index, facts: HostFacts, node: ComputeNode) -> Item:
 
 def _remove_copy(code: str, facts: HostFacts) -> str:
     """What to do with a copied file: it is in nobody's way once no guest can be on the host."""
-    state = "copy-may-have-guests" if facts.domains is None or facts.domains else "copy-without-guests"
-    return remedy_text(code, state, paths=_paths(facts, file_uuid(facts)), host=facts.inventory_name)
+    may_have = facts.domains is None or bool(facts.domains)
+    return remedy_text(
+        code,
+        "copy-may-have-guests" if may_have else "copy-without-guests",
+        paths=_paths(facts, file_uuid(facts)),
+        host=facts.inventory_name,
+    )
 
 
 def _paths(facts: HostFacts, uuid: t.Optional[str]) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from ..model import releases
+from ..model.codes.catalogue import remedy_text
 from ..model.commands import Commands, playbook
 from ..model.facts import (
     ApiServer,
@@ -50,7 +51,6 @@ from ..model.lookups import (
     same_name,
 )
 from ..model.names import conf_host
-from ..model.remedies.catalogue import remedy_text
 from ..model.stored_names import name_key
 
 #: Service type of Masakari in the catalogue.

@@ -14,6 +14,7 @@ import typing as t
 
 from ..capacity.measured import by_nova_name
 from ..model import blocklists
+from ..model.codes.catalogue import remedy_text
 from ..model.commands import Commands, for_host, playbook
 from ..model.facts import (
     BlocklistEntry,
@@ -30,7 +31,6 @@ from ..model.findings import (
     finding,
 )
 from ..model.lookups import OURS, Index, Items, same_name
-from ..model.remedies.catalogue import remedy_text
 from ..records.operation_records import EVACUATE
 
 _UNREAD = "the journals of operations were not read (stackguard_state_dir on stackguard_state_host)"

@@ -14,6 +14,7 @@ import dataclasses
 import itertools
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.commands import Commands, playbook
 from ..model.facts import (
     Bundle,
@@ -35,7 +36,6 @@ from ..model.findings import (
 )
 from ..model.lookups import Item, Items, gather
 from ..model.names import conf_host
-from ..model.remedies.catalogue import remedy_text
 from ..model.wording import NOT_LISTED, NOT_LOOKED_AT, count
 from .link_rules import (
     BY_INSTANCE,

@@ -19,6 +19,7 @@ from ..capacity.measured import (
     by_nova_name,
 )
 from ..capacity.planner import Assignments, Unassigned
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import (
     Bundle,
     EvacuationFacts,
@@ -27,7 +28,6 @@ from ..model.facts import (
 )
 from ..model.findings import Subject, Unchecked, finding
 from ..model.lookups import Item, Items, host_subject
-from ..model.remedies.catalogue import remedy_text
 from ..model.requests import EvacuationRequest
 
 #: Hosts that a finding shows; the report's explanation has them all.

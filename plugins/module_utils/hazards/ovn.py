@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import HostFacts
 from ..model.findings import WARNING, Subject, Unchecked, finding
 from ..model.lookups import Index, Items, same_name
@@ -21,7 +22,6 @@ from ..model.network_agents import (
     signs_of_ovn,
 )
 from ..model.ovn import OvnFacts
-from ..model.remedies.catalogue import remedy_text
 from ..model.wording import count
 
 #: What an audit decides of OVN.

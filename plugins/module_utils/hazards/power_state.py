@@ -19,10 +19,10 @@ from __future__ import annotations
 import typing as t
 
 from ..capacity.placement import LIVE
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import ApiServer, HostFacts
 from ..model.findings import Subject, finding
 from ..model.lookups import Items, uuid_key
-from ..model.remedies.catalogue import remedy_text
 
 #: States of a libvirt domain whose QEMU runs: what a live migration can move.
 RUNS = ("running", "paused", "blocked")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.commands import Commands, typed
 from ..model.facts import Queue, QueuedRequest
 from ..model.findings import (
@@ -17,7 +18,6 @@ from ..model.findings import (
     Unchecked,
     finding,
 )
-from ..model.remedies.catalogue import remedy_text
 
 #: What nova-compute listens to: the second since release 33 (nova/compute/rpcapi.py).
 TOPICS = ("compute", "compute-alt")
@@ -97,8 +97,4 @@ def left(name: str, why: str) -> Finding:
 
 def undecided(name: str, why: str) -> Unchecked:
     """SG307 undecided: a queue that could not be looked into is left as it is."""
-    told = (
-        f"{why}. The run left the queue unchanged. Delete the queue if it has no consumers: rabbitmqctl delete_queue "
-        f"{name}"
-    )
-    return Unchecked("SG307", name, told)
+    return Unchecked("SG307", name, f"{why}. {remedy_text('SG307', 'queue-unread', queue=name)}")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import HostFacts
 from ..model.findings import (
     Checked,
@@ -29,7 +30,6 @@ from ..model.lookups import (
     uuid_key,
 )
 from ..model.names import conf_host
-from ..model.remedies.catalogue import remedy_text
 from . import owners
 from .identity import OTHER_PROVIDERS
 

@@ -16,6 +16,7 @@ import typing as t
 from ..capacity.leaving_guests import Guest, images_of
 from ..capacity.measured import RUNNING, by_nova_name
 from ..model import fence_proof
+from ..model.codes.catalogue import remedy_text
 from ..model.commands import typed
 from ..model.facts import (
     Bundle,
@@ -42,7 +43,6 @@ from ..model.lookups import (
     same_name,
 )
 from ..model.names import conf_host
-from ..model.remedies.catalogue import remedy_text
 from ..model.requests import EvacuationRequest
 from . import clients, fencing
 from .clients import (

@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import (
     BrokerFacts,
     OperationRecord,
@@ -31,7 +32,6 @@ from ..model.findings import (
     finding,
 )
 from ..model.lookups import Items
-from ..model.remedies.catalogue import remedy_text
 from ..model.wording import count
 from .queues import look, names_of
 

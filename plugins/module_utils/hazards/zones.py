@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.commands import playbook, typed
 from ..model.facts import (
     ApiAggregate,
@@ -31,7 +32,6 @@ from ..model.findings import (
     finding,
 )
 from ..model.lookups import COMPUTE, Items, gather
-from ..model.remedies.catalogue import remedy_text
 
 #: Hosts that a finding shows.
 SHOWN = 20

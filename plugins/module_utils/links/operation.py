@@ -27,6 +27,7 @@ from ..engine.operation import Operation
 from ..hazards import links as checks
 from ..hazards.link_rules import REPAIRABLE, Links, Wrong
 from ..model import approval, findings, garbage
+from ..model.codes.catalogue import remedy_text
 from ..model.errors import (
     Conflict,
     DatabaseError,
@@ -34,7 +35,6 @@ from ..model.errors import (
 )
 from ..model.facts import Bundle
 from ..model.plan import Plan
-from ..model.remedies.catalogue import remedy_text
 from ..model.wording import count
 from ..records import batches
 from ..records import journal as journals

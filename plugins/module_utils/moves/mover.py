@@ -22,6 +22,7 @@ from ..engine.runner import Done, StepError
 from ..engine.systems import Memory, Params, Systems, as_step_error
 from ..hazards import power_state
 from ..hazards import zones as zone_checks
+from ..model.codes.catalogue import remedy_text
 from ..model.errors import ApiError
 from ..model.facts import ApiServer, Bundle
 from ..model.findings import (
@@ -31,7 +32,6 @@ from ..model.findings import (
     Unchecked,
     standing,
 )
-from ..model.remedies.catalogue import remedy_text
 from ..model.requests import COLD_FALLBACK, MigrationRequest
 from ..model.wording import count
 from ..reports.terminal import findings_text

@@ -44,6 +44,7 @@ from ..hazards import (
     power_state,
     zones,
 )
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import (
     SILENT_CELLS,
     ApiMigration,
@@ -75,7 +76,6 @@ from ..model.lookups import (
     migration_evidence,
     migration_subject,
 )
-from ..model.remedies.catalogue import remedy_text
 from ..model.requests import COLD_NEVER, MigrationRequest
 from . import reachability
 from . import verify as failed_move

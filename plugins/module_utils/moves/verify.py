@@ -14,6 +14,7 @@ import dataclasses
 import typing as t
 
 from ..capacity.measured import RUNNING, by_nova_name
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import ApiServer, Bundle
 from ..model.findings import (
     BLOCKER,
@@ -23,7 +24,6 @@ from ..model.findings import (
     finding,
 )
 from ..model.lookups import Index, in_progress
-from ..model.remedies.catalogue import remedy_text
 
 CODE = "SG711"
 #: libvirt's words for a guest that executes.

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import AggregateHostRow, ApiAggregate
 from ..model.findings import Subject, Unchecked, finding
 from ..model.lookups import Index, Item, Items, same_name
 from ..model.plan import RowChange
-from ..model.remedies.catalogue import remedy_text
 from .place import (
     NamePlace,
     NameTable,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.commands import for_host, typed
 from ..model.facts import HostMappingRow
 from ..model.findings import (
@@ -19,7 +20,6 @@ from ..model.findings import (
 )
 from ..model.lookups import Index, Item, Items, same_name
 from ..model.plan import PlanError, RowChange
-from ..model.remedies.catalogue import remedy_text
 from .place import (
     NamePlace,
     NameTable,

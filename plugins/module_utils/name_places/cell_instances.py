@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import CellFacts, InstanceRow
 from ..model.findings import WARNING, finding
 from ..model.lookups import (
@@ -17,7 +18,6 @@ from ..model.lookups import (
     same_name,
 )
 from ..model.plan import PlanError, RowChange
-from ..model.remedies.catalogue import remedy_text
 from .place import (
     NamePlace,
     NameTable,

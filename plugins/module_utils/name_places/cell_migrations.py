@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from ..model.codes.catalogue import remedy_text
 from ..model.findings import Unchecked, finding
 from ..model.lookups import (
     Index,
@@ -14,7 +15,6 @@ from ..model.lookups import (
     migration_subject,
     open_evacuation,
 )
-from ..model.remedies.catalogue import remedy_text
 from .place import (
     NamePlace,
     StoredName,

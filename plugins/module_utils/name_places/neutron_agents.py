@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import ApiAgent
 from ..model.findings import (
     BLOCKER,
@@ -18,7 +19,6 @@ from ..model.findings import (
 )
 from ..model.lookups import Index, Item, Items
 from ..model.plan import Change
-from ..model.remedies.catalogue import remedy_text
 from .place import (
     NamePlace,
     NameTable,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import ApiPort
 from ..model.findings import (
     BLOCKER,
@@ -20,7 +21,6 @@ from ..model.lookups import Index, Item, Items
 from ..model.network_agents import has_ovn
 from ..model.ovn import ROUTER_GATEWAY
 from ..model.plan import Change
-from ..model.remedies.catalogue import remedy_text
 from .place import (
     NamePlace,
     Renaming,

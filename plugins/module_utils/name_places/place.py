@@ -14,6 +14,7 @@ import dataclasses
 import typing as t
 
 from ..model import names as naming
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import (
     ApiDbFacts,
     ApiService,
@@ -27,7 +28,6 @@ from ..model.facts import (
 from ..model.findings import Subject, Unchecked, finding
 from ..model.lookups import Index, Item, Items, same_name
 from ..model.plan import Change, PlanError, RowChange
-from ..model.remedies.catalogue import remedy_text
 
 _T = t.TypeVar("_T")
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import ResourceProvider
 from ..model.findings import Subject, Unchecked, finding
 from ..model.lookups import Index, Items, uuid_key
 from ..model.plan import Change
-from ..model.remedies.catalogue import remedy_text
 from .place import (
     NamePlace,
     Renaming,

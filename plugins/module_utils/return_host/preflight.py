@@ -33,6 +33,7 @@ import typing as t
 from ..capacity.measured import RUNNING
 from ..hazards import clients, forecast, identity, in_flight, storage
 from ..model import addresses, blocklists
+from ..model.codes.catalogue import remedy_text
 from ..model.deployment_facts import ServiceProcess
 from ..model.facts import (
     ApiService,
@@ -71,7 +72,6 @@ from ..model.lookups import (
     uuid_key,
 )
 from ..model.names import conf_host, refused_host
-from ..model.remedies.catalogue import remedy_text
 from ..model.requests import ReturnRequest
 from ..model.stored_names import name_key
 from ..records.operation_records import is_evacuation

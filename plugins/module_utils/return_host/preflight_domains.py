@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import Domain, HostFacts
 from ..model.findings import BLOCKER, WARNING, Unchecked, finding
 from ..model.lookups import (
@@ -21,7 +22,6 @@ from ..model.lookups import (
     host_subject,
     same_name,
 )
-from ..model.remedies.catalogue import remedy_text
 
 #: The unit that starts guests at boot, and its ON_BOOT with which it starts none.
 GUESTS_UNIT = "libvirt-guests.service"

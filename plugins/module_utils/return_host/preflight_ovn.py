@@ -14,6 +14,7 @@ import dataclasses
 import typing as t
 
 from ..hazards import ovn as hazards
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import ApiPort, Bundle, HostFacts
 from ..model.findings import (
     BLOCKER,
@@ -30,7 +31,6 @@ from ..model.network_agents import (
     signs_of_ovn,
 )
 from ..model.ovn import NOT_BOUND, OvnFacts
-from ..model.remedies.catalogue import remedy_text
 from ..model.requests import ReturnRequest
 
 _PARTS = ("chassis", "switch_ports")

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import remedy_acts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.codes import code as codes
+from ansible_collections.stackguard.nova.plugins.module_utils.model.codes.catalogue import CATALOGUE
 
 #: Acts on guests, on nova-compute and on whose a host is: what this model can do.
-KINDS = (remedy_acts.REBOOT, remedy_acts.START, remedy_acts.STOP, remedy_acts.RESET, remedy_acts.ADOPTION)
+KINDS = (codes.REBOOT, codes.START, codes.STOP, codes.RESET, codes.ADOPTION)
 
 #: Sentences that order nothing now. A literal reader does what comes "then", but not what comes "if".
 _NOT_NOW = re.compile(
@@ -26,19 +27,20 @@ _ON = re.compile(r"\b[Oo]n (compute\d)\b")
 _NAME = re.compile(r"\bunder the name (compute\d)\b|\bnova-compute(?: once)? on (compute\d)\b")
 
 
-def rows_of(finding):
-    """Return the rows of the table of acts that the remedy of a finding is an example of."""
-    return [row for row in remedy_acts.REMEDY_ACTS if finding.code in row.codes and _has(finding.remedy, row.words)]
+def acts_of(finding):
+    """Return the acts that the remedy of a finding orders: the state for which it is chosen, and its guard."""
+    found = CATALOGUE[finding.code].remedies.items()
+    return [(state, act) for state, entry in found if _has(finding.remedy, entry.text) for act in entry.acts]
 
 
-def _has(remedy, words):
-    parts = [re.escape(part) for part in re.split(r"\{[^}]*\}", words)]
+def _has(remedy, template):
+    parts = [re.escape(part) for part in re.split(r"\{[^}]*\}", template)]
     return re.search(".*".join(parts), remedy) is not None
 
 
-def is_left_to_people(row):
+def is_left_to_people(act):
     """Whether an act is done only after somebody has found out what no run can read."""
-    return remedy_acts.PEOPLE in row.read or not set(KINDS) & set(row.kinds)
+    return codes.PEOPLE in act.read or not set(KINDS) & set(act.kinds)
 
 
 def sentences(remedy):

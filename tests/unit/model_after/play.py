@@ -11,7 +11,7 @@ import dataclasses
 
 from ansible_collections.stackguard.nova.plugins.module_utils.audit import checks as audit
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
-from ansible_collections.stackguard.nova.plugins.module_utils.model import remedy_acts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.codes import code as codes
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest, RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.moves import preflight as moves
@@ -68,13 +68,13 @@ def _turn(world, played):
     played.codes.update(item.code for _name, item in orders)
     for name, item in orders:
         world.say(f"{name}: {item.code} {item.object.id} on {item.object.host}: {item.remedy}")
-        rows = people.rows_of(item)
-        for row in rows:
-            _read_before(world, item, row)
-        played.rows.update(row.words for row in rows)
+        acts = people.acts_of(item)
+        for state, act in acts:
+            _read_before(world, item, state, act)
+        played.rows.update(state for state, _act in acts)
         done = people.follow(world, item)
         if not done:
-            played.unknown |= {f"{item.code}: {row.words}" for row in rows if not people.is_left_to_people(row)}
+            played.unknown |= {f"{item.code}: {state}" for state, act in acts if not people.is_left_to_people(act)}
         if done:
             played.acts.update(f"{item.code} {act}" for act in done)
             return True
@@ -82,18 +82,18 @@ def _turn(world, played):
     return False
 
 
-def _read_before(world, item, row):
-    """A remedy is shown only after what its row says was read."""
+def _read_before(world, item, state, act):
+    """A remedy is shown only after what its guard says was read."""
     one = next((one for one in world.guests.values() if one.uuid in (item.object.id, item.object.name)), None)
     unread = {
-        remedy_acts.EVERY_HOST: bool(world.silent),
-        remedy_acts.NOVAS_HOST: one is not None and one.home in world.silent,
-        remedy_acts.THIS_HOST: item.object.kind == "domain" and item.object.host in world.silent,
-        remedy_acts.WATCHERS: not world.ceph,
+        codes.EVERY_HOST: bool(world.silent),
+        codes.NOVAS_HOST: one is not None and one.home in world.silent,
+        codes.THIS_HOST: item.object.kind == "domain" and item.object.host in world.silent,
+        codes.WATCHERS: not world.ceph,
     }
-    lacking = [facts for facts in row.read if unread.get(facts)]
+    lacking = [facts for facts in act.read if unread.get(facts)]
     if lacking:
-        raise Violation("shown-unread", item.code, item.object.id, row.words, "without", *lacking)
+        raise Violation("shown-unread", item.code, item.object.id, state, "without", *lacking)
 
 
 def _operations(world, scene, played):

@@ -40,7 +40,7 @@ def test_nobody_who_follows_a_report_ends_a_guest_or_starts_a_second_one(times):
     assert {"SG108 destroy", "SG108 undefine", "SG109 start", "SG509 start_compute"} <= set(played.acts), played.acts
     assert played.passed["moves"] and played.passed["rename"], played.passed
     assert {"SG132", "SG107", "SG709"} <= set(played.codes), played.codes
-    # Each act of the table (model/remedy_acts.py) that a report shows is one that the model does.
+    # Each act of the table (the guards in model/codes) that a report shows is one that the model does.
     assert not played.unknown, played.unknown
     assert len(played.rows) > 3, played.rows
 

@@ -16,6 +16,7 @@ import dataclasses
 import typing as t
 
 from ...engine.lifecycle import Clock
+from ...model.codes.catalogue import remedy_text
 from ...model.errors import ApiError
 from ...model.facts import ApiAgent
 from ...model.findings import (
@@ -31,7 +32,6 @@ from ...model.network_agents import (
     signs_of_ovn,
 )
 from ...model.ovn import OvnChassis, OvnFacts, chassis_of, users
-from ...model.remedies.catalogue import remedy_text
 from ...records import evidence
 from ...systems.api import (
     compute_services,

@@ -12,6 +12,7 @@ import typing as t
 from ...engine import needs
 from ...engine.lifecycle import Stopped
 from ...model import blocklists, fence_proof, task_results
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import to_plain
 from ...model.fence_proof import Attestation, FenceProof
 from ...model.fences import attested, blocklist
@@ -19,7 +20,6 @@ from ...model.fences.catalogue import of_addresses
 from ...model.fences.fence import FenceTarget, ProofError
 from ...model.findings import Checked, Subject, finding
 from ...model.lookups import OURS
-from ...model.remedies.catalogue import remedy_text
 from ...model.requests import EvacuationRequest
 from ...records import journal as journals
 from ...systems.api import compute_services

@@ -15,6 +15,7 @@ import dataclasses
 import typing as t
 
 from ...model import names as naming
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import (
     AggregateHostRow,
     ApiAgent,
@@ -40,7 +41,6 @@ from ...model.lookups import (
 )
 from ...model.names import Names
 from ...model.network_agents import OVN_AGENTS
-from ...model.remedies.catalogue import remedy_text
 from ...model.requests import FORWARD, RenameRequest
 from ...name_places.placement_providers import SEPARATORS
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import typing as t
 
 from ...hazards import identity, in_flight, owners
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import Bundle
 from ...model.findings import (
     BLOCKER,
@@ -34,7 +35,6 @@ from ...model.lookups import (
     open_evacuation,
     same_name,
 )
-from ...model.remedies.catalogue import remedy_text
 from ...model.requests import FORWARD, RenameRequest
 from ...model.stored_names import name_key
 from ..in_place import preflight as rename_checks

@@ -10,10 +10,10 @@ import dataclasses
 import typing as t
 
 from ...model import containers
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import HostFacts, NameSpace
 from ...model.findings import BLOCKER, Finding
 from ...model.names import Names
-from ...model.remedies.catalogue import remedy_text
 from ...model.requests import RenameRequest
 
 

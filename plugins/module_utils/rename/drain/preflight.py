@@ -13,6 +13,7 @@ from ...capacity import placement
 from ...hazards import guest_places
 from ...model import deployment as deployments
 from ...model import names as naming
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import (
     ApiServer,
     Bundle,
@@ -36,7 +37,6 @@ from ...model.network_agents import (
     is_undecided,
     ports_are_ovns,
 )
-from ...model.remedies.catalogue import remedy_text
 from ...model.requests import RenameRequest
 from ...moves import preflight as moves
 from ...name_places import neutron_ports

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...model.codes.catalogue import remedy_text
 from ...model.findings import INFO, Subject, finding
 from ...model.lookups import (
     Index,
@@ -21,7 +22,6 @@ from ...model.lookups import (
     open_evacuation,
     same_name,
 )
-from ...model.remedies.catalogue import remedy_text
 from ...name_places.catalogue import PLACES
 from ...name_places.host_itself import unasked
 from ...name_places.place import WantedName

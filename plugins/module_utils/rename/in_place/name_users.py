@@ -15,6 +15,7 @@ import typing as t
 
 from ...model import certificates
 from ...model import names as naming
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import Certificate, CloudFacts, NameUsers
 from ...model.findings import (
     BLOCKER,
@@ -24,7 +25,6 @@ from ...model.findings import (
     finding,
 )
 from ...model.lookups import Item, Items, same_name
-from ...model.remedies.catalogue import remedy_text
 
 Pair = t.Tuple[naming.Names, naming.Names]
 #: Blazar's aggregate of hosts that nobody has reserved, as it is by default (blazar, nova.py, aggregate_freepool_name).

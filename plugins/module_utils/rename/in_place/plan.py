@@ -35,6 +35,7 @@ import typing as t
 
 from ...model import deployment as deployments
 from ...model import names as naming
+from ...model.codes.catalogue import remedy_text
 from ...model.deployment_facts import NOVA_COMPUTE
 from ...model.facts import (
     ApiAgent,
@@ -636,11 +637,7 @@ def _notes(context: PlanContext) -> t.List[str]:
         ),
     ]
     if not _looks_into_queues(context):
-        notes.append(
-            f"RabbitMQ keeps the queue compute.{context.before.host} after the rename. To let the run delete the "
-            "queue, give the run access to RabbitMQ (stackguard_rabbit_urls). Without access, delete the queue "
-            "yourself."
-        )
+        notes.append(remedy_text("SG307", "broker-not-given", host=context.before.host))
     notes += [
         (
             "The run does not change DNS, certificates, ssh known hosts or monitoring. It also does not change "
@@ -657,12 +654,7 @@ def _notes(context: PlanContext) -> t.List[str]:
         )
     elif _l2_agents(context) and context.before.host != context.after.host:
         # neutron, services/segments/db.py: a record that was there, with the same configurations, maps nothing.
-        notes.append(
-            "If the cloud has routed provider networks, check neutron's table segmenthostmappings after the rename. "
-            f"Neutron maps the segments to {context.after.host} only if the L2 agent reports another configuration "
-            "than before. If the rows are missing, new guests of such networks get no network on this host: delete the "
-            "record of the agent (openstack network agent delete), then restart the agent."
-        )
+        notes.append(remedy_text("SG305", "segments-not-mapped", host=context.after.host))
     if context.after.os is None:
         notes.append(
             f"The host name of the operating system ({context.host.kernel_hostname}) is not the name in Nova, so the "

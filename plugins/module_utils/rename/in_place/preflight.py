@@ -26,6 +26,7 @@ from ...hazards import (
 from ...model import deployment as deployments
 from ...model import input_rules, releases
 from ...model import names as naming
+from ...model.codes.catalogue import remedy_text
 from ...model.commands import typed
 from ...model.facts import (
     LOCK_EXCLUSIVE,
@@ -71,7 +72,6 @@ from ...model.network_agents import (
     signs_of_ovn,
 )
 from ...model.ovn import ROUTER_GATEWAY
-from ...model.remedies.catalogue import remedy_text
 from ...model.requests import RenameRequest
 from ...name_places import neutron_ports
 from ...name_places.catalogue import declared, written

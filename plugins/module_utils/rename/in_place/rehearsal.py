@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import Bundle, HostFacts, Rehearsal
 from ...model.findings import (
     NO_OVERRIDE,
@@ -22,7 +23,6 @@ from ...model.findings import (
     finding,
 )
 from ...model.lookups import Item, Items, gather
-from ...model.remedies.catalogue import remedy_text
 from ...model.requests import RenameRequest
 from .preflight import Case, missing
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import typing as t
 
 from ...model import addresses
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import Bundle, HostFacts, Resolution
 from ...model.findings import (
     BLOCKER,
@@ -23,7 +24,6 @@ from ...model.findings import (
     finding,
 )
 from ...model.lookups import Item, Items
-from ...model.remedies.catalogue import remedy_text
 
 
 def check(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import Bundle, HostFacts
 from ...model.findings import (
     Checked,
@@ -20,7 +21,6 @@ from ...model.findings import (
 )
 from ...model.lookups import Index
 from ...model.names import conf_host
-from ...model.remedies.catalogue import remedy_text
 from ...name_places.catalogue import PLACES
 
 #: The domain of a server that was deleted while the operation was open.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import Domain
 from ...model.findings import Finding, Subject, finding
-from ...model.remedies.catalogue import remedy_text
 
 #: libvirt's words for a domain without a QEMU.
 OFF = ("shutoff", "crashed")

@@ -15,10 +15,10 @@ from __future__ import annotations
 import typing as t
 
 from ...capacity.measured import RUNNING
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import Domain, HostFacts
 from ...model.findings import BLOCKER, WARNING, Subject, finding
 from ...model.lookups import Items, domain_subject
-from ...model.remedies.catalogue import remedy_text
 
 CODE = "SG120"
 #: A guest as a plan keeps it: ``uuid``, ``name``, ``state``, ``pid``, ``pid_start``, ``xml_digest``.

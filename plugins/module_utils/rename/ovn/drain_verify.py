@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import HostFacts
 from ...model.findings import (
     Checked,
@@ -17,7 +18,6 @@ from ...model.findings import (
     finding,
 )
 from ...model.ovn import NOT_BOUND, OvnFacts
-from ...model.remedies.catalogue import remedy_text
 
 Params = t.Mapping[str, t.Any]
 

@@ -15,6 +15,7 @@ import functools
 import typing as t
 
 from ...hazards import ovn as hazards
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import ApiPort, DatabaseFacts, HostFacts
 from ...model.findings import WARNING, Finding, Subject, finding, with_remedy
 from ...model.lookups import Item, Items, same_name
@@ -29,7 +30,6 @@ from ...model.ovn import (
     OvnSwitchPort,
     chassis_of,
 )
-from ...model.remedies.catalogue import remedy_text
 
 #: The unit that writes the machine's name into Open vSwitch at boot.
 RECORD_HOSTNAME = "ovs-record-hostname.service"

@@ -17,6 +17,7 @@ import typing as t
 
 from ...engine.runner import Action, Done, StepError
 from ...engine.systems import Memory, Params, Systems, as_step_error, noted
+from ...model.codes.catalogue import remedy_text
 from ...model.errors import Conflict, OvnError
 from ...model.findings import (
     WARNING,
@@ -26,7 +27,6 @@ from ...model.findings import (
     standing,
 )
 from ...model.ovn import OvnChassis
-from ...model.remedies.catalogue import remedy_text
 from ...model.wording import count
 from ...reports.terminal import findings_text
 from ...systems.db import neutron_bindings

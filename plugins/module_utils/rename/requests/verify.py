@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from ...hazards.queues import look
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import (
     DatabaseFacts,
     GuestAction,
@@ -17,7 +18,6 @@ from ...model.facts import (
 )
 from ...model.findings import Finding, Subject, Unchecked, finding
 from ...model.lookups import open_evacuation
-from ...model.remedies.catalogue import remedy_text
 from ...model.stored_names import found_as
 
 

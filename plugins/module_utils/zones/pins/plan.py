@@ -10,11 +10,11 @@ import dataclasses
 import typing as t
 
 from ...hazards import zones
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import CELL_DOWN, ApiServer, ZoneFacts
 from ...model.findings import Checked, Finding, Subject, finding
 from ...model.lookups import gather
 from ...model.plan import CONTROLLER, Change, Plan, Step
-from ...model.remedies.catalogue import remedy_text
 from ..resize import preflight as resize
 
 #: Hosts and servers of silent cells that a finding names.

@@ -11,10 +11,10 @@ import typing as t
 
 from ...hazards import guest_places, zones
 from ...model import releases
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import ApiMigration, ApiServer, ZoneFacts
 from ...model.findings import Checked, Finding, Subject, finding
 from ...model.lookups import gather
-from ...model.remedies.catalogue import remedy_text
 from ...model.requests import ResizeRequest
 
 #: Microversion that pins a server by API (release 34).
@@ -105,8 +105,9 @@ def preflight(facts: ZoneFacts, request: ResizeRequest, last: t.Optional[ApiMigr
     server = next((entry for entry in facts.servers or [] if entry.id == request.server), None)
     if server is None:
         read = facts.servers is not None
-        code, state = ("SG710", "resized-server-absent") if read else ("SG709", "servers-unread-for-resize")
-        remedy = remedy_text(code, state)
+        code, remedy = "SG710", remedy_text("SG710", "resized-server-absent")
+        if not read:
+            code, remedy = "SG709", remedy_text("SG709", "servers-unread-for-resize")
         evidence = {"server": "not found" if read else "not read"}
         return ResizeDecision(gather([finding(code, Subject("instance", request.server), evidence, remedy)]))
     rule = remedy_text("SG710", "statuses-of-resize", statuses=" or ".join(STATUSES))

@@ -16,10 +16,10 @@ import typing as t
 from ...engine.runner import Action, Done, StepError
 from ...engine.systems import Memory, Params, Systems, as_step_error
 from ...hazards import zones as checks
+from ...model.codes.catalogue import remedy_text
 from ...model.errors import ApiError, Conflict, DatabaseError
 from ...model.facts import ApiServer
 from ...model.findings import Finding
-from ...model.remedies.catalogue import remedy_text
 from ...systems.api import (
     compute_services,
     instance_actions,

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.hazards import links as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules import CODES, REPAIRABLE, SINCE_28
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.remedies.catalogue import REMEDIES
+from ansible_collections.stackguard.nova.plugins.module_utils.model.codes.catalogue import CATALOGUE
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.linked import healthy, node_row
 
@@ -61,7 +61,7 @@ def test_a_state_is_its_code_alone(code):
 
 def test_every_code_has_a_state_here_or_below():
     assert set(STATES) == set(CODES) - {"SG204", "SG205"}
-    told = {code for code, states in REMEDIES.items() if "link-wrong" in states}
+    told = {code for code, entry in CATALOGUE.items() if "link-wrong" in entry.remedies}
     assert set(checks.HEALS) == told == set(CODES)
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a remedy is: a text with places for names, and the guard of each act in it that cannot be taken back. Pure.
+"""What the catalogue says of a code: summary, severity, who may pass it, and what to do about it, by state. Pure.
 
 A remedy is an act: an operator types it at 3 a.m. None may end the only copy of a guest or start a second one, whatever
 was not read.
@@ -12,6 +12,15 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
+
+BLOCKER, WARNING, INFO = "blocker", "warning", "info"
+
+#: Key of evidence with which no override passes a finding, though its code can be overridden otherwise; and why.
+NO_OVERRIDE = "no override"
+#: The same of single codes: signs of life; a proof that is none; nothing to put on a blocklist; a source that answers
+#: and does not say what runs there.
+ALIVE, NO_PROOF, NO_ADDRESSES = "alive", "no proof", "addresses for the blocklist"
+SILENT = "the source host answers, but the run could not read what runs on this host"
 
 REBOOT, START, STOP, RESET = "reboot", "start", "stop", "reset"
 DELETION, ADOPTION, PURGE, UPDATE = "deletion", "adoption", "purge", "update"
@@ -55,5 +64,30 @@ class Remedy:
     acts: t.Tuple[Act, ...] = ()
 
 
-#: By code, then by state: of the facts, as a few words with hyphens.
-Remedies = t.Dict[str, t.Dict[str, Remedy]]
+@dataclasses.dataclass(frozen=True)
+class Code:
+    """One entry of the catalogue, with what else code asks of it.
+
+    ``absolute``: no override passes it; ``absolute_with``: none passes one whose evidence has one of these keys.
+    ``from_hosts``: nothing can be said of it without the compute hosts.
+    ``repairable``: repair_links repairs at least some of it. ``since_28``: it looks at columns of release 28.
+    ``of_server``: it keeps its own server only, where the operator lets the others go (evacuate_partial).
+    ``of_destination``: it speaks against one destination, and an override by name passes it there.
+    ``overridden_by``: which object an override names; ``override``: more about it, or instead of it.
+    Without both no run is blocked by it. ``remedies``: what to do, by state of the facts.
+    """
+
+    code: str
+    slug: str
+    severity: str
+    summary: str
+    absolute: bool = False
+    absolute_with: t.Tuple[str, ...] = ()
+    from_hosts: bool = False
+    repairable: bool = False
+    since_28: bool = False
+    of_server: bool = False
+    of_destination: bool = False
+    overridden_by: str = ""
+    override: str = ""
+    remedies: t.Mapping[str, Remedy] = dataclasses.field(default_factory=dict)

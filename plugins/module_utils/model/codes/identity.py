@@ -1,0 +1,1036 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Codes SG1xx: who a host is. See code.py."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .code import (
+    ADOPTION,
+    BLOCKER,
+    CELLS,
+    DELETION,
+    EVERY_HOST,
+    FORECAST,
+    INFO,
+    MIGRATIONS,
+    NOTHING,
+    NOVAS_HOST,
+    PEOPLE,
+    PROVIDERS,
+    REBOOT,
+    RUNNING_COPY,
+    SERVICES,
+    START,
+    STOP,
+    THIS_HOST,
+    UPDATE,
+    WARNING,
+    WATCHERS,
+    Act,
+    Code,
+    Remedy,
+)
+from .phrases import (
+    FILE_OF_ANOTHER_HOST,
+    HANDS_OFF,
+    OFF_DEFINITION,
+    OFF_HERE,
+    ONLY_HERE,
+    PART_UNREAD,
+    READ_FIRST,
+    RESUME_RENAME,
+    ROLL_BACK,
+    STOPPED,
+)
+
+_LEAVE_STOPPED = (
+    "Keep nova-compute stopped (systemctl mask nova-compute) until you know which value in the evidence is correct."
+)
+#: What to do with a copied compute_id file: it is in nobody's way once no guest can be on the host.
+_COPY_MAY_HAVE_GUESTS = Remedy(
+    "If {paths} on {host} is a copy of the file of another machine, first find out where the guests whose domains "
+    "libvirt on {host} has belong. Do not stop, start or undefine these domains before you know it."
+)
+_COPY_WITHOUT_GUESTS = Remedy(
+    "If {paths} on {host} is a copy of the file of another machine, move the file away on {host}, and nowhere else. "
+    "Then start nova-compute on {host}: nova-compute registers {host} as a new compute host.",
+    acts=(
+        Act(
+            (START,),
+            "the host has no node of its own, and a file that is another machine's",
+            (SERVICES, FORECAST, PEOPLE),
+            NOTHING,
+        ),
+    ),
+)
+_LOCK = (
+    "Lock the server (openstack server lock {uuid}), because Nova would send each request of its owner to a host that "
+    "may not have the guest."
+)
+_PAGE = "Then choose a way out on the page of SG132."
+_ON_NOVAS_HOST = "the guest executes on Nova's host, and no migration says that it left that host"
+_SECOND_IDENTITY = "the second identity of the host; another host's, if the compute_id file is a copy"
+_NODE_UNPROVEN = Remedy(
+    "If you know that this machine is the host of this compute node, write the uuid of the compute node into the "
+    "compute_id file of the machine. The facts that the run has read do not prove that the compute node belongs to "
+    "this machine."
+)
+
+CODES: t.Tuple[Code, ...] = (
+    Code(
+        "SG101",
+        "compute-id-missing",
+        BLOCKER,
+        "The host has no compute_id file where nova-compute looks for it.",
+        from_hosts=True,
+        overridden_by="the host's inventory name",
+        remedies={
+            "file-missing": Remedy(
+                "Write the uuid of this host's compute node into the file compute_id in state_path (owner nova, mode "
+                "0644)."
+            ),
+            "node-unproven": _NODE_UNPROVEN,
+        },
+    ),
+    Code(
+        "SG102",
+        "compute-id-mismatch",
+        BLOCKER,
+        "The compute_id file and the compute node have different uuids.",
+        from_hosts=True,
+        overridden_by="the object in the report: the host's inventory name or the compute node's uuid",
+        override=(
+            "The role `return_host` accepts an override only if at least one compute_id file on the "
+            "machine has the uuid of the host's compute node. If the machine is the correct host, "
+            "write the uuid of the host's compute node into the compute_id file before you override "
+            "the finding."
+        ),
+        remedies={
+            "file-of-another-node": Remedy(
+                _LEAVE_STOPPED
+                + " If the host's instances prove that compute node {nodes} belongs to this host, write its "
+                "uuid into {paths} on {host}."
+            ),
+            "copy-suspected": Remedy(_LEAVE_STOPPED),
+            "copy-may-have-guests": _COPY_MAY_HAVE_GUESTS,
+            "copy-without-guests": _COPY_WITHOUT_GUESTS,
+            "copy-original-unseen": Remedy(
+                "If this machine is the host {host} and got another name and another address, follow the section "
+                "about a "
+                "changed address in docs/guides/already-renamed.md."
+            ),
+            "node-unproven": _NODE_UNPROVEN,
+            "file-of-another-host": FILE_OF_ANOTHER_HOST,
+            "node-changed-by-rename": ROLL_BACK,
+            "machine-with-another-compute-id": Remedy(
+                "Keep nova-compute stopped. Verify that this machine is the evacuated host. If this machine is the "
+                "evacuated host, write the uuid of the host's compute node into the compute_id file. If this machine "
+                "is a "
+                "different host, correct the inventory."
+            ),
+            "new-host-differs": RESUME_RENAME,
+        },
+    ),
+    Code(
+        "SG103",
+        "compute-id-conflict",
+        BLOCKER,
+        "Copies of the compute_id file on one host contain different uuids.",
+        from_hosts=True,
+        overridden_by="the host's inventory name",
+        remedies={
+            "files-differ": Remedy(
+                "Find the uuid of the host's compute node (compute_nodes.uuid), and write this uuid into all "
+                "compute_id "
+                "files of the host."
+            ),
+        },
+    ),
+    Code(
+        "SG104",
+        "compute-id-unparsable",
+        BLOCKER,
+        "A compute_id file cannot be read, or does not contain a uuid.",
+        from_hosts=True,
+        overridden_by="the host's inventory name",
+        remedies={
+            "file-unparsable": Remedy(
+                "Write the uuid of this host's compute node (from compute_nodes) into {path}. Never create a new uuid."
+            ),
+        },
+    ),
+    Code(
+        "SG105",
+        "hypervisor-hostname-changed",
+        BLOCKER,
+        "The host name that libvirt reports differs from the compute node's name.",
+        from_hosts=True,
+        overridden_by="the compute node's uuid",
+        remedies={
+            "libvirt-name-differs": Remedy(
+                _LEAVE_STOPPED + " Restore the host's old name, or rename the host with rename_host."
+            ),
+        },
+    ),
+    Code(
+        "SG106",
+        "service-host-changed",
+        BLOCKER,
+        "The host name in Nova's configuration (CONF.host) differs from the host name of the compute service.",
+        from_hosts=True,
+        overridden_by="the finding's object",
+        override=(
+            "When a host returns to service (role `return_host`), the role accepts no override of "
+            "SG106 if the machine's `CONF.host` is not the name of the host that you want to return "
+            "to service. With an override, the role would check the machine in the inventory, but "
+            "could remove the fence of a different host."
+        ),
+        remedies={
+            "conf-host-differs": Remedy(
+                _LEAVE_STOPPED
+                + " To keep the host's old name, set host= in nova.conf, or restore the machine's old host "
+                "name. To give the host the new name, use rename_host."
+            ),
+            "service-of-similar-name": Remedy(
+                _LEAVE_STOPPED
+                + " Correct the host name before you start nova-compute. If nova-compute starts with the "
+                "wrong host name, nova-compute creates a second compute service under the wrong host name."
+            ),
+            "conf-host-not-rename-from": Remedy(
+                "Set rename_from to the host name that nova-compute on this host uses, or run the rename for the "
+                "correct "
+                "inventory host."
+            ),
+            "no-copied-node": Remedy(
+                "If someone has already renamed this host, use rename_action=adopt (SG131).",
+                acts=(
+                    Act(
+                        (ADOPTION,),
+                        "the host calls itself otherwise than rename_from",
+                        (THIS_HOST, SERVICES),
+                        "the second identity of the host",
+                    ),
+                ),
+            ),
+            "service-changed-by-rename": ROLL_BACK,
+            "machine-with-another-name": Remedy(
+                "Keep nova-compute stopped. If this machine is not {host}, correct ansible_host or "
+                "stackguard_nova_host in the inventory. If this machine is {host} and a rename of the host is "
+                "unfinished, finish the rename. If this machine is {host} and has no unfinished rename, set "
+                "host={host} in the machine's nova.conf. After the correction, run the playbook return_host "
+                "again."
+            ),
+            "new-host-differs": RESUME_RENAME,
+        },
+    ),
+    Code(
+        "SG107",
+        "duplicate-identity",
+        BLOCKER,
+        "Two hosts have the same compute_id, libvirt uuid or machine-id.",
+        from_hosts=True,
+        overridden_by="the host's inventory name",
+        remedies={
+            "identity-shared": Remedy(
+                "Choose one host that keeps this {kind}. Give each of the other hosts a new {kind} before nova-compute "
+                "starts on that host."
+            ),
+            "libvirt-uuid": Remedy(
+                "Choose one host that keeps this uuid. On each of the other hosts, set host_uuid to a new uuid in the "
+                "configuration of the libvirt daemon (/etc/libvirt/libvirtd.conf, or /etc/libvirt/virtqemud.conf with "
+                "modular daemons), then restart this daemon. Guests and nova-compute keep running. Until then, libvirt "
+                "refuses each live migration between these hosts."
+            ),
+            "copies-known": Remedy(
+                "Leave {keeps} as it is, because the compute node with this compute_id has its names. Keep "
+                "nova-compute "
+                "stopped on {copies} (systemctl mask nova-compute)."
+            ),
+            "copy-on-host-with-node": Remedy(
+                "If the instances of {host} prove that compute node {node} belongs to it, write this uuid into "
+                "{paths} on "
+                "{host}."
+            ),
+            "copy-may-have-guests": _COPY_MAY_HAVE_GUESTS,
+            "copy-without-guests": _COPY_WITHOUT_GUESTS,
+            "service-up-without-nova-compute": Remedy(
+                "Wait service_down_time seconds (60 by default), then run the same command again. If the compute "
+                "service "
+                "that this finding names is still up, another machine runs nova-compute under the name of this "
+                "service. "
+                "Find that machine before you adopt the host."
+            ),
+            "agent-alive-under-both-names": Remedy(
+                "Wait agent_down_time seconds (75 by default), then run the same command again. If two agents are "
+                "still "
+                "alive, one with the old name and one with the new name of the host, another machine runs one of these "
+                "agents. Find that machine before you adopt the host."
+            ),
+        },
+    ),
+    Code(
+        "SG108",
+        "foreign-domain",
+        BLOCKER,
+        "A libvirt domain runs on a host, but the database shows the domain's instance on another host.",
+        absolute=True,
+        from_hosts=True,
+        remedies={
+            "guest-on-novas-host": Remedy(
+                STOPPED
+                + " Destroy the domain on this host, because the guest runs on {host}, the host that Nova shows. "
+                "The guest's disks stay in Ceph.",
+                acts=(Act((STOP,), _ON_NOVAS_HOST, (THIS_HOST, NOVAS_HOST, MIGRATIONS), RUNNING_COPY),),
+            ),
+            "guest-unseen-on-novas-host": Remedy(STOPPED + " " + ONLY_HERE),
+            "stray-off": Remedy(
+                "On {host}, verify that the domain is off (virsh domstate {uuid}), then remove its definition (virsh "
+                "undefine --keep-nvram {uuid}). The guest itself runs on {home}.",
+                acts=(Act((DELETION,), OFF_HERE, (THIS_HOST, NOVAS_HOST, MIGRATIONS), OFF_DEFINITION),),
+            ),
+            "stray-hidden-from-libvirt": Remedy(
+                "Check the watchers of the disks (rbd status) before anything else, because two hosts may write to the "
+                "disks of this instance. On {host}, find out why libvirt does not show the QEMU process (pgrep -af "
+                "{uuid}), then end this process. The guest also runs on {home}, the host that Nova shows.",
+                acts=(Act((STOP,), _ON_NOVAS_HOST, (THIS_HOST, NOVAS_HOST, MIGRATIONS), RUNNING_COPY),),
+            ),
+            "stray-alive": Remedy(
+                "Check the watchers of the disks (rbd status) before anything else, because two hosts may write to the "
+                "disks of this instance. Then stop the domain on {host} (virsh destroy {uuid}). The guest also runs on "
+                "{home}, the host that Nova shows.",
+                acts=(Act((STOP,), _ON_NOVAS_HOST, (THIS_HOST, NOVAS_HOST, MIGRATIONS), RUNNING_COPY),),
+            ),
+            "place-undecided": HANDS_OFF,
+            "lives-elsewhere-before-rollback": Remedy(
+                "Run virsh domstate {uuid} on this host and on {other}, and rbd status for each disk of the guest, "
+                "because "
+                "the run has not read the other host. If the guest runs on both hosts, follow the page of SG108. If "
+                "the "
+                "guest runs only on this host, leave its domain as it is, and follow the page of SG132. Then run the "
+                "same "
+                "command again."
+            ),
+        },
+    ),
+    Code(
+        "SG109",
+        "missing-domain",
+        BLOCKER,
+        "The database shows an instance on this host, but libvirt has no domain of the instance.",
+        from_hosts=True,
+        overridden_by="the instance's uuid",
+        remedies={
+            "hosts-unread": Remedy(READ_FIRST),
+            "disks-closed": Remedy(
+                "Find out in nova-compute's log why the domain is gone, then start the server again (openstack server "
+                "reboot --hard SERVER). No compute host has a domain of the server, and no Ceph client has the "
+                "server's "
+                "disks open.",
+                acts=(
+                    Act(
+                        (REBOOT, START),
+                        "no host has a domain, no migration says that the guest left, and no client has a disk open",
+                        (EVERY_HOST, MIGRATIONS, WATCHERS),
+                        NOTHING,
+                    ),
+                ),
+            ),
+            "task-or-disks-open": Remedy(
+                "Run rbd status for each disk of the server to see whether a client has the disk open. Then find out "
+                "in "
+                "nova-compute's log why the domain is gone. No compute host has a domain of the server."
+            ),
+            "place-undecided": HANDS_OFF,
+            "landed-not-running": Remedy(
+                "Check the server's log, because the server does not run on its destination.",
+            ),
+            "landed-disk-unopened": Remedy(
+                "Check the server's QEMU log on the host, because Nova shows the server as running, but no QEMU "
+                "process "
+                "has the server's disk open."
+            ),
+        },
+    ),
+    Code(
+        "SG110",
+        "unknown-domain",
+        BLOCKER,
+        "libvirt has a domain that has no row in Nova's databases.",
+        from_hosts=True,
+        overridden_by="the libvirt domain's uuid",
+        remedies={
+            "domain-without-instance": Remedy(
+                "Find out who owns the domain, then move the domain to another machine or undefine it. Nova does not "
+                "manage this domain, and does not count the domain's resources."
+            ),
+            "server-deleted-during-rename": Remedy(
+                "Wait running_deleted_instance_poll_interval seconds, then run virsh list --all. Within this time, "
+                "nova-compute usually destroys the domain, except if running_deleted_instance_action is noop or log. "
+                "If "
+                "the domain still exists after this time, destroy and undefine the domain (virsh destroy, virsh "
+                "undefine).",
+                acts=(
+                    Act(
+                        (STOP, DELETION),
+                        "its server was this host's, and the owner deleted it during the rename",
+                        (THIS_HOST, CELLS),
+                        "the domain of a deleted server",
+                    ),
+                ),
+            ),
+            "unknown-domain-fenced": Remedy(
+                "Find out what runs in this libvirt domain. If the domain is not needed, run virsh destroy "
+                "{domain}. After the run removes the blocklist entry, the domain could write to its disks "
+                "again.",
+                acts=(
+                    Act(
+                        (STOP,),
+                        "the domain has no server in Nova, and could write again",
+                        (THIS_HOST, CELLS, PEOPLE),
+                        RUNNING_COPY,
+                    ),
+                ),
+            ),
+            "deleted-server-with-volume-fenced": Remedy(
+                "Run virsh destroy {domain}, then run return_host again. The server is deleted in Nova, and "
+                "another server may use the deleted server's volume. After the run removes the blocklist entry, the "
+                "domain could write to this volume again.",
+                acts=(Act((STOP,), "its server is deleted", (THIS_HOST, CELLS), "the domain of a deleted server"),),
+            ),
+            "process-without-domain": Remedy(
+                "Find out the purpose of process {pid}, or end process {pid} (kill {pid}), because the process can "
+                "write to disks.",
+                acts=(Act((STOP,), "a QEMU process has no server in Nova", (THIS_HOST, CELLS, PEOPLE), RUNNING_COPY),),
+            ),
+        },
+    ),
+    Code(
+        "SG111",
+        "name-resolution",
+        BLOCKER,
+        "A name of the host does not resolve to an address of that host.",
+        overridden_by="the finding's object",
+        remedies={
+            "reserved-domain": Remedy(
+                "Choose a different name. Names below .invalid never resolve, and names below .localhost resolve only "
+                "to "
+                "the host itself."
+            ),
+            "resolves-to-loopback": Remedy(
+                "Make {new} resolve to an address of this host ({addresses}), both in DNS and in /etc/hosts of this "
+                "host."
+            ),
+            "resolves-to-another-machine": Remedy(
+                "Correct DNS or /etc/hosts, or choose another name. The new name resolves to another machine."
+            ),
+            "old-name-in-hosts-file": Remedy(
+                "Add {address} {new} to DNS or to /etc/hosts of the other machines. On the host itself, the rename "
+                "adds "
+                "{new} to the /etc/hosts line of {old}."
+            ),
+            "old-name-in-hosts-file-without-own-address": Remedy(
+                "Add {new} to DNS, so that other machines can resolve {new}. On the host itself, the rename adds "
+                "{new} to "
+                "the /etc/hosts line of {old}. Do not copy the address of this line to other machines, because this "
+                "address is not one of the host's network addresses."
+            ),
+            "neither-name-resolves": Remedy(
+                "Make sure that the other hosts can reach an address of this host for live migration. The name {new} "
+                "does "
+                "not resolve on this host. The rename does not cause this problem, because the old name {old} does not "
+                "resolve either."
+            ),
+            "only-old-name-resolves": Remedy(
+                "Add {new} to DNS, or to /etc/hosts on this host and on every other host: {address} {new}"
+            ),
+            "peers-resolve-elsewhere": Remedy("Correct DNS or /etc/hosts on these hosts."),
+            "peers-resolve-only-old-name": Remedy("Add {new} to DNS, or to /etc/hosts on these hosts: {address} {new}"),
+            "peers-resolve-neither-name": Remedy(
+                "If these hosts use host names for live migration, make {new} resolve on these hosts. The old name "
+                "{old} "
+                "does not resolve on these hosts either, so the rename does not cause this problem."
+            ),
+            "peers-unread": Remedy("Make {new} resolve on these hosts: {address} {new}"),
+        },
+    ),
+    Code(
+        "SG112",
+        "provider-name-mismatch",
+        BLOCKER,
+        "The compute node's resource provider is missing or has a wrong name.",
+        overridden_by="the compute node's uuid",
+        remedies={
+            "provider-missing": Remedy(
+                "Find out in nova-compute's log why nova-compute does not create the resource provider of its compute "
+                "node. No resource provider has the compute node's uuid or name."
+            ),
+            "provider-misnamed": Remedy(
+                "Compare the allocations of the resource provider that has the compute node's uuid with the host's "
+                "instances (openstack resource provider show --allocations UUID). Then give this resource provider the "
+                "name {name}: openstack resource provider set --name NAME UUID."
+            ),
+            "name-taken": Remedy(
+                "Find out where each consumer of resource provider {others} is (openstack resource provider show "
+                "--allocations UUID; openstack server show CONSUMER). For each consumer, remove only its part of the "
+                "allocation (openstack resource provider allocation unset --provider UUID CONSUMER). When resource "
+                "provider {others} has no allocations, delete it (openstack resource provider delete UUID).",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "another provider has the node's name; each consumer's part goes first",
+                        (PROVIDERS,),
+                        "the stale part of allocations, then the provider",
+                    ),
+                ),
+            ),
+            "name-taken-own-missing": Remedy(
+                "nova-compute then creates the resource provider with the compute node's uuid."
+            ),
+            "name-taken-own-exists": Remedy(
+                "Then give the resource provider with the compute node's uuid the name {name}."
+            ),
+            "provider-changed-by-rename": ROLL_BACK,
+            "allocations-changed-during-rename": Remedy(
+                "Check whether the owners deleted or resized the servers during the rename (openstack server event "
+                "list)."
+            ),
+            "new-host-differs": RESUME_RENAME,
+        },
+    ),
+    Code(
+        "SG113",
+        "restart-would-destroy",
+        BLOCKER,
+        "At its next start, nova-compute would destroy libvirt domains.",
+        absolute=True,
+        from_hosts=True,
+        override=("A finding SG113 with the severity `warning` does not block the run."),
+        remedies={
+            "evacuated-domain-here": Remedy(
+                _LEAVE_STOPPED
+                + " If the instance is on this host, set the status of the instance's evacuation record to "
+                "completed before you start nova-compute.",
+                acts=(
+                    Act(
+                        (UPDATE,),
+                        "a domain of an evacuated instance is here, and the instance is on this host",
+                        (THIS_HOST, CELLS, MIGRATIONS),
+                        "the record that lets nova-compute end the domain",
+                    ),
+                ),
+            ),
+            "evacuated-instance-is-back": Remedy(
+                STOPPED
+                + " Before you start nova-compute, set the status of the evacuation record to completed, because "
+                "the instance is on this host.",
+                acts=(
+                    Act(
+                        (UPDATE,),
+                        "the evacuated instance is back on this host, by its row and its domain",
+                        (THIS_HOST, CELLS, MIGRATIONS),
+                        "the record that lets nova-compute end the domain",
+                    ),
+                ),
+            ),
+            "half-deleted": Remedy(
+                "Save the data you need from the server's disks before nova-compute starts. The owner deleted the "
+                "server, "
+                "but the deletion did not finish. At its next start, nova-compute finishes the deletion and deletes "
+                "the "
+                "disks."
+            ),
+            "node-orphaned": Remedy(_LEAVE_STOPPED + " Restore the host's old name."),
+            "place-undecided": HANDS_OFF,
+            "evacuated-from-new-name": Remedy(
+                "Choose another name for rename_to. If the host has the name in rename_to when nova-compute starts, "
+                "nova-compute destroys any domain of this instance on the host."
+            ),
+        },
+    ),
+    Code(
+        "SG114",
+        "host-unreadable",
+        BLOCKER,
+        "The host did not answer, or the run could not read some of its facts.",
+        overridden_by="the finding's object",
+        remedies={
+            "host-unreachable": Remedy("Make {host} reachable for Ansible, then run the same command again."),
+            "identity-unread": Remedy(
+                "Fix the causes that the evidence shows (permissions, python3-libvirt, paths), then run the same "
+                "command "
+                "again."
+            ),
+            "part-unread": PART_UNREAD,
+            "unread-before-rename": Remedy(
+                "Make the host reachable for Ansible, because a rename reads and changes files on the host."
+            ),
+            "unread-before-adoption": Remedy("Make the host reachable for Ansible."),
+        },
+    ),
+    Code(
+        "SG115",
+        "unsupported-driver",
+        BLOCKER,
+        "The host is not a libvirt compute host (ironic, or another driver).",
+        from_hosts=True,
+        overridden_by="the host's inventory name",
+        remedies={
+            "driver-unsupported": Remedy(
+                "Leave this host out of the run, because the collection supports only compute hosts with libvirt."
+            ),
+        },
+    ),
+    Code(
+        "SG116",
+        "service-without-node",
+        BLOCKER,
+        "A compute service has no compute node.",
+        overridden_by="the compute service's uuid",
+        remedies={
+            "service-without-node": Remedy(
+                "Check whether the host of this compute service has a compute node under another name, because a "
+                "rename "
+                "may be unfinished. If the host has no compute node under any name, start nova-compute on the host.",
+                acts=(Act((START,), "the service has no node", (SERVICES, FORECAST), NOTHING),),
+            ),
+        },
+    ),
+    Code(
+        "SG117",
+        "unmapped-host",
+        BLOCKER,
+        "The host has no host mapping, so the API cannot find the host.",
+        overridden_by="the host's name",
+        remedies={
+            "host-unmapped": Remedy("Run nova-manage cell_v2 discover_hosts --by-service."),
+        },
+    ),
+    Code(
+        "SG118",
+        "name-invalid",
+        BLOCKER,
+        "The new host name is invalid, or Nova cannot use it.",
+        overridden_by="the new host name",
+        remedies={
+            "not-a-free-host-name": Remedy(
+                "Choose a host name that no other host has. Use only letters, digits, hyphens and dots."
+            ),
+            "capital-letters": Remedy(
+                "Choose a name in lower case, because DNS and MySQL ignore case, but Nova and placement distinguish "
+                "capital letters from small letters."
+            ),
+            "libvirt-name-unpredictable": Remedy(
+                "Set rename_hypervisor_hostname to the host name that libvirt will report after the rename, because "
+                "the "
+                "run cannot predict this host name."
+            ),
+            "no-name-changes": Remedy(
+                "If only the host name in libvirt has changed, set rename_hypervisor_hostname to the name that libvirt "
+                "reports now."
+            ),
+        },
+    ),
+    Code(
+        "SG119",
+        "host-not-found",
+        BLOCKER,
+        "No cell database has this host, or the host's compute service is missing.",
+        overridden_by="the finding's object",
+        remedies={
+            "guests-without-service": Remedy(
+                _LEAVE_STOPPED
+                + " The host has guests but no compute service. Find out whether someone renamed the host "
+                "or deleted its compute service."
+            ),
+            "no-guests-no-service": Remedy(
+                "Start nova-compute and map the host, or remove the host from the inventory group.",
+                acts=(
+                    Act((START,), "the host has no guests and no service", (SERVICES, THIS_HOST, FORECAST), NOTHING),
+                ),
+            ),
+            "repair-host-unknown": Remedy(
+                "Set repair_hosts to host names of compute services (column Host of openstack compute service list) "
+                "or to "
+                "names of compute nodes."
+            ),
+            "host-unknown": Remedy("Use the host name that openstack compute service list shows."),
+            "old-name-unknown": Remedy(
+                "Set rename_from to the host name that openstack compute service list shows in the column Host."
+            ),
+            "both-names-unknown": Remedy(
+                "Set rename_from to the old name of the host, and set rename_to to the current name of the host. The "
+                "run "
+                "found no compute node with the name in rename_from or in rename_to."
+            ),
+            "file-of-another-host": Remedy(
+                "Check rename_from, rename_to and the inventory host. The compute_id file of this machine contains the "
+                "uuid of another host's compute node. The other host (see host in the evidence) is neither "
+                "rename_from nor "
+                "rename_to, and has a compute service in Nova."
+            ),
+            "returning-host-without-service": Remedy("Use the host name that openstack compute service list shows."),
+        },
+    ),
+    Code(
+        "SG120",
+        "guest-changed",
+        BLOCKER,
+        "A guest has changed since the operation began.",
+        overridden_by="the guest's uuid",
+        override=("The override takes effect in the run that resumes the operation."),
+        remedies={
+            "domain-gone": Remedy(
+                "Find out who removed the domain from libvirt. The guest's disks and the guest's row in Nova's "
+                "database "
+                "are unchanged."
+            ),
+            "domain-added": Remedy(
+                "Find out who defined the domain. When the run made its plan, the domain did not exist."
+            ),
+            "guest-ended": Remedy(
+                "Start the guest as soon as nova-compute runs (openstack server start {uuid}). If the owner wants the "
+                "guest to stay off, do not start the guest.",
+                acts=(
+                    Act(
+                        (START,),
+                        "the guest ran here when the operation began, and its domain is off",
+                        (THIS_HOST, CELLS),
+                        NOTHING,
+                    ),
+                ),
+            ),
+            "process-changed": Remedy("Find out who started the QEMU process while nova-compute was stopped."),
+            "process-changed-by-reboot": Remedy("No action is needed: the guest runs again."),
+            "definition-changed": Remedy("Check what changed in the domain's definition: virsh dumpxml {uuid}"),
+            "state-changed": Remedy("Check the domain: virsh domstate --reason {uuid}"),
+            "process-unknown-to-libvirt": Remedy(
+                "Find out why libvirt does not show QEMU process {pid}. The QEMU process still runs and writes the "
+                "guest's "
+                "disks. If someone starts the guest in Nova, a second QEMU starts on the same disks. End the QEMU "
+                "process "
+                "only if the guest's owner agrees, because the guest is off as soon as the QEMU process ends.",
+                acts=(Act((STOP,), "a QEMU runs that libvirt does not show", (THIS_HOST, PEOPLE), RUNNING_COPY),),
+            ),
+        },
+    ),
+    Code(
+        "SG121",
+        "request-lost",
+        WARNING,
+        "Nova accepted a request that no nova-compute executes.",
+        remedies={
+            "request-left": Remedy(
+                "Ask the owner to send the request again. No nova-compute will execute the request in the queue."
+            ),
+            "request-of-known-server": Remedy("To see the request: openstack server event show {uuid} {request}"),
+            "request-removed": Remedy(
+                "Ask the owner to send the request again. The run removed the request, and no nova-compute executes it."
+            ),
+            "action-not-ended": Remedy(
+                "Ask the server's owner to send the request again. Delete each image that stays in the status queued "
+                "(openstack image delete). To see the request, run openstack server event show {uuid} {request}",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "a request to make an image was lost",
+                        ("the actions of the server",),
+                        "an image without data",
+                    ),
+                ),
+            ),
+        },
+    ),
+    Code(
+        "SG122",
+        "guest-unlocked",
+        WARNING,
+        "During the operation, someone unlocked a guest that the operation had locked.",
+        remedies={
+            "unlocked-during-operation": Remedy(
+                "Check which requests the server received after someone unlocked the server: openstack server event "
+                "list "
+                "{uuid}"
+            ),
+            "locked-without-reason": Remedy(
+                "Find out whether the owner locked the server (openstack server event list {uuid}), or whether an "
+                "earlier "
+                "run of the operation locked the server. The record of the locks is incomplete, because the earlier "
+                "run "
+                "was killed while it was locking guests. If the owner did not lock the server, unlock the server "
+                "(openstack server unlock {uuid})."
+            ),
+        },
+    ),
+    Code(
+        "SG123",
+        "frozen-host-name",
+        BLOCKER,
+        "A service has its own copy of the host name, and a rename does not change that copy.",
+        absolute=True,
+        remedies={
+            "no-container-of-kolla": Remedy(
+                "Keep the host's name, or let the service use the host's UTS namespace (docs/guides/deployments.md). "
+                "This "
+                "service keeps the old host name until you create its container again, or until you remove "
+                "ProtectHostname= from its systemd unit and restart the unit. While the service has its own UTS "
+                "namespace, "
+                "this collection does not rename the host."
+            ),
+            "container-not-created-again": Remedy(
+                "{why} As an alternative, keep the host's name, or let the service use the host's UTS namespace "
+                "(docs/guides/deployments.md)."
+            ),
+        },
+    ),
+    Code(
+        "SG124",
+        "rehearsal-failed",
+        BLOCKER,
+        "Libvirt would not use the planned host name after the rename, or the run was unable to predict libvirt's host "
+        "name.",
+        override=(
+            "You can override this finding only if the test of the new host name was inconclusive. To "
+            "override this finding, add an entry to `stackguard_overrides` with the keys `code`, "
+            "`object` (the host's inventory name) and `reason`. If the test showed that libvirt would "
+            "use a different name than planned, no override is possible."
+        ),
+        remedies={
+            "rehearsal-undecided": Remedy(
+                "Add {name} to /etc/hosts, and put 'files' first in the hosts line of /etc/nsswitch.conf."
+            ),
+            "libvirt-name-not-planned": Remedy(
+                "Set rename_hypervisor_hostname={found} to accept the name {found}. To keep the planned name, make "
+                "{planned} the canonical name of {name}. If /etc/hosts of the host resolves {name}, make {planned} the "
+                "first name in the /etc/hosts line that contains {name}. If DNS resolves {name}, set the canonical "
+                "name in "
+                "DNS."
+            ),
+        },
+    ),
+    Code(
+        "SG125",
+        "guest-elsewhere",
+        BLOCKER,
+        "A rollback would write this host's name into the records of a guest that is now on another host.",
+        overridden_by="the guest's uuid",
+        override=("If you override SG125, the rollback leaves the guest on its current host."),
+        remedies={
+            "lives-elsewhere-before-rollback": Remedy(
+                "To leave the server on its current host, add an override of SG125 for the server's uuid to "
+                "stackguard_overrides, then roll back again. With the override, the rollback leaves the server's "
+                "ports and "
+                "the server's row in Nova's database unchanged."
+            ),
+        },
+    ),
+    Code(
+        "SG126",
+        "stale-container-name",
+        BLOCKER,
+        "A container still uses an earlier name of the host as its host name.",
+        from_hosts=True,
+        overridden_by="the finding's object",
+        override=(
+            "With an override of SG126, a rename still stops if it reports [SG123](SG123.md) for the "
+            "container, because you cannot override SG123."
+        ),
+        remedies={
+            "container-name-stale": Remedy(
+                "Check the host's name before you recreate the container, because {program} uses the host name {name} "
+                "in "
+                "the new container. If {name} is wrong, restore the host's name {old} (hostnamectl). If {name} is "
+                "correct, "
+                "see docs/guides/deployments.md."
+            ),
+        },
+    ),
+    Code(
+        "SG127",
+        "guest-in-container",
+        BLOCKER,
+        "A guest runs in a container's control group and ends when the container stops.",
+        absolute=True,
+        from_hosts=True,
+        override=(
+            "SG127 is a blocker in an audit and before an in-place rename. SG127 does not block a "
+            "rename by drain, because a rename by drain stops services only after the guests have "
+            "left the host."
+        ),
+        remedies={
+            "guest-in-container": Remedy(
+                "Do not stop, restart or recreate the libvirt container, because each of these actions kills the "
+                "guest. "
+                "Migrate the guest to another host first. Then give the container the control groups of the host "
+                "(--cgroupns host and /sys/fs/cgroup), so that libvirt creates a separate control group for each guest."
+            ),
+            "unknown-process-in-container": Remedy(
+                "Find out who started this QEMU process. Neither Nova nor libvirt shows the guest of this process on "
+                "this "
+                "host. Until you know the purpose of this QEMU process, do not stop the container (see the evidence), "
+                "because the QEMU process ends when the container stops."
+            ),
+        },
+    ),
+    Code(
+        "SG128",
+        "restart-pending",
+        WARNING,
+        "A configuration file of nova-compute changed after nova-compute started.",
+        from_hosts=True,
+        remedies={
+            "configuration-changed": Remedy(
+                "Find out what changed in the file, and restart nova-compute if the new values are correct. Until you "
+                "restart nova-compute, nova-compute uses the old values, but the collection reads the new values.",
+                acts=(
+                    Act(
+                        (START,),
+                        "a configuration file changed after nova-compute started",
+                        (FORECAST, PEOPLE),
+                        NOTHING,
+                    ),
+                ),
+            ),
+        },
+    ),
+    Code(
+        "SG129",
+        "compute-id-immutable",
+        INFO,
+        "A compute_id file is immutable (chattr +i).",
+        from_hosts=True,
+        override=(
+            "If SG129 is not a blocker, you need no override. If SG129 is a blocker, run `chattr -i "
+            "FILE` instead of overriding the blocker. An override does not make the file writable: "
+            "the step that removes the immutable file still fails, and a container with an immutable "
+            "copy of the file still cannot start. To override the blocker nevertheless, add an entry "
+            "to `stackguard_overrides` with the keys `code`, `object` (the file's path) and `reason`."
+        ),
+        remedies={
+            "file-immutable": Remedy(
+                "Run chattr -i {path} before you change or remove the file. If a kolla container copies its compute_id "
+                "file to {path}, run chattr -i {path} now: the container cannot start with an immutable copy. For a "
+                "file "
+                "outside a kolla container, no action is needed if a deployment tool made the file immutable and the "
+                "file "
+                "contains the correct uuid."
+            ),
+        },
+    ),
+    Code(
+        "SG130",
+        "deployment-unknown",
+        BLOCKER,
+        "The deployment of nova-compute on the host is unknown or not supported.",
+        overridden_by="the host's inventory name",
+        override=(
+            "If you override SG130, the run uses the systemd units of the distribution's packages. If "
+            "the host has no nova-compute unit from a distribution package, the run refuses to start. "
+            "After the run has stopped the units, the run verifies that no nova-compute process "
+            "remains."
+        ),
+        remedies={
+            "units-of-nova-compute-unknown": Remedy(
+                "Set rename_compute_units to the unit that starts nova-compute. If no unit starts nova-compute, set "
+                "rename_stop_command, rename_start_command, rename_mask_command and rename_unmask_command. {refusal} "
+                "See "
+                "docs/guides/deployments.md."
+            ),
+        },
+    ),
+    Code(
+        "SG131",
+        "already-renamed",
+        BLOCKER,
+        "Someone renamed the host. Nova, the host itself and other systems now use different names for the host.",
+        from_hosts=True,
+        override=(
+            "The audit reports the finding until all places contain the same name. An override "
+            "changes only the verdict of the audit.\n\n"
+            "With `rename_action=adopt`, `rename_host` reports SG131 with the severity `info`, and as "
+            "a blocker if the proof above is missing. Override the blocker only if you know that this "
+            "machine is the host, for example because the machine got a new address when it was "
+            "renamed: add an entry to `stackguard_overrides` with the keys `code`, `object` (the "
+            "host's inventory name) and `reason`. If the machine is a copy, an adoption takes the "
+            "identity of its original."
+        ),
+        remedies={
+            "two-names": Remedy(
+                "Run rename_host with -e '{options} rename_action=adopt'. With rename_adopt=forward, the host gets the "
+                "name {forward} in every place. With rename_adopt=back, the host gets the name {back} in every place. "
+                "Keep "
+                "nova-compute stopped until rename_host has finished (systemctl mask nova-compute). Do not evacuate "
+                "this "
+                "host, because its guests may still run.",
+                acts=(
+                    Act(
+                        (ADOPTION,),
+                        "the host's names differ from those of the compute node whose uuid it has",
+                        (SERVICES, THIS_HOST),
+                        _SECOND_IDENTITY,
+                    ),
+                ),
+            ),
+            "more-than-two-names": Remedy(
+                "Decide on an old name and a new name for this host, because the evidence shows more than two names. "
+                "If a "
+                "place on the host or in Nova's databases contains a third name, replace the third name with the old "
+                "name "
+                "or the new name. Then run rename_host with rename_action=adopt. Keep nova-compute stopped until "
+                "rename_host has finished (systemctl mask nova-compute). Do not evacuate this host.",
+                acts=(
+                    Act(
+                        (ADOPTION,), "the host has more than two names", (SERVICES, THIS_HOST, PEOPLE), _SECOND_IDENTITY
+                    ),
+                ),
+            ),
+            "machine-unproven": Remedy(
+                "Keep nova-compute stopped, and find out whether this machine is the host of the compute node, or a "
+                "copy "
+                "of that host. Make the machines that the evidence names readable, then run the same command again. If "
+                "this machine is a copy, remove its compute_id file, and adopt nothing. If this machine is the host "
+                "and "
+                "its address has changed too, override SG131 for this host, with the reason."
+            ),
+            "machine-proven": Remedy(
+                "No action is needed: this run gives the host the name {goal} in every place. A rollback restores the "
+                "state that the run found."
+            ),
+        },
+    ),
+    Code(
+        "SG132",
+        "domain-elsewhere",
+        BLOCKER,
+        "The libvirt domain of a server is not on the host that Nova shows for the server.",
+        absolute=True,
+        from_hosts=True,
+        of_server=True,
+        remedies={
+            "hosts-unread": Remedy(READ_FIRST + " " + _LOCK),
+            "runs-several-times": Remedy(
+                _LOCK
+                + " Ask the owner which copy of the guest has the right data: QEMU processes of the server run on "
+                "{hosts}, and each of them can write to the server's disks. " + _PAGE
+            ),
+            "runs-elsewhere": Remedy(
+                _LOCK
+                + " The only QEMU process of the server runs on {host}, but Nova shows the server on {home}. Leave "
+                "the domain on {host} as it is. " + _PAGE
+            ),
+            "off-elsewhere": Remedy(
+                _LOCK
+                + " Find out which host has the server's disks: the server is off, Nova shows the server on {home}, "
+                "and its domain is defined on {hosts}. " + _PAGE
+            ),
+            "no-domain": Remedy(
+                _LOCK
+                + " Find out whether {home} or {went} has the server's disks: Nova shows the server on {home}, its "
+                "last migration went to {went}, and no host has a domain of the server. " + _PAGE
+            ),
+        },
+    ),
+)

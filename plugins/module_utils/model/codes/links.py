@@ -1,0 +1,443 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Codes SG2xx: ids that tie rows together. See code.py."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .code import (
+    BLOCKER,
+    CELLS,
+    DELETION,
+    FORECAST,
+    LINK,
+    NOTHING,
+    PEOPLE,
+    PROVIDERS,
+    PURGE,
+    RECORD,
+    SERVICES,
+    START,
+    UPDATE,
+    WARNING,
+    Act,
+    Code,
+    Remedy,
+)
+from .phrases import FILE_OF_ANOTHER_HOST
+
+_SERVICE_HEALS = Remedy(
+    "Either start nova-compute on the node's host and wait until its periodic task update_available_resource has run "
+    "twice, or repair service_id of the node.",
+    acts=(Act((START, UPDATE), "service_id is empty or dangles", (SERVICES, FORECAST), LINK),),
+)
+_ID_HEALS = Remedy(
+    "Start nova-compute on the instance's host and wait until its periodic task update_available_resource has run, or "
+    "repair compute_id of the instance.",
+    acts=(Act((START, UPDATE), "compute_id is empty or dangles", (CELLS, SERVICES, FORECAST), LINK),),
+)
+#: Of each code that repair_links repairs: what is right is certain, and what the link leads to changed meanwhile.
+_REPAIR = Remedy("Run repair_links with repair_codes=[{codes}] to repair the link.")
+_REPAIR_AGAIN = Remedy(
+    "Run the repair again. The repaired link points to a compute service or compute node that changed during the "
+    "commit."
+)
+_SERVICE_ID_NOT_ITS_OWN = Remedy(
+    "Repair service_id of the compute node first (repair_links). service_id is not the id of the host's own compute "
+    "service. If someone deletes the compute service that service_id points to, Nova also deletes this compute node.",
+    acts=(Act((UPDATE,), "the link is wrong", (SERVICES,), LINK),),
+)
+
+CODES: t.Tuple[Code, ...] = (
+    Code(
+        "SG201",
+        "node-without-service-id",
+        WARNING,
+        "compute_nodes.service_id is NULL.",
+        repairable=True,
+        overridden_by="the compute node's uuid",
+        remedies={
+            "link-wrong": _SERVICE_HEALS,
+            "repair-certain": _REPAIR,
+            "target-changed-at-commit": _REPAIR_AGAIN,
+        },
+    ),
+    Code(
+        "SG202",
+        "service-id-dangling",
+        WARNING,
+        "compute_nodes.service_id is not the id of an existing compute service.",
+        repairable=True,
+        overridden_by="the compute node's uuid",
+        remedies={
+            "link-wrong": _SERVICE_HEALS,
+            "repair-certain": _REPAIR,
+            "target-changed-at-commit": _REPAIR_AGAIN,
+            "service-id-not-its-own": _SERVICE_ID_NOT_ITS_OWN,
+        },
+    ),
+    Code(
+        "SG203",
+        "service-id-of-another",
+        BLOCKER,
+        "compute_nodes.service_id is the id of another host's compute service.",
+        repairable=True,
+        overridden_by="the finding's object",
+        remedies={
+            "link-wrong": Remedy(
+                "Repair service_id of the compute node. Until the repair is finished, do not delete the compute "
+                "service of "
+                "the host, and do not delete the service that service_id points to. The compute node belongs to the "
+                "host "
+                "whose compute_id file contains the uuid of the compute node.",
+                acts=(Act((UPDATE,), "the link is wrong", (SERVICES,), LINK),),
+            ),
+            "repair-certain": _REPAIR,
+            "target-changed-at-commit": _REPAIR_AGAIN,
+            "service-id-not-its-own": _SERVICE_ID_NOT_ITS_OWN,
+            "service-id-of-second-service": Remedy(
+                "Set compute_nodes.service_id of this compute node to the id of the host's older compute service "
+                "(playbook "
+                "repair_links). Currently, service_id is the id of the host's newer compute service. If you delete the "
+                "newer compute service before the repair, Nova also deletes the compute node.",
+                acts=(Act((UPDATE,), "the node links to the newer service of its own host", (SERVICES,), LINK),),
+            ),
+            "drained-service-has-nodes-of-others": Remedy(
+                "Repair the links first (playbook repair_links). The compute nodes in the evidence belong to other "
+                "hosts, "
+                "but link to this host's compute service. If the rename deleted this host's compute service, Nova "
+                "would "
+                "delete the linked compute nodes, too."
+            ),
+        },
+    ),
+    Code(
+        "SG204",
+        "node-without-service",
+        BLOCKER,
+        "A compute node's host has no compute service.",
+        overridden_by="the compute node's uuid",
+        remedies={
+            "link-wrong": Remedy(
+                "Find out which host name nova-compute on this host uses now. If nova-compute uses the host name of "
+                "the "
+                "compute node, start nova-compute. If nova-compute uses a different host name, an earlier rename may "
+                "be "
+                "unfinished. To finish it, run the playbook stackguard.nova.rename_host.",
+                acts=(Act((START,), "the node's host has no service", (SERVICES, FORECAST), NOTHING),),
+            ),
+            "service-missing-before-rename": Remedy(
+                "Start nova-compute under the old name. If nova-compute on this host no longer uses the old name, "
+                "find out "
+                "which compute service the compute node belongs to before you start nova-compute.",
+                acts=(Act((START,), "the compute service of the old name is missing", (SERVICES, FORECAST), NOTHING),),
+            ),
+            "service-missing-before-adoption": Remedy(
+                "Start nova-compute once under the name of the host's compute node. The collection cannot restore a "
+                "deleted compute service.",
+                acts=(Act((START,), "the service of the node is missing", (SERVICES, FORECAST), NOTHING),),
+            ),
+        },
+    ),
+    Code(
+        "SG205",
+        "duplicate-nodes",
+        BLOCKER,
+        "Several rows of compute_nodes have the same host or the same hypervisor_hostname (soft-deleted rows do not "
+        "count).",
+        overridden_by="the finding's object",
+        remedies={
+            "link-wrong": Remedy(
+                "Keep the node whose uuid is in the host's compute_id file. Reassign the allocations, then the "
+                "instances, "
+                "then the PCI devices of the duplicate node to the node that you keep. Then delete the duplicate node.",
+                acts=(
+                    Act(
+                        (UPDATE, DELETION),
+                        "a node is a duplicate, and its allocations, instances and devices are reassigned",
+                        (SERVICES, PROVIDERS, CELLS, PEOPLE),
+                        "the duplicate node",
+                    ),
+                ),
+            ),
+            "another-node-with-libvirt-name": Remedy(
+                "Keep the compute node whose uuid is in the host's compute_id file. This finding names the other "
+                "compute "
+                "node. Before the rename, remove the allocations of the other compute node.",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "another compute node has the host's hypervisor_hostname",
+                        (SERVICES, PROVIDERS),
+                        "allocations of the other node",
+                    ),
+                ),
+            ),
+            "several-rows-of-host": Remedy(
+                "Keep the compute node whose uuid is in the host's compute_id file. Remove the host's other compute "
+                "nodes "
+                "before the rename.",
+                acts=(Act((DELETION,), "several compute nodes have the host's name", (SERVICES,), RECORD),),
+            ),
+            "rows-in-two-cells": Remedy(
+                "Remove the host's rows from the wrong cell, because a host belongs to only one cell.",
+                acts=(Act((DELETION,), "two cells have rows of the host", (SERVICES, CELLS), RECORD),),
+            ),
+            "file-of-another-host": FILE_OF_ANOTHER_HOST,
+            "several-nodes-of-both-names": Remedy(
+                "Find out whether every listed compute node belongs to this machine. If all listed compute nodes "
+                "belong to "
+                "this machine, keep the compute node whose uuid is in the allocations of the host's guests. Move or "
+                "remove "
+                "the allocations of the other listed compute nodes, then run the same command again.",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "several compute nodes have the host's names",
+                        (SERVICES, PROVIDERS, PEOPLE),
+                        "allocations of duplicate nodes",
+                    ),
+                ),
+            ),
+            "several-services-of-both-names": Remedy(
+                "Find out which of the compute services in the evidence belong to this host. Delete each compute "
+                "service "
+                "that does not belong to this host (openstack compute service delete), then run the same command "
+                "again.",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "more than one compute service has the host's names",
+                        (SERVICES, PEOPLE),
+                        "the service, and each compute node that links to it",
+                    ),
+                ),
+            ),
+            "second-node-in-use": Remedy(
+                "Find out which guests belong to the second compute node. The run removes the second compute node "
+                "only if "
+                "the second compute node has no guests and no allocations."
+            ),
+            "second-node-of-another-service": Remedy(
+                "Do not start nova-compute. To remove the second compute node, delete the compute service of the "
+                "second "
+                "compute node. Nova deletes a compute node only together with its compute service.",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "the second node of the host has no guests",
+                        (SERVICES, CELLS, PROVIDERS),
+                        "the second service with its node",
+                    ),
+                ),
+            ),
+            "second-node-perhaps-of-another-machine": Remedy(
+                "Check rename_from and rename_to. The second compute node can belong to another machine, because its "
+                "host "
+                "name is neither rename_from nor rename_to, or because its address is not an address of this host. If "
+                "no "
+                "machine uses the name of the second compute node any more, delete the compute service with that name "
+                "(openstack compute service delete).",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "no machine uses the name of the second compute node",
+                        (SERVICES, PEOPLE),
+                        "the service with its node",
+                    ),
+                ),
+            ),
+        },
+    ),
+    Code(
+        "SG206",
+        "node-identity-broken",
+        BLOCKER,
+        "A compute node has no uuid, or placement has no resource provider with the compute node's uuid and name.",
+        overridden_by="the compute node's uuid",
+        remedies={
+            "link-wrong": Remedy(
+                "Follow the remedy of SG102 for the compute_id file, and the remedy of SG112 for the resource provider."
+            ),
+        },
+    ),
+    Code(
+        "SG207",
+        "deleted-node-in-use",
+        BLOCKER,
+        "Existing instances still link to a soft-deleted compute node.",
+        since_28=True,
+        overridden_by="the compute node's uuid",
+        remedies={
+            "link-wrong": Remedy(
+                "Repair compute_id of the instances that point to this node (SG213).",
+                acts=(Act((UPDATE,), "the link is wrong", (CELLS,), LINK),),
+            ),
+        },
+    ),
+    Code(
+        "SG211",
+        "compute-id-null",
+        WARNING,
+        "instances.compute_id is NULL.",
+        repairable=True,
+        since_28=True,
+        overridden_by="the instance's uuid",
+        remedies={
+            "link-wrong": _ID_HEALS,
+            "repair-certain": _REPAIR,
+            "target-changed-at-commit": _REPAIR_AGAIN,
+        },
+    ),
+    Code(
+        "SG212",
+        "compute-id-dangling",
+        WARNING,
+        "instances.compute_id is not the id of any compute node.",
+        repairable=True,
+        since_28=True,
+        overridden_by="the instance's uuid",
+        remedies={
+            "link-wrong": _ID_HEALS,
+            "repair-certain": _REPAIR,
+            "target-changed-at-commit": _REPAIR_AGAIN,
+        },
+    ),
+    Code(
+        "SG213",
+        "compute-id-of-deleted-node",
+        WARNING,
+        "instances.compute_id is the id of a soft-deleted compute node.",
+        repairable=True,
+        since_28=True,
+        overridden_by="the instance's uuid",
+        remedies={
+            "link-wrong": _ID_HEALS,
+            "repair-certain": _REPAIR,
+            "target-changed-at-commit": _REPAIR_AGAIN,
+        },
+    ),
+    Code(
+        "SG214",
+        "compute-id-of-another",
+        BLOCKER,
+        "instances.compute_id is the id of another host's compute node.",
+        repairable=True,
+        since_28=True,
+        overridden_by="the instance's uuid",
+        remedies={
+            "link-wrong": Remedy(
+                "Find out where the instance's domain runs. Until you have repaired the instance's row, keep "
+                "nova-compute "
+                "stopped on the host that instances.host shows."
+            ),
+            "repair-certain": _REPAIR,
+            "target-changed-at-commit": _REPAIR_AGAIN,
+            "compute-id-not-of-its-node": Remedy(
+                "Find out where the domain of the instance runs, and repair the link (repair_links) before you do "
+                "anything "
+                "else."
+            ),
+        },
+    ),
+    Code(
+        "SG215",
+        "offloaded-with-link",
+        WARNING,
+        "instances.host is NULL, but instances.node or instances.compute_id is not NULL.",
+        repairable=True,
+        overridden_by="the instance's uuid",
+        remedies={
+            "link-wrong": Remedy(
+                "Remove node and compute_id from the instance's row, because an instance without a host belongs to no "
+                "node.",
+                acts=(Act((UPDATE,), "the instance has no host", (CELLS,), LINK),),
+            ),
+            "repair-certain": _REPAIR,
+            "target-changed-at-commit": _REPAIR_AGAIN,
+        },
+    ),
+    Code(
+        "SG216",
+        "instance-without-node",
+        BLOCKER,
+        "No compute node in the database matches the host and node names of an instance.",
+        overridden_by="the instance's uuid",
+        remedies={
+            "link-wrong": Remedy(
+                "Find out where the instance's domain runs (SG301). Either a rename did not finish, or someone "
+                "deleted the "
+                "compute node of the instance."
+            ),
+        },
+    ),
+    Code(
+        "SG217",
+        "offloaded-with-host",
+        BLOCKER,
+        "A shelved-offloaded instance still has a host.",
+        overridden_by="the instance's uuid",
+        remedies={
+            "link-wrong": Remedy(
+                "Find the host name in the instance's row, and look for the instance's domain on that host. If the "
+                "host "
+                "has no domain of the instance, remove the host name from the row. If the host has a domain of the "
+                "instance, keep the host name in the row, because Nova did not remove (offload) the shelved instance "
+                "from "
+                "the host.",
+                acts=(
+                    Act(
+                        (UPDATE,),
+                        "the shelved instance has no domain on its host",
+                        (CELLS, PEOPLE),
+                        "where Nova looks for the instance",
+                    ),
+                ),
+            ),
+        },
+    ),
+    Code(
+        "SG221",
+        "migration-link-broken",
+        WARNING,
+        "The dest_compute_id of an open migration is missing or wrong.",
+        repairable=True,
+        since_28=True,
+        overridden_by="the migration's uuid",
+        remedies={
+            "link-wrong": Remedy(
+                "Wait until the migration ends, or confirm or revert the migration. Then repair dest_compute_id of the "
+                "migration."
+            ),
+            "repair-certain": _REPAIR,
+            "target-changed-at-commit": _REPAIR_AGAIN,
+        },
+    ),
+    Code(
+        "SG231",
+        "pci-device-of-deleted-node",
+        BLOCKER,
+        "A claimed PCI device belongs to a soft-deleted compute node.",
+        overridden_by="the finding's object",
+        remedies={
+            "link-wrong": Remedy(
+                "In the table pci_devices, find the other row of this PCI device, which contains the id of the host's "
+                "existing compute node. Free the device in this other row. The row in the finding belongs to a "
+                "soft-deleted compute node. Archive the row of the soft-deleted compute node in the table "
+                "compute_nodes "
+                "only after you have freed the device.",
+                acts=(
+                    Act(
+                        (PURGE,),
+                        "the device is claimed by a row of a deleted node, and freed in the other row",
+                        (CELLS, SERVICES),
+                        RECORD,
+                    ),
+                ),
+            ),
+        },
+    ),
+)
