@@ -65,7 +65,7 @@ class ActionModule(ActionBase):
         if not args["evidence_dir"] and not args["evidence"]:
             return {"failed": True, "changed": False, "msg": "set evidence_dir or evidence"}
         try:
-            with garbage.without_collecting():
+            with garbage.garbage_collection_paused():
                 return self._audited(args)
         except (FactsError, findings.OverrideError) as error:
             return {"failed": True, "changed": False, "msg": str(error)}

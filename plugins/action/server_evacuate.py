@@ -101,7 +101,7 @@ class ActionModule(PumpedRun):
 
     def _left(self, args: Result, result: Result, report: Result, scratch: t.Optional[Scratch]) -> Result:
         """Leave the report and the page, and publish the outcome."""
-        report = findings.refused(report) if result["failed"] and scratch is not None else report
+        report = findings.as_refused(report) if result["failed"] and scratch is not None else report
         placements, plan = (scratch.placements, scratch.plan) if scratch is not None else ({}, None)
         self._publish(args, result, report, placements, plan)
         super()._left(args, result if scratch is None else {**result, "plan": plan}, report, scratch)

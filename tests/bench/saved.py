@@ -146,7 +146,7 @@ PARTS = {
     "make": make,
     "json": lambda directory: parse(directory, lambda _cls, plain: plain),
     "facts": lambda directory: parse(directory, facts.from_plain),
-    "judge": garbage.without_collecting()(judge),
+    "judge": garbage.garbage_collection_paused()(judge),
 }
 
 

@@ -60,4 +60,4 @@ def leased(given):
 def begun(runner, plan, about, run=None, ended=None):
     """Begin an operation at the host of a runner of steps, and carry it out: the journal, as it was closed."""
     given = lifecycle.Run(**life(runner.host, {}, "", mine=run or {}))
-    return runner.forward(lifecycle.Book.open(given, plan, about, ended).journal)
+    return runner.forward(lifecycle.OpenJournal.open(given, plan, about, ended).journal)

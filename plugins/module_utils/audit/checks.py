@@ -126,7 +126,7 @@ def starts(bundle: Bundle) -> t.List[forecast.Start]:
 
 
 def _all_starts(bundle: Bundle, forecasts: t.Dict[str, forecast.Start]) -> t.List[forecast.Start]:
-    forecasts.update({name: forecast.untold(name, reason) for name, reason in bundle.unreachable.items()})
+    forecasts.update({name: forecast.unknown_start(name, reason) for name, reason in bundle.unreachable.items()})
     return [forecasts[name] for name in sorted(forecasts)]
 
 

@@ -83,7 +83,7 @@ class Approver:
         if self.expected and self.expected != value:
             data = {**(told or {})}
             if "report" in data:
-                data["report"] = findings.refused(data["report"])
+                data["report"] = findings.as_refused(data["report"])
             raise Refused(self._differs(decided, value), **data)
         self._leave(decided, plan)
         return value

@@ -2,14 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The life of an operation: begin, resume, leave, ask. One journal, one owner, one way to end and to report.
+"""What all operations live by: one run, one journal, one owner, one way to refuse, to end and to report.
 
-Only Ansible can read many hosts, delegate and run the operator's own modules. So an operation answers with what it
-*needs*, a role provides that and calls again with the answers, until nothing is needed. Between two calls nothing is
-remembered but the journal (lasting, on the host that keeps it) and the scratch of this run (on the controller).
+What a run does is decided in :mod:`operation`. Only Ansible can read many hosts, delegate and run the operator's own
+modules. So some operations answer with what they *need*, a role provides that and calls again with the answers, until
+nothing is needed. Between two calls nothing is remembered but the journal (lasting, on the host that keeps it) and the
+scratch of this run (on the controller).
 
-:class:`Book` is the open journal in the hands of one run. Each write is compared with what is stored: a run whose
-operation another run has taken up can not write, and ends.
+:class:`OpenJournal` is the open journal in the hands of one run. Each write is compared with what is stored: a run
+whose operation another run has taken up can not write, and ends.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ def refuse_unknown(run: Run, answer: t.Mapping[str, t.Any]) -> None:
     unknown = [from_plain(UnknownJournal, entry, "journal") for entry in answer.get("unknown") or []]
     if unknown:
         checked = findings.Checked(tuple(in_flight.unknown_journal(entry) for entry in unknown))
-        report = findings.refused(findings.report(checked, run.clock.now(), 0, 0))
+        report = findings.as_refused(findings.report(checked, run.clock.now(), 0, 0))
         raise Refused(journals.refusal(unknown), report=report)
 
 
@@ -172,7 +173,7 @@ def checked_of(refused: Refused) -> findings.Checked:
     return findings.Checked(tuple(findings.from_report(entry) for entry in found))
 
 
-def open_journal(run: Run, kind: str) -> t.Optional[Json]:
+def read_open_journal(run: Run, kind: str) -> t.Optional[Json]:
     """Return the open journal of a kind. Raises StackguardError or StepError where it can not be read.
 
     Raises Refused (SG706) where it is another cloud's, unless it is only to be shown; and where this version does not
@@ -217,7 +218,7 @@ def kept_rows(run: Run, journal: t.Mapping[str, t.Any], kind: str) -> KeptRows:
     return KeptRows(run.state, kind, str(journal["operation_id"]))
 
 
-class Book:
+class OpenJournal:
     """The open journal of one operation, in the hands of one run."""
 
     def __init__(self, run: Run, journal: Json) -> None:
@@ -227,7 +228,7 @@ class Book:
     # --- begin and resume
 
     @classmethod
-    def open(cls, run: Run, plan: Plan, about: t.Mapping[str, t.Any], ended: t.Optional[int] = None) -> Book:
+    def open(cls, run: Run, plan: Plan, about: t.Mapping[str, t.Any], ended: t.Optional[int] = None) -> OpenJournal:
         """Open the journal of a new operation, with its whole plan. Raises where one is open.
 
         ``ended``: how many operations had ended on the host when it was read; see :func:`journal.open_new`.
@@ -244,7 +245,7 @@ class Book:
         return cls(run, journal)
 
     @classmethod
-    def reopen(cls, run: Run, journal: Json, state: str, note: str) -> Book:
+    def reopen(cls, run: Run, journal: Json, state: str, note: str) -> OpenJournal:
         """Open the journal of an operation that has ended. Raises where one is open.
 
         Raises Refused (SG706) where an earlier version of the collection wrote it.
@@ -262,23 +263,23 @@ class Book:
         return cls(run, journal)
 
     @classmethod
-    def take_up(cls, run: Run, journal: Json, note: str, state: t.Optional[str] = None) -> Book:
+    def take_up(cls, run: Run, journal: Json, note: str, state: t.Optional[str] = None) -> OpenJournal:
         """Take an open operation up. Raises StackguardError (SG707) while another run carries it out."""
         run.refuse_while_carried_out(journal)
         return cls.take_up_locked(run, journal, note, state)
 
     @classmethod
-    def take_up_locked(cls, run: Run, journal: Json, note: str, state: t.Optional[str] = None) -> Book:
+    def take_up_locked(cls, run: Run, journal: Json, note: str, state: t.Optional[str] = None) -> OpenJournal:
         """Take an open operation up whose other runs a lock keeps out, which this run holds."""
         run.refuse_other_cloud(journal)
-        book = cls(run, {**journal, "run": dict(run.mine), **signed()})
+        open_journal = cls(run, {**journal, "run": dict(run.mine), **signed()})
         event = {"at": run.clock.now(), "text": note, "state": state}
-        book.journal = journals.noted(book.journal, event)
-        book.write(before=journal["run"])
-        return book
+        open_journal.journal = journals.noted(open_journal.journal, event)
+        open_journal.write(before=journal["run"])
+        return open_journal
 
     @classmethod
-    def held(cls, run: Run, journal: t.Optional[Json], operation_id: str) -> Book:
+    def held(cls, run: Run, journal: t.Optional[Json], operation_id: str) -> OpenJournal:
         """Return the journal as it is stored now. Raises StackguardError where it is not this run's, or not open."""
         if journal is None or str(journal["operation_id"]) != operation_id:
             raise StackguardError(f"the journal of operation {operation_id} is no longer open")
@@ -397,11 +398,11 @@ def _head(journal: t.Mapping[str, t.Any]) -> t.List[str]:
 
 def status_line(run: Run, journal: t.Mapping[str, t.Any], more: str, back: t.Optional[str] = UNDO) -> str:
     """Return C(status) as one message: what is open, ``more`` of it, and what can be done about it."""
-    said = ways(run, back)
+    said = next_commands_text(run, back)
     return f"{', '.join(_head(journal))}. {more}. {said[0].upper()}{said[1:]}"
 
 
-def ways(run: Run, back: t.Optional[str] = UNDO) -> str:
+def next_commands_text(run: Run, back: t.Optional[str] = UNDO) -> str:
     """Return what can be done about an open operation. ``back``: what a rollback of it does; None: there is none."""
     action = run.variable("action")
     resume = f"resume the operation with {action}={RESUME}"
@@ -424,7 +425,7 @@ def another_open(run: Run, journal: t.Mapping[str, t.Any], what: str, back: str 
     head = unfinished(journal, what)
     if goes_back(journal):
         return f"{head}, and its rollback has begun. Finish the rollback with {run.variable('action')}={ROLLBACK}"
-    return f"{head}: {ways(run, back)}"
+    return f"{head}: {next_commands_text(run, back)}"
 
 
 def unfinished(journal: t.Mapping[str, t.Any], what: str, where: str = "") -> str:
@@ -435,4 +436,4 @@ def unfinished(journal: t.Mapping[str, t.Any], what: str, where: str = "") -> st
 def undecided(subject: str, reason: str, at: str) -> Json:
     """Return the report of a run that decided nothing."""
     checked = findings.Checked(unchecked=(findings.Unchecked("SG709", subject, f"nothing was decided: {reason}"),))
-    return findings.refused(findings.report(checked, at, 0, 0))
+    return findings.as_refused(findings.report(checked, at, 0, 0))

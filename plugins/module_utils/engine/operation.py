@@ -74,9 +74,9 @@ class Operation(abc.ABC):
         """What is asked for: apply, resume, status, or :attr:`BACK`."""
         return str(self.run.options["action"])
 
-    def open_journal(self) -> t.Optional[Json]:
+    def read_open_journal(self) -> t.Optional[Json]:
         """Return the open journal. Raises Refused (SG706) for one that this version does not understand."""
-        return lifecycle.open_journal(self.run, self.kind())
+        return lifecycle.read_open_journal(self.run, self.kind())
 
     def refuse_beside_another_run(self, journal: Json) -> None:
         """Raise StackguardError (SG707) while another run carries the open operation out."""
@@ -99,7 +99,7 @@ class Operation(abc.ABC):
         forward = action in (lifecycle.APPLY, lifecycle.RESUME)
         if forward:
             self.approver.begin()
-        journal = self.open_journal()
+        journal = self.read_open_journal()
         if journal is None:
             return self.begin_new() if action == lifecycle.APPLY else self.nothing_open(action)
         if action == lifecycle.STATUS:

@@ -26,7 +26,7 @@ from ..reports.terminal import (
 )
 from . import lifecycle, runner
 from .approval import SHA256
-from .lifecycle import Book, Refused
+from .lifecycle import OpenJournal, Refused
 from .operation import Operation
 from .server_run import ServerRun
 from .systems import Systems
@@ -66,8 +66,8 @@ class Planned(Operation):
         """Read, judge and plan. Raises Refused with every reason why not, and what a system raises."""
 
     @abc.abstractmethod
-    def actions(self, systems: Systems, book: Book) -> t.Dict[str, runner.Action]:
-        """Return what carries out the steps of the plan. ``book``: the journal of the operation."""
+    def actions(self, systems: Systems, open_journal: OpenJournal) -> t.Dict[str, runner.Action]:
+        """Return what carries out the steps of the plan. ``open_journal``: the journal of the operation."""
 
     @abc.abstractmethod
     def goal_text(self, journal: Result) -> str:
@@ -143,12 +143,12 @@ class Planned(Operation):
 
     def begin(self, plan: Plan, about: Result) -> Result:
         """Open the journal of a new operation, and carry it out."""
-        return self.forward(Book.open(self.run, plan, about))
+        return self.forward(OpenJournal.open(self.run, plan, about))
 
     def take_up(self, journal: Result, note: str, why: t.Optional[str] = None) -> Result:
         """Take an open operation up, and carry the rest of it out; with ``why``, undo it. ``note``: for its history."""
-        book = Book.take_up(self.run, journal, note)
-        return self.forward(book) if why is None else self.backward(book, why)
+        open_journal = OpenJournal.take_up(self.run, journal, note)
+        return self.forward(open_journal) if why is None else self.backward(open_journal, why)
 
     # --- its life
 
@@ -209,9 +209,9 @@ class Planned(Operation):
         why = "an earlier run began the rollback" if lifecycle.goes_back(journal) else None
         return {**self._told(journal), **self.take_up(journal, "resumed", why)}
 
-    def forward(self, book: Book) -> Result:
+    def forward(self, open_journal: OpenJournal) -> Result:
         """Carry out each step that is not done, and close the journal."""
-        closed = self._runner(book).forward(book.journal)
+        closed = self._runner(open_journal).forward(open_journal.journal)
         return {
             "changed": True,
             "state": journals.FINISHED,
@@ -219,10 +219,10 @@ class Planned(Operation):
             "msg": self.finished_text(closed),
         }
 
-    def backward(self, book: Book, why: str, item: t.Optional[findings.Finding] = None) -> Result:
+    def backward(self, open_journal: OpenJournal, why: str, item: t.Optional[findings.Finding] = None) -> Result:
         """Undo each step that is not undone, and close the journal. ``item``: the finding that asked for it."""
         self.run.say(f"rolling back: {why}")
-        journal = self._runner(book).backward(book.journal)
+        journal = self._runner(open_journal).backward(open_journal.journal)
         checked = findings.Checked(() if item is None else (item,))
         extra = {} if item is None else {"report": findings.report(checked, self.run.clock.now(), 0, 1)}
         told = {"changed": True, "failed": True, "state": journals.ROLLED_BACK, **self.ended_fields(journal)}
@@ -239,14 +239,14 @@ class Planned(Operation):
         """
         report = findings.report(checked, read_at, hosts, servers, self.run.overrides)
         self.run.say(findings_text(checked, self.run.overrides))
-        standing = findings.standing(checked.findings, self.run.overrides)
+        standing = findings.blocking_findings(checked.findings, self.run.overrides)
         if standing or not (not checked.unchecked if ready is None else ready):
             codes = (
                 ", ".join(sorted({item.code for item in standing}))
                 or "an override cannot replace facts that were not read"
             )
             raise Refused(
-                f"refused, and nothing was changed: {codes}", report=findings.refused(report), problem="refused"
+                f"refused, and nothing was changed: {codes}", report=findings.as_refused(report), problem="refused"
             )
         return report
 
@@ -254,7 +254,7 @@ class Planned(Operation):
         told = {"operation_id": journal["operation_id"], SHA256: journal["about"].get(SHA256)}
         return {**self.result_fields(journal), **told}
 
-    def _runner(self, book: Book) -> runner.Runner:
+    def _runner(self, open_journal: OpenJournal) -> runner.Runner:
         narrator = Narrator(self.run.say, self.run.systems.monotonic)
         systems = dataclasses.replace(self.run.systems, remark=narrator.remark)
-        return runner.Runner(self.run.state, self.actions(systems, book), narrator, self.run.clock.now)
+        return runner.Runner(self.run.state, self.actions(systems, open_journal), narrator, self.run.clock.now)

@@ -16,7 +16,7 @@ from ..capacity.measured import (
     merge_sent,
 )
 from ..engine import lifecycle, needs, waiting_requests
-from ..engine.lifecycle import Book, Run
+from ..engine.lifecycle import OpenJournal, Run
 from ..engine.operation import Operation
 from ..hazards import clients, waiting
 from ..model import fence_proof, findings
@@ -59,7 +59,7 @@ class EvacuationCall(Operation):
         self.new_id = operation_id
         self.scratch = Scratch()
         self.answers: Answers = ()
-        self._book: t.Optional[Book] = None
+        self._open_journal: t.Optional[OpenJournal] = None
         self._looked: t.Optional[t.Tuple[Bundle, EvacuationFacts]] = None
         #: Who had been sent before the round that is at work.
         self._sent_before: t.Optional[t.Set[str]] = None
@@ -86,25 +86,25 @@ class EvacuationCall(Operation):
         return t.cast("t.Optional[Json]", found["journal"])
 
     @property
-    def book(self) -> Book:
+    def open_journal(self) -> OpenJournal:
         """The open journal. Raises StackguardError where it is not open any more, or another run has it."""
-        if self._book is None:
-            self._book = Book.held(self.run, self._stored(), self.scratch.operation_id)
-        return self._book
+        if self._open_journal is None:
+            self._open_journal = OpenJournal.held(self.run, self._stored(), self.scratch.operation_id)
+        return self._open_journal
 
     @property
     def opened(self) -> bool:
         """Whether this run has an operation of its own: opened, or taken up."""
         return self.scratch.owned
 
-    def _own(self, book: Book, before: t.Optional[Json] = None) -> None:
+    def _own(self, open_journal: OpenJournal, before: t.Optional[Json] = None) -> None:
         """Take an operation: opened now, or taken over: the temporary directory of the run before (``before``) goes."""
-        self._book = book
+        self._open_journal = open_journal
         if before is not None:
             evidence.remove_stale(before, self.directory)
-        self.scratch.kind, self.scratch.operation_id = str(book.journal["kind"]), book.operation_id
+        self.scratch.kind, self.scratch.operation_id = str(open_journal.journal["kind"]), open_journal.operation_id
         self.scratch.owned, self.scratch.changed = True, True
-        self.scratch.names = {entry.uuid: entry.name for entry in records.servers_of(book.journal)}
+        self.scratch.names = {entry.uuid: entry.name for entry in records.servers_of(open_journal.journal)}
 
     def _closed(self) -> t.List[Json]:
         return [entry for entry in lifecycle.closed_journals(self.run, records.KIND) if records.is_of(entry, self.host)]
@@ -113,7 +113,7 @@ class EvacuationCall(Operation):
 
     def _collect(self, parts: t.Sequence[str] = rounds.PARTS) -> t.Tuple[Bundle, EvacuationFacts]:
         if self._looked is None:
-            planned = records.servers_of(self.book.journal) if self.opened else []
+            planned = records.servers_of(self.open_journal.journal) if self.opened else []
             known = evidence.load_about(self.directory) if self.opened else None
             bundle, about = rounds.collect(self.connection, self.host, self.directory, planned, parts, known)
             about = self._with_cells(about)
@@ -218,10 +218,10 @@ class EvacuationCall(Operation):
         The machine may have come back and died again, with servers that Nova put on it in between. An owner may have
         reverted a resize. Those whom a person left out when the operation began are none.
         """
-        if self.book.about.get(records.CHOSEN):
+        if self.open_journal.about.get(records.CHOSEN):
             return False
         here = server_records.servers_on(self.connection, self.host)
-        known = {entry.uuid for entry in records.servers_of(self.book.journal)}
+        known = {entry.uuid for entry in records.servers_of(self.open_journal.journal)}
         late = {server.id: server for server in here if server.id not in known}
         self.scratch.late = sorted(late)
         self.scratch.status.update({uuid: server.status for uuid, server in late.items()})
@@ -252,7 +252,7 @@ class EvacuationCall(Operation):
         found = waiting_requests.settle(
             self.options, self.connection, self.host, self._note_requests, frozenset(leaving), patience
         )
-        self.scratch.queue_read = not found.unchecked and not findings.standing(found.findings, ())
+        self.scratch.queue_read = not found.unchecked and not findings.blocking_findings(found.findings, ())
         items = [
             dataclasses.replace(item, severity=WARNING) if item.severity == BLOCKER else item for item in found.findings
         ]
@@ -262,9 +262,9 @@ class EvacuationCall(Operation):
 
     def _note_requests(self, ids: t.Mapping[str, t.Sequence[str]]) -> None:
         """Write the ids of what is about to be removed into the journal, beside those of earlier looks."""
-        before = self.book.memory.get(REQUESTS) or {}
+        before = self.open_journal.memory.get(REQUESTS) or {}
         known = {name: sorted({*before.get(name, ()), *ids.get(name, ())}) for name in {*before, *ids}}
-        self.book.remember(requests_removed=known)
+        self.open_journal.remember(requests_removed=known)
 
     def _requests_left(self) -> str:
         """Return what is to be done before nova-compute of the host starts again; empty: nothing."""
@@ -372,4 +372,4 @@ class EvacuationCall(Operation):
         report = findings.report(
             checked, scratch.collected_at or self.run.clock.now(), scratch.hosts, len(scratch.uuids), self.run.overrides
         )
-        return report if scratch.ended_well and scratch.state != "refused" else findings.refused(report)
+        return report if scratch.ended_well and scratch.state != "refused" else findings.as_refused(report)

@@ -26,7 +26,7 @@ class GuardedEvacuation(FencedEvacuation):
 
     def _to_be_guarded(self) -> t.List[PlannedServer]:
         staying = set(self.scratch.staying)
-        return [entry for entry in records.servers_of(self.book.journal) if entry.uuid in staying]
+        return [entry for entry in records.servers_of(self.open_journal.journal) if entry.uuid in staying]
 
     def _homes(self, servers: t.Iterable[PlannedServer]) -> t.List[Json]:
         """Return images by cluster and pool, with the host that works there. Without one: left out, and not guarded."""
@@ -42,7 +42,7 @@ class GuardedEvacuation(FencedEvacuation):
 
     def _out_of_reach(self, uuids: t.Container[str]) -> str:
         """Return a sentence that names the clusters and pools of these servers that no host reaches; empty: none."""
-        servers = [entry for entry in records.servers_of(self.book.journal) if entry.uuid in uuids]
+        servers = [entry for entry in records.servers_of(self.open_journal.journal) if entry.uuid in uuids]
         homes = {home for entry in servers for home in entry.homes.values() if self._reader(home) is None}
         places = [f"pool {pool} of Ceph cluster {fsid}" for fsid, pool in sorted(homes)]
         if not places:
@@ -100,17 +100,17 @@ class GuardedEvacuation(FencedEvacuation):
     def _finished_guards(self, result: rounds.Round) -> t.List[PlannedServer]:
         """Return servers whose guard is not needed any more: verified elsewhere, or deleted by their owners."""
         arrived = {entry.uuid for entry in result.arrived if entry.state != rounds.WRONG}
-        guarded = records.guarded(self.book.journal)
-        return [entry for entry in records.servers_of(self.book.journal) if entry.uuid in arrived & guarded]
+        guarded = records.guarded(self.open_journal.journal)
+        return [entry for entry in records.servers_of(self.open_journal.journal) if entry.uuid in arrived & guarded]
 
     def _maybe_in_transit(self) -> t.Set[str]:
         """Return servers at which Nova may still be. Where that was not read after a resume: all that were sent."""
-        memory = self.book.memory
-        noted = {str(entry["uuid"]) for entry in journals.in_transit(self.book.journal)}
-        stuck = {uuid for uuid, hosts in records.tried(self.book.journal).items() if rounds.STUCK in hosts}
+        memory = self.open_journal.memory
+        noted = {str(entry["uuid"]) for entry in journals.in_transit(self.open_journal.journal)}
+        stuck = {uuid for uuid, hosts in records.tried(self.open_journal.journal).items() if rounds.STUCK in hosts}
         arrived = set(memory.get("arrived") or [])
         if self.scratch.resumed and not self.scratch.rounds:
-            noted |= records.sent(self.book.journal)
+            noted |= records.sent(self.open_journal.journal)
         return (noted | stuck) - arrived
 
     def _unguarded(self) -> None:
@@ -131,8 +131,8 @@ class GuardedEvacuation(FencedEvacuation):
         free -= kept
         done = {
             entry.uuid
-            for entry in records.servers_of(self.book.journal)
+            for entry in records.servers_of(self.open_journal.journal)
             if entry.images and set(entry.images) & asked and set(entry.images) <= free
         }
         self.scratch.free = sorted({*self.scratch.free, *done})
-        self.book.remember(guarded=sorted(records.guarded(self.book.journal) - done))
+        self.open_journal.remember(guarded=sorted(records.guarded(self.open_journal.journal) - done))

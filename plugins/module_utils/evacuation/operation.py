@@ -38,7 +38,7 @@ from ..capacity.leaving_guests import unguarded
 from ..capacity.measured import IncomingServer, by_nova_name
 from ..engine import lifecycle, needs, waiting_requests
 from ..engine.approval import REQUEST, SHA256
-from ..engine.lifecycle import Book, Refused, Stopped
+from ..engine.lifecycle import OpenJournal, Refused, Stopped
 from ..hazards import clients, storage
 from ..model import (
     fence_proof,
@@ -100,7 +100,7 @@ ENDING_LOOKS = 5
 #: The least seconds for which a measurement is good: a round that measures and may not use it would never end.
 MEASURED_LEAST = 60.0
 #: Seconds from the begin of a round in which that counts.
-FIRST = 30.0
+ROUND_GRACE = 30.0
 #: How often guards are asked for anew where a pool was not as it had been read: an owner deleted a server meanwhile.
 REGUARDS = 2
 
@@ -223,7 +223,7 @@ class Evacuation(GuardedEvacuation):
         if other is not None:
             return other
         self._count_requests()
-        journal = self.open_journal()
+        journal = self.read_open_journal()
         if journal is not None:
             return self._resume(journal)
         if self.options["action"] == lifecycle.RESUME:
@@ -294,7 +294,7 @@ class Evacuation(GuardedEvacuation):
             "servers": records.plain(servers),
             "overrides": to_plain(list(self.run.overrides)),
         }
-        self._own(Book.open(self.run, plan, about_))
+        self._own(OpenJournal.open(self.run, plan, about_))
         self.scratch.near = self._near(bundle, about, [guest.zone for guest in decision.guests])
         self.run.say(said)
         return self._to_fence(act=True)
@@ -359,10 +359,10 @@ class Evacuation(GuardedEvacuation):
         act = records.fenced_by(journal) != fence or bool(self.options["refence"])
         addresses = self._judged_again(bundle, about, journal, act)
         said = f"operation {journal['operation_id']}: resuming the evacuation of {self.host}"
-        book = Book.take_up(self.run, journal, said)
-        self._own(book, journal)
+        open_journal = OpenJournal.take_up(self.run, journal, said)
+        self._own(open_journal, journal)
         self.scratch.resumed = True
-        self.scratch.arrived = list(book.memory.get("landed") or [])
+        self.scratch.arrived = list(open_journal.memory.get("landed") or [])
         self.run.say(said)
         if self._look_for_late():
             why = (
@@ -371,7 +371,7 @@ class Evacuation(GuardedEvacuation):
                 else "these servers came to the host after the evacuation began"
             )
             self.run.say(f"warning: this operation does not evacuate {self._named(self.scratch.late)}, because {why}")
-        book.tell(
+        open_journal.tell(
             fence=fence,
             addresses=addresses or records.addresses_of(journal),
         )
@@ -379,7 +379,9 @@ class Evacuation(GuardedEvacuation):
             uuid: {host: why for host, why in hosts.items() if host != rounds.STUCK}
             for uuid, hosts in records.tried(journal).items()
         }
-        book.remember(tried=tried, intended=[], in_transit=[to_plain(entry) for entry in records.in_transit(journal)])
+        open_journal.remember(
+            tried=tried, intended=[], in_transit=[to_plain(entry) for entry in records.in_transit(journal)]
+        )
         return self._to_fence(act=act and not self.scratch.none_left)
 
     def _same_servers(self, journal: Json) -> None:
@@ -428,9 +430,9 @@ class Evacuation(GuardedEvacuation):
         problems = [
             item
             for item in decision.checked.findings
-            if item.severity == findings.BLOCKER and _is_of_all(item, planned) and _counts(item, act, lists, held)
+            if item.severity == findings.BLOCKER and _is_of_all(item, planned) and _blocks_fence(item, act, lists, held)
         ]
-        if findings.standing(problems, self.run.overrides):
+        if findings.blocking_findings(problems, self.run.overrides):
             checked = Checked(tuple(problems))
             self.scratch.before = records.plain_checked(checked)
             raise Refused(
@@ -447,9 +449,9 @@ class Evacuation(GuardedEvacuation):
         self.scratch.phase = "fence"
         if self.options["fence"] == attested.FENCE.name:
             return self.advance(self.scratch, ())
-        if act or self.book.state_of(FENCE) != journals.DONE:
-            self.book.tell(fenced_by=None)
-            self.book.mark(FENCE, journals.APPLYING)
+        if act or self.open_journal.state_of(FENCE) != journals.DONE:
+            self.open_journal.tell(fenced_by=None)
+            self.open_journal.mark(FENCE, journals.APPLYING)
         if act and self._clusters():
             # Noted before it is done: whatever is listed from now on is to be lifted again.
             self._note_listed()
@@ -460,14 +462,14 @@ class Evacuation(GuardedEvacuation):
         fence = self._proven()
         self._extra_fence()
         if isinstance(fence, FenceProof):
-            self.book.remember(write=False, proof=to_plain(fence))
+            self.open_journal.remember(write=False, proof=to_plain(fence))
             self.run.say(f"{self.host} is fenced: {fence.read}")
         else:
-            self.book.tell(attested={"by": fence.person, "reason": fence.reason, "at": self.run.clock.now()})
+            self.open_journal.tell(attested={"by": fence.person, "reason": fence.reason, "at": self.run.clock.now()})
             self.run.say(f"{fence.person} attests that {self.host} is dead: {fence.reason}")
-        self.book.tell(fenced_by=str(self.options["fence"]))
-        if self.book.state_of(FENCE) != journals.DONE:
-            self.book.mark(FENCE, journals.DONE, fence.read if isinstance(fence, FenceProof) else "attested")
+        self.open_journal.tell(fenced_by=str(self.options["fence"]))
+        if self.open_journal.state_of(FENCE) != journals.DONE:
+            self.open_journal.mark(FENCE, journals.DONE, fence.read if isinstance(fence, FenceProof) else "attested")
         self._hold()
         # From here on it is only read back.
         self.scratch.act = False
@@ -482,16 +484,16 @@ class Evacuation(GuardedEvacuation):
         if other is not None:
             return other
         bundle, about = self._collect(rounds.ROUND_PARTS)
-        planned = records.servers_of(self.book.journal)
-        moving_ = rounds.on_the_way(bundle, planned, records.in_transit(self.book.journal))
-        self.book.remember(in_transit=[to_plain(entry) for entry in moving_])
+        planned = records.servers_of(self.open_journal.journal)
+        moving_ = rounds.on_the_way(bundle, planned, records.in_transit(self.open_journal.journal))
+        self.open_journal.remember(in_transit=[to_plain(entry) for entry in moving_])
         away = {entry.uuid for entry in moving_}
         here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []} - away
         staying = tuple(entry.uuid for entry in planned if entry.uuid in here)
         self.scratch.staying = sorted({*staying, *away})
         request = dataclasses.replace(self._round_request(), servers=staying)
         checked = checks.death(bundle, about, request, self._elsewhere(bundle))
-        against_all, _some = rounds.split(findings.standing(checked.findings, self.run.overrides), staying)
+        against_all, _some = rounds.split(findings.blocking_findings(checked.findings, self.run.overrides), staying)
         if not against_all:
             unread = any(item.code == "SG709" for item in checked.findings)
             seen = "" if unread else f", and no Ceph client on {self.host} keeps a server's disk open"
@@ -538,7 +540,7 @@ class Evacuation(GuardedEvacuation):
                 "snapshot, because Nova does not delete volumes"
             )
             self.scratch.guarded = sorted(entry.uuid for entry in servers)
-            self.book.mark(GUARD, journals.DONE, "no image")
+            self.open_journal.mark(GUARD, journals.DONE, "no image")
             return self._to_round()
         seen = clients.seen(self._bundle(), {entry.uuid for entry in servers})
         whole = [
@@ -546,8 +548,8 @@ class Evacuation(GuardedEvacuation):
         ]
         homes = self._homes(whole)
         asked = [entry.uuid for entry in whole if entry.images]
-        self.book.remember(write=False, guarded=sorted({*records.guarded(self.book.journal), *asked}))
-        self.book.mark(GUARD, journals.APPLYING)
+        self.open_journal.remember(write=False, guarded=sorted({*records.guarded(self.open_journal.journal), *asked}))
+        self.open_journal.mark(GUARD, journals.APPLYING)
         self.scratch.phase = "guard"
         return self._need([needs.guard(homes, self.scratch.operation_id)]) if homes else self._guard()
 
@@ -585,7 +587,7 @@ class Evacuation(GuardedEvacuation):
             )
         self.scratch.last = records.plain_checked(Checked(tuple(problems)))
         count = sum(len(entry.images) for entry in servers if entry.uuid in self.scratch.guarded)
-        self.book.mark(GUARD, journals.DONE, f"{count} images guarded")
+        self.open_journal.mark(GUARD, journals.DONE, f"{count} images guarded")
         self.run.say(f"{count} images have the guard snapshot stackguard-{self.scratch.operation_id}")
         return self._to_round()
 
@@ -593,8 +595,8 @@ class Evacuation(GuardedEvacuation):
 
     def _to_round(self) -> CallResult:
         self.scratch.phase = "round"
-        if self.book.state_of(EVACUATE) != journals.DONE:
-            self.book.mark(EVACUATE, journals.APPLYING)
+        if self.open_journal.state_of(EVACUATE) != journals.DONE:
+            self.open_journal.mark(EVACUATE, journals.APPLYING)
         return self._need(self._look_again())
 
     def _round(self) -> CallResult:
@@ -605,8 +607,8 @@ class Evacuation(GuardedEvacuation):
             return other
         self.scratch.rounds += 1
         bundle, about = self._collect(rounds.ROUND_PARTS)
-        planned = records.servers_of(self.book.journal)
-        known = [entry for entry in planned if entry.uuid not in set(self.book.memory.get("arrived") or [])]
+        planned = records.servers_of(self.open_journal.journal)
+        known = [entry for entry in planned if entry.uuid not in set(self.open_journal.memory.get("arrived") or [])]
         self._settle_late_requests(bundle)
         result = rounds.run(bundle, about, self._evacuator(), self._passes(bundle, about, known))
         self._note_round(result)
@@ -624,7 +626,7 @@ class Evacuation(GuardedEvacuation):
                 ]
             )
         if not result.again:
-            self.book.mark(EVACUATE, journals.DONE, _summary(result))
+            self.open_journal.mark(EVACUATE, journals.DONE, _summary(result))
             self.scratch.ended_well = True
         else:
             self.scratch.message = (
@@ -651,22 +653,22 @@ class Evacuation(GuardedEvacuation):
 
     def _passes(self, bundle: Bundle, about: EvacuationFacts, known: t.Sequence[PlannedServer]) -> rounds.Passes:
         others = self._others(about)
-        began = fence_proof.moment(str(self.book.journal["started_at"]))
+        began = fence_proof.moment(str(self.open_journal.journal["started_at"]))
         since = None if began is None else self._ago(self.run.clock.epoch() - began.timestamp() + SKEW)
         return rounds.Passes(
             self.connection,
             known,
             self._round_request(),
             self.run.overrides,
-            records.tried(self.book.journal),
-            records.in_transit(self.book.journal, clocks=True),
+            records.tried(self.open_journal.journal),
+            records.in_transit(self.open_journal.journal, clocks=True),
             others,
             set(self.scratch.guarded),
             f"stackguard-{self.scratch.operation_id}",
             lambda assigned, resets: self._claim(assigned, resets, known, others),
             self._good(bundle),
             since,
-            set(self.book.memory.get("to_stop") or []),
+            set(self.open_journal.memory.get("to_stop") or []),
             self._elsewhere(bundle),
             set(self.scratch.doubted),
         )
@@ -686,7 +688,7 @@ class Evacuation(GuardedEvacuation):
                 return False
             epoch, read = self.run.clock.epoch(), by_name.get(host, 0.0)
             # What a round has read it may use at once, however short the operator's time is.
-            return epoch - read <= measured_for or (begin - read <= MEASURED_LEAST and epoch - begin <= FIRST)
+            return epoch - read <= measured_for or (begin - read <= MEASURED_LEAST and epoch - begin <= ROUND_GRACE)
 
         return good
 
@@ -714,26 +716,26 @@ class Evacuation(GuardedEvacuation):
             if numa[assignment.uuid].power == records.STOPPED
             and (assignment.uuid in resets or self.scratch.status.get(assignment.uuid) != "SHUTOFF")
         }
-        memory = self.book.memory
-        self._sent_before = records.sent(self.book.journal)
-        self.book.remember(
+        memory = self.open_journal.memory
+        self._sent_before = records.sent(self.open_journal.journal)
+        self.open_journal.remember(
             write=False,
             intended=intended,
-            sent=sorted({*records.sent(self.book.journal), *(assignment.uuid for assignment in assigned)}),
+            sent=sorted({*records.sent(self.open_journal.journal), *(assignment.uuid for assignment in assigned)}),
             to_stop=sorted({*(memory.get("to_stop") or []), *stopped}),
         )
-        uncounted = self.book.write(counted=[f"{entry.uuid} {entry.host}" for entry in others])
+        uncounted = self.open_journal.write(counted=[f"{entry.uuid} {entry.host}" for entry in others])
         if uncounted:
             self.run.say(
                 "another operation has started to move servers since this run read the hosts. The run reads the hosts "
                 "again"
             )
-            self.book.remember(write=False, intended=[])
+            self.open_journal.remember(write=False, intended=[])
         return bool(uncounted)
 
     def _note_round(self, result: rounds.Round) -> None:
-        memory = self.book.memory
-        sent = records.sent(self.book.journal)
+        memory = self.open_journal.memory
+        sent = records.sent(self.open_journal.journal)
         if self._sent_before is not None:
             # Noted before anything is sent; now it is known who was.
             asked = {entry.uuid for entry in result.outcomes} | {entry.uuid for entry in result.in_transit}
@@ -749,7 +751,7 @@ class Evacuation(GuardedEvacuation):
         self.scratch.last = records.plain_checked(result.checked)
         if result.checked.findings:
             self.run.say(terminal.findings_text(result.checked))
-        self.book.remember(
+        self.open_journal.remember(
             tried=result.tried,
             sent=sorted(sent),
             in_transit=[to_plain(entry) for entry in result.in_transit],
@@ -781,13 +783,13 @@ class Evacuation(GuardedEvacuation):
 
     def _to_leave(self) -> CallResult:
         """Remove every guard but those of servers that may be in transit: a failed spawn would delete their disks."""
-        guarded = records.guarded(self.book.journal) - self._maybe_in_transit()
-        servers = [entry for entry in records.servers_of(self.book.journal) if entry.uuid in guarded]
+        guarded = records.guarded(self.open_journal.journal) - self._maybe_in_transit()
+        servers = [entry for entry in records.servers_of(self.open_journal.journal) if entry.uuid in guarded]
         self.scratch.phase = "leave"
         homes = self._homes(servers)
         if not homes:
             return self.advance(self.scratch, ())
-        self.book.mark(UNGUARD, journals.APPLYING)
+        self.open_journal.mark(UNGUARD, journals.APPLYING)
         return self._need([needs.guard(homes, self.scratch.operation_id, False)])
 
     def _leave(self) -> CallResult:
@@ -796,22 +798,22 @@ class Evacuation(GuardedEvacuation):
         again = self._through_others(needs.UNGUARD)
         if again:
             return self._need([needs.guard(again, self.scratch.operation_id, False)])
-        guarded = sorted(records.guarded(self.book.journal))
+        guarded = sorted(records.guarded(self.open_journal.journal))
         kept = self._maybe_in_transit()
         lasting = [uuid for uuid in guarded if uuid not in kept]
         if lasting:
             far = self._out_of_reach(lasting)
             self._warn(f"guard snapshots may still be on the images of {', '.join(lasting)}.{far}".rstrip("."))
         # All that was tried has ended. Where nothing was sent, nothing is evacuated: another fence, or room, may come.
-        over = bool(records.sent(self.book.journal)) or not self.scratch.left
+        over = bool(records.sent(self.open_journal.journal)) or not self.scratch.left
         if self.scratch.ended_well and over and not lasting and not kept & set(guarded):
-            self.book.mark(UNGUARD, journals.DONE)
+            self.open_journal.mark(UNGUARD, journals.DONE)
             return self._to_chassis()
         # Nova may still be at some, a guard is left, or nothing was sent: the next run resumes the operation.
         self.scratch.ended_well = False
         at_work = kept & set(guarded)
         if at_work:
-            self.book.note(f"guard snapshots remain for {', '.join(sorted(at_work))}")
+            self.open_journal.note(f"guard snapshots remain for {', '.join(sorted(at_work))}")
             said = (
                 "Nova may still be evacuating these servers, so the run keeps their guard snapshots: "
                 f"{self._named(at_work)}"
@@ -833,7 +835,7 @@ class Evacuation(GuardedEvacuation):
         why = self._not_all_away()
         if why is not None:
             return self._close(ChassisOutcome(why=why[1], problem=why[0]))
-        found = self._removal().decide(self.book.memory.get(CHASSIS))
+        found = self._removal().decide(self.open_journal.memory.get(CHASSIS))
         if isinstance(found, ChassisOutcome):
             return self._close(found)
         if isinstance(found, Objection):
@@ -842,8 +844,8 @@ class Evacuation(GuardedEvacuation):
                 return self._need([needs.wait(LOOK)])
             return self._close(ChassisOutcome(why=found.why, problem=found.problem))
         # Noted before it is done: a run after a kill finds it gone, and knows why.
-        self.book.remember(write=False, **{CHASSIS: found.name})
-        self.book.mark(REMOVE, journals.APPLYING)
+        self.open_journal.remember(write=False, **{CHASSIS: found.name})
+        self.open_journal.mark(REMOVE, journals.APPLYING)
         self.scratch.phase, self.scratch.proven, self.scratch.proof = "remove", False, None
         return self._need(self._fence_needs(act=False, extra=False))
 
@@ -853,7 +855,7 @@ class Evacuation(GuardedEvacuation):
             self._proven()
         except Stopped as stopped:
             return self._close(ChassisOutcome(why=stopped.message, problem="not-fenced"))
-        return self._close(self._removal().remove(str(self.book.memory[CHASSIS]), self._maybe_on))
+        return self._close(self._removal().remove(str(self.open_journal.memory[CHASSIS]), self._maybe_on))
 
     def _removal(self) -> ChassisRemoval:
         return ChassisRemoval(self.connection, self.options, self.host, self.run.clock)
@@ -873,17 +875,17 @@ class Evacuation(GuardedEvacuation):
         if outcome.name is not None:
             self.scratch.removed_chassis = outcome.name
             said = f"OVN chassis {outcome.name} of {self.host} is removed"
-            self.book.mark(REMOVE, journals.DONE, said)
+            self.open_journal.mark(REMOVE, journals.DONE, said)
             self.run.say(said)
         elif outcome.why:
             said = f"the run did not remove the OVN chassis of {self.host}: {outcome.why}"
-            self.book.remember(write=False, chassis_kept=outcome.problem)
-            self.book.mark(REMOVE, journals.PENDING, said)
+            self.open_journal.remember(write=False, chassis_kept=outcome.problem)
+            self.open_journal.mark(REMOVE, journals.PENDING, said)
             self.run.say(f"warning: {said}")
         self._look_for_late()
         # Nova took requests for a server on the dead host until the moment when it was on another one.
         self._settle_requests(patience=waiting_requests.PATIENCE)
-        self.book.close(journals.FINISHED, "ended")
+        self.open_journal.close(journals.FINISHED, "ended")
         return self._end("evacuated", self.scratch.message)
 
     def _look_at_chassis(self, outcome: ChassisOutcome) -> ChassisOutcome:
@@ -896,7 +898,7 @@ class Evacuation(GuardedEvacuation):
 
     def _abort(self) -> CallResult:
         """Take the journal up, and ask for the removal of guards; of blocklist entries only if nothing was sent."""
-        journal = self.open_journal()
+        journal = self.read_open_journal()
         if journal is None:
             return self.nothing_open(lifecycle.ABORT)
         if self.run.check_mode:
@@ -905,8 +907,8 @@ class Evacuation(GuardedEvacuation):
             said = f"{abort}\n{lifecycle.status_text(journal)}"
             return self._end(str(journal["state"]), said, over=True)
         bundle, _about = self._collect(rounds.ROUND_PARTS)
-        book = Book.take_up(self.run, journal, "abort started")
-        self._own(book, journal)
+        open_journal = OpenJournal.take_up(self.run, journal, "abort started")
+        self._own(open_journal, journal)
         self.scratch.resumed = True
         planned = records.servers_of(journal)
         moving_ = self._in_transit_now(bundle, planned)
@@ -916,9 +918,9 @@ class Evacuation(GuardedEvacuation):
             )
         earlier = self._same_outage(bundle, [journal])
         needed = [records.blocklisted(entry) for entry in earlier if records.sent(entry)]
-        kept = records.together([book.about.get("listed_before") or {}, *needed])
-        book.tell(kept_listed=kept)
-        book.note("abort started", journals.ROLLING_BACK)
+        kept = records.together([open_journal.about.get("listed_before") or {}, *needed])
+        open_journal.tell(kept_listed=kept)
+        open_journal.note("abort started", journals.ROLLING_BACK)
         self.scratch.phase = "aborting"
         found = self._abort_needs(planned)
         return self._need(found) if found else self.advance(self.scratch, ())
@@ -938,7 +940,7 @@ class Evacuation(GuardedEvacuation):
             )
         here = {server.id for server in cloud.servers}
         names = [entry.name for entry in rounds.on_the_way(bundle, planned, [])]
-        noted = {str(entry["uuid"]): entry for entry in journals.in_transit(self.book.journal)}
+        noted = {str(entry["uuid"]): entry for entry in journals.in_transit(self.open_journal.journal)}
         for uuid in sorted(set(noted) - here):
             server = server_records.server_as_listed(self.connection, uuid)
             if server is not None and (
@@ -951,11 +953,11 @@ class Evacuation(GuardedEvacuation):
         found = []
         homes = self._homes(planned)
         if homes:
-            self.book.mark(GUARD, journals.UNDOING)
+            self.open_journal.mark(GUARD, journals.UNDOING)
             found.append(needs.guard(homes, self.scratch.operation_id, False))
-        clusters = [] if records.sent(self.book.journal) else self._listed_clusters()
+        clusters = [] if records.sent(self.open_journal.journal) else self._listed_clusters()
         if clusters:
-            self.book.mark(FENCE, journals.UNDOING)
+            self.open_journal.mark(FENCE, journals.UNDOING)
             found.append(needs.lift(clusters))
         return found
 
@@ -969,21 +971,21 @@ class Evacuation(GuardedEvacuation):
         return self._close_aborted()
 
     def _close_aborted(self) -> CallResult:
-        left = sorted(records.guarded(self.book.journal))
+        left = sorted(records.guarded(self.open_journal.journal))
         if left:
             far = self._out_of_reach(left)
             raise Stopped(
                 f"guard snapshots are still on the images of {', '.join(left)}. Run the abort again.{far}".rstrip(".")
             )
-        if self.book.state_of(GUARD) == journals.UNDOING:
-            self.book.mark(GUARD, journals.UNDONE)
-        sent = records.sent(self.book.journal)
+        if self.open_journal.state_of(GUARD) == journals.UNDOING:
+            self.open_journal.mark(GUARD, journals.UNDONE)
+        sent = records.sent(self.open_journal.journal)
         if not sent and self._to_lift():
             raise Stopped(
                 f"these entries are still on the OSD blocklist: {json.dumps(self._to_lift(), sort_keys=True)}. "
                 "Run the abort again"
             )
-        kept = records.together([records.blocklisted(self.book.journal)])
+        kept = records.together([records.blocklisted(self.open_journal.journal)])
         if sent:
             said = (
                 f"the operation requested the evacuation of {len(sent)} servers, so {self.host} stays disabled and "
@@ -1002,7 +1004,7 @@ class Evacuation(GuardedEvacuation):
                     ". The abort keeps the entries that were on the OSD blocklist before the operation: "
                     f"{json.dumps(kept, sort_keys=True)}"
                 )
-        self.book.close(journals.ROLLED_BACK, said)
+        self.open_journal.close(journals.ROLLED_BACK, said)
         self.scratch.ended_well = True
         return self._end("aborted", said)
 
@@ -1014,7 +1016,7 @@ def _is_of_all(item: Finding, servers: t.Sequence[str]) -> bool:
     return item.object.kind == "host" or checks.server_of(item, servers) is None
 
 
-def _counts(item: Finding, act: bool, lists: bool, held: bool) -> bool:
+def _blocks_fence(item: Finding, act: bool, lists: bool, held: bool) -> bool:
     """Whether a finding stands against a fence on resume. ``lists``: by blocklist; ``held``: who runs is known."""
     if item.code == "SG506" and findings.ALIVE in item.evidence:
         return not held

@@ -41,8 +41,8 @@ from ..model.findings import (
     Finding,
     Override,
     Subject,
+    blocking_findings,
     finding,
-    standing,
 )
 from ..model.lookups import (
     OURS,
@@ -89,7 +89,7 @@ def preflight(
     will be done.
 
     ``overrides`` decide only which memory and disk rules are passed over while hosts are chosen; what stands is the
-    caller's to ask (C(findings.standing)).
+    caller's to ask (C(findings.blocking_findings)).
     """
     unread = _unread(bundle, about, request)
     leaving = guests(bundle, about, request)
@@ -400,7 +400,7 @@ def barred(
     """Return the servers that something of their own keeps, with the first code and the reason in words."""
     servers = {guest.uuid for guest in leaving}
     found: t.Dict[str, t.Tuple[str, str]] = {}
-    stands = standing(checked.findings, overrides)
+    stands = blocking_findings(checked.findings, overrides)
     for item in sorted(stands, key=lambda item: item.code not in ALWAYS_ALONE):
         uuid = server_of(item, servers) if item.code in (*ALWAYS_ALONE, *ALONE) else None
         if uuid is not None:
@@ -418,7 +418,7 @@ def refusing(
     unless its server stays anyhow. Where no server is left at all, everything that stands refuses.
     """
     servers = {guest.uuid for guest in leaving}
-    stands = standing(checked.findings, overrides)
+    stands = blocking_findings(checked.findings, overrides)
     about = [(item, server_of(item, servers) if item.code in (*ALWAYS_ALONE, *ALONE) else None) for item in stands]
     anyhow = {uuid for item, uuid in about if item.code in ALWAYS_ALONE}
     stay = {uuid for _item, uuid in about if uuid is not None and (partial or uuid in anyhow)}

@@ -38,9 +38,9 @@ from ..model.findings import (
     Override,
     Subject,
     Unchecked,
+    blocking_findings,
     finding,
     overridden,
-    standing,
 )
 from ..model.lookups import EVACUATION, gather, same_name
 from ..model.requests import EvacuationRequest
@@ -339,7 +339,7 @@ def _judged(
         bundle, about, request, given.overrides, request.fence_kind, sent, known, given.elsewhere
     )
     dead = checks.death(bundle, about, request, given.elsewhere)
-    against_all, by_server = split(standing(dead.findings, given.overrides), uuids)
+    against_all, by_server = split(blocking_findings(dead.findings, given.overrides), uuids)
     if against_all:
         codes = ", ".join(sorted({item.code for item in against_all}))
         return [], dict.fromkeys(uuids, codes), Checked(tuple(against_all), dead.unchecked), True, set()
@@ -422,7 +422,7 @@ def _barred(
     """
     uuids = {entry.uuid for entry in staying}
     found = [item for item in checked.findings if item.severity == BLOCKER and item.code in ONE_SERVER]
-    found += [item for item in standing(checked.findings, given.overrides) if item.code in ("SG702", "SG703")]
+    found += [item for item in blocking_findings(checked.findings, given.overrides) if item.code in ("SG702", "SG703")]
     now = clients.seen(bundle, uuids)
     for entry in staying:
         found += gather(

@@ -86,7 +86,7 @@ class InTransit:
 
 @dataclasses.dataclass(frozen=True)
 class Wave:
-    """What came of one: those that ended, in the order they did, and those that are still on their way."""
+    """The result of one wave: servers that ended, in that order, and servers that are in transit."""
 
     outcomes: t.List[EvacuatedServer]
     in_transit: t.List[InTransit]

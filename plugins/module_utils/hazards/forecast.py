@@ -340,7 +340,7 @@ def _told(fate: Fate) -> str:
     return f"{fate.domain.nova_name or fate.domain.name} is {fate.action}{note}"
 
 
-def untold(inventory_name: str, reason: str) -> Start:
+def unknown_start(inventory_name: str, reason: str) -> Start:
     """Return that of a host nothing is known. ``reason``: why it could not be read."""
     return Start(inventory_name, None, (), UNKNOWN, None, (), (), False, (f"the host was not read: {reason}",))
 
@@ -370,7 +370,7 @@ def start(index: Index, facts: HostFacts) -> Start:
     if refusal is not None and refusal.early:
         return Start(facts.inventory_name, host, known, REFUSES, refusal, (), (), False)
     nodes = case.nodes(min(known), refusal)
-    stumbled, unsaid = case.stumbles(nodes)
+    stumbled, unsaid = case.refusal_by_orphan(nodes)
     refusal = stumbled or refusal
     guests, unread = case.guests(reaps=refusal is None)
     unread += unsaid
@@ -596,7 +596,7 @@ class _Case:
             NodeFate(row.uuid, row.hypervisor_hostname, action, "update_available_resource") for row in orphans
         )
 
-    def stumbles(self, nodes: t.Sequence[NodeFate]) -> t.Tuple[t.Optional[Refusal], t.Tuple[str, ...]]:
+    def refusal_by_orphan(self, nodes: t.Sequence[NodeFate]) -> t.Tuple[t.Optional[Refusal], t.Tuple[str, ...]]:
         """Return how the start ends over an orphan without a resource provider, and what of this was not read.
 
         scheduler/client/report.py, delete_resource_provider, before 29: nobody catches the provider tree's
@@ -705,5 +705,5 @@ __all__ = [
     "fates",
     "restart",
     "start",
-    "untold",
+    "unknown_start",
 ]

@@ -64,8 +64,8 @@ RUNNING = ("running", "paused", "blocked", "pmsuspended", "shutdown")
 
 
 @dataclasses.dataclass(frozen=True)
-class Wrong:
-    """One wrong link. ``seen``: what else was seen that makes it one."""
+class WrongLink:
+    """A link with a wrong target. ``seen``: the facts that prove it."""
 
     __slots__ = ("cell", "code", "row", "seen")
 
@@ -274,21 +274,21 @@ class Links:
 
     # --- what is wrong
 
-    def wrong(self) -> t.Iterator[Wrong]:
+    def wrong(self) -> t.Iterator[WrongLink]:
         """Yield every wrong link in scope, in flight or not."""
         for cell in self.cells:
             yield from self._wrong_nodes(cell)
             for node in cell.deleted_nodes or []:
-                yield Wrong("SG207", cell, node, None)
+                yield WrongLink("SG207", cell, node, None)
             for code in BY_INSTANCE:
                 for row in cell.instances.get(code, []):
                     if not (code == "SG216" and (id(cell), row.node) in self.ironic_nodes):
-                        yield Wrong(code, cell, row, None)
+                        yield WrongLink(code, cell, row, None)
             for migration in cell.migrations or []:
                 if not self._led_to_another_cell(cell, migration):
-                    yield Wrong("SG221", cell, migration, None)
+                    yield WrongLink("SG221", cell, migration, None)
             for device in cell.pci_devices or []:
-                yield Wrong("SG231", cell, device, None)
+                yield WrongLink("SG231", cell, device, None)
 
     def _led_to_another_cell(self, cell: CellLinks, row: LinkMigration) -> bool:
         """A cross-cell resize is recorded in both cells; the id is of the destination's."""
@@ -297,31 +297,31 @@ class Links:
         found = [self.node_of(other, row.dest_compute, row.dest_node) for other in self.cells if other is not cell]
         return any(node is not None and node.id == row.dest_compute_id for node in found)
 
-    def _wrong_nodes(self, cell: CellLinks) -> t.Iterator[Wrong]:
+    def _wrong_nodes(self, cell: CellLinks) -> t.Iterator[WrongLink]:
         for row in cell.compute_nodes or []:
             if not self.in_scope(row.host, row.hypervisor_hostname):
                 continue
             if cell.services is not None:
                 yield from self._wrong_service(cell, row)
             if self.groups.get((id(cell), row.id)):
-                yield Wrong("SG205", cell, row, self._group_seen(cell, row))
+                yield WrongLink("SG205", cell, row, self._group_seen(cell, row))
             for seen in self._broken_identity(row):
-                yield Wrong("SG206", cell, row, seen)
+                yield WrongLink("SG206", cell, row, seen)
 
-    def _wrong_service(self, cell: CellLinks, row: ComputeNodeRow) -> t.Iterator[Wrong]:
+    def _wrong_service(self, cell: CellLinks, row: ComputeNodeRow) -> t.Iterator[WrongLink]:
         linked = None if row.service_id is None else self.services.get((id(cell), row.service_id))
         if row.service_id is None:
             if self.since_28(cell):
-                yield Wrong("SG201", cell, row, None)
+                yield WrongLink("SG201", cell, row, None)
         elif linked is None:
-            yield Wrong("SG202", cell, row, None)
+            yield WrongLink("SG202", cell, row, None)
         elif linked.host != row.host or linked.binary != COMPUTE:
-            yield Wrong("SG203", cell, row, {"service_id names": f"{linked.binary} of {linked.host}"})
+            yield WrongLink("SG203", cell, row, {"service_id names": f"{linked.binary} of {linked.host}"})
         if not self.compute_services.get((id(cell), row.host)):
             alike = sorted(
                 {str(host) for key, host in self.compute_services if key == id(cell) and same_name(host, row.host)}
             )
-            yield Wrong("SG204", cell, row, {"similar service names": alike} if alike else None)
+            yield WrongLink("SG204", cell, row, {"similar service names": alike} if alike else None)
 
     def since_28(self, cell: CellLinks) -> bool:
         """Whether Nova of this cell writes service_id and compute_id."""
@@ -372,7 +372,7 @@ class Links:
 
     # --- what is certain
 
-    def verdict(self, wrong: Wrong) -> Verdict:
+    def verdict(self, wrong: WrongLink) -> Verdict:
         """Say what is certain about a wrong link."""
         judge = self._judges.get(wrong.code)
         if isinstance(wrong.row, LinkInstance):
@@ -385,7 +385,7 @@ class Links:
         return uncertain(refused) if refused else judge(wrong)
 
     @functools.cached_property
-    def _judges(self) -> t.Dict[str, t.Callable[[Wrong], Verdict]]:
+    def _judges(self) -> t.Dict[str, t.Callable[[WrongLink], Verdict]]:
         return {
             "SG201": self._service_by_name,
             "SG202": self._service_by_name,
@@ -416,7 +416,7 @@ class Links:
             return uncertain("another compute node has the same name (SG205): repair SG205 first")
         return None
 
-    def _service_by_name(self, wrong: Wrong) -> Verdict:
+    def _service_by_name(self, wrong: WrongLink) -> Verdict:
         cell, row = wrong.cell, wrong.row
         found = self.compute_services.get((id(cell), row.host), [])
         if len(found) != 1:
@@ -469,7 +469,7 @@ class Links:
             "the compute node's name"
         )
 
-    def _service_by_file(self, wrong: Wrong) -> Verdict:
+    def _service_by_file(self, wrong: WrongLink) -> Verdict:
         """The link names another's service: whose the node is, its uuid in a compute_id file decides."""
         row = wrong.row
         holders = self.hosts_by_file.get(uuid_key(row.uuid), []) if row.uuid else []
@@ -494,7 +494,7 @@ class Links:
         proof = f", and the compute_id file of {host.inventory_name} contains the uuid of the compute node"
         return dataclasses.replace(verdict, why=verdict.why + proof) if verdict.after else verdict
 
-    def _node_by_names(self, wrong: Wrong) -> Verdict:
+    def _node_by_names(self, wrong: WrongLink) -> Verdict:
         cell, row = wrong.cell, wrong.row
         if row.host is None:
             return self._no_host(wrong)
@@ -509,7 +509,7 @@ class Links:
             verdict = self._by_names[key] = self._names_alone(cell, row)
         return (verdict.after and self._is_contradicted(wrong)) or verdict
 
-    def _is_contradicted(self, wrong: Wrong) -> t.Optional[Verdict]:
+    def _is_contradicted(self, wrong: WrongLink) -> t.Optional[Verdict]:
         cell, row = wrong.cell, wrong.row
         node = self.node_of(cell, row.host, row.node)
         refused = self._runs_elsewhere(row.uuid, node) or self._unwitnessed(cell, row.host, row.node)
@@ -556,7 +556,7 @@ class Links:
             )
         return None
 
-    def _node_by_domain(self, wrong: Wrong) -> Verdict:
+    def _node_by_domain(self, wrong: WrongLink) -> Verdict:
         """Id and names name two existing nodes: the one where the domain runs is right, if both hosts were read."""
         cell, row = wrong.cell, wrong.row
         linked = self.nodes.get((id(cell), row.compute_id))
@@ -592,7 +592,7 @@ class Links:
             "the instance's host and node names point to the host with this domain"
         )
 
-    def _no_host(self, wrong: Wrong) -> Verdict:
+    def _no_host(self, wrong: WrongLink) -> Verdict:
         row = wrong.row
         if row.vm_state not in WITHOUT_HOST:
             return uncertain(f"the instance has no host, but is {row.vm_state}")
@@ -640,7 +640,7 @@ class Links:
             if name in (conf_host(host), host.libvirt.hostname if host.libvirt else None)
         ]
 
-    def _destination(self, wrong: Wrong) -> Verdict:
+    def _destination(self, wrong: WrongLink) -> Verdict:
         cell, row = wrong.cell, wrong.row
         if row.status != FINISHED:
             return uncertain(f"the migration is in progress ({row.status})")

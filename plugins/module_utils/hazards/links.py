@@ -46,7 +46,7 @@ from .link_rules import (
     SINCE_28,
     Links,
     Verdict,
-    Wrong,
+    WrongLink,
 )
 
 #: Whether Nova mends it by itself (compute/resource_tracker.py, 28 to 34: _init_compute_node for service_id,
@@ -109,7 +109,7 @@ class InProgress(Unchecked):
     """A link that looks wrong while something is in progress with its row: it is not judged now."""
 
 
-def item(wrong: Wrong, verdict: Verdict) -> t.Union[Finding, Unchecked]:
+def item(wrong: WrongLink, verdict: Verdict) -> t.Union[Finding, Unchecked]:
     """Return what a report says of one wrong link."""
     subject = subject_of(wrong)
     if verdict.busy:
@@ -128,7 +128,7 @@ def item(wrong: Wrong, verdict: Verdict) -> t.Union[Finding, Unchecked]:
     return finding(wrong.code, subject, evidence, remedy, commands=repair)
 
 
-def subject_of(wrong: Wrong) -> Subject:
+def subject_of(wrong: WrongLink) -> Subject:
     """Return what a wrong link is about."""
     row = wrong.row
     if isinstance(row, LinkInstance):
@@ -140,7 +140,7 @@ def subject_of(wrong: Wrong) -> Subject:
     return Subject("compute_node", row.uuid or str(row.id), row.hypervisor_hostname, row.host)
 
 
-def _evidence(wrong: Wrong) -> t.Dict[str, t.Any]:
+def _evidence(wrong: WrongLink) -> t.Dict[str, t.Any]:
     row = wrong.row
     seen = dict(wrong.seen or {})
     names: t.Tuple[str, ...]
@@ -182,7 +182,7 @@ class Remaining:
 
 
 def remaining(
-    links: Links, codes: t.Collection[str], planned: t.Sequence[Wrong] = (), overrides: t.Sequence[Override] = ()
+    links: Links, codes: t.Collection[str], planned: t.Sequence[WrongLink] = (), overrides: t.Sequence[Override] = ()
 ) -> Remaining:
     """Count what is wrong, without what is ``planned`` to be repaired."""
     mended = {(id(wrong.cell), wrong.code, wrong.row.id) for wrong in planned}
@@ -200,7 +200,7 @@ def remaining(
     )
 
 
-def _remains(wrong: Wrong, verdict: Verdict, codes: t.Collection[str], overrides: t.Sequence[Override]) -> str:
+def _remains(wrong: WrongLink, verdict: Verdict, codes: t.Collection[str], overrides: t.Sequence[Override]) -> str:
     if verdict.busy:
         return "in flight"
     told = item(wrong, verdict) if overrides else None

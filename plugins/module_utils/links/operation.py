@@ -22,10 +22,10 @@ import typing as t
 from ..engine import lifecycle
 from ..engine.approval import SHA256, Approver
 from ..engine.kept_rows import KeptRows
-from ..engine.lifecycle import Book, Refused
+from ..engine.lifecycle import OpenJournal, Refused
 from ..engine.operation import Operation
 from ..hazards import links as checks
-from ..hazards.link_rules import REPAIRABLE, Links, Wrong
+from ..hazards.link_rules import REPAIRABLE, Links, WrongLink
 from ..model import approval, findings, garbage
 from ..model.codes.catalogue import remedy_text
 from ..model.errors import (
@@ -217,12 +217,12 @@ class LinkRepair(Operation):
             _already_back(self.run, journal) if journal["state"] == journals.ROLLED_BACK else _undo(self.run, journal)
         )
 
-    @garbage.without_collecting()
+    @garbage.garbage_collection_paused()
     def begin_new(self) -> Result:
         """Repair what is certain."""
         return _repair(self.run, self.request, None)
 
-    @garbage.without_collecting()
+    @garbage.garbage_collection_paused()
     def resume_open(self, journal: Result) -> Result:
         """Repair the rest, or undo the rest."""
         if lifecycle.goes_back(journal):
@@ -260,32 +260,32 @@ def _repair(run: RepairRun, request: plans.LinkRequest, journal: t.Optional[Resu
         return _rehearse(run, request, journal)
     with engine.kept_open(), _locked(run) as lock:
         tally = Tally()
-        book = None
+        open_journal = None
         if journal is not None:
             run.say(f"resuming operation {journal['operation_id']}")
-            book = Book.take_up_locked(run, journal, "resumed", journals.OPEN)
-            _settle(run, book)
+            open_journal = OpenJournal.take_up_locked(run, journal, "resumed", journals.OPEN)
+            _settle(run, open_journal)
         links, plan, report = _judge(run, request)
         approved = _approved(run, request, links, plan, journal, report)
         limits = _not_guaranteed(run, plan)
-        if plan and book is None:
-            book = Book.open(run, _planned(run, request), {**_asked(request), SHA256: approved})
-        if book is not None:
-            rows = _rows(book)
+        if plan and open_journal is None:
+            open_journal = OpenJournal.open(run, _planned(run, request), {**_asked(request), SHA256: approved})
+        if open_journal is not None:
+            rows = _rows(open_journal)
             _write(run, rows, plans.batches(links, plan, request.batch_size), len(plan), tally, lock)
             _tell_unproven(rows, tally)
-            book.close(journals.FINISHED, f"{count(tally.changed, 'row')} repaired")
-    if book is None:
+            open_journal.close(journals.FINISHED, f"{count(tally.changed, 'row')} repaired")
+    if open_journal is None:
         told = _what_remains("nothing was repaired", run, request, links, report)
         return {**_result(tally, "none"), **_with_limits(told, limits), SHA256: approved}
-    return {**_with_limits(_repaired(run, request, book.operation_id, tally), limits), SHA256: approved}
+    return {**_with_limits(_repaired(run, request, open_journal.operation_id, tally), limits), SHA256: approved}
 
 
 def _approved(
     run: RepairRun,
     request: plans.LinkRequest,
     links: Links,
-    plan: t.Sequence[Wrong],
+    plan: t.Sequence[WrongLink],
     journal: t.Optional[Result],
     report: Result,
 ) -> t.Optional[str]:
@@ -321,7 +321,7 @@ def _written(run: RepairRun, journal: Result) -> t.Iterator[plans.Repair]:
             yield from rows
 
 
-def _not_guaranteed(run: RepairRun, plan: t.Sequence[Wrong]) -> t.List[str]:
+def _not_guaranteed(run: RepairRun, plan: t.Sequence[WrongLink]) -> t.List[str]:
     """Say of which databases it cannot be guaranteed that nothing moves between the check of a link and its commit."""
     names = sorted({f"cell:{wrong.cell.name}" for wrong in plan})
     return [
@@ -401,7 +401,7 @@ def _result(tally: Tally, state: str) -> Result:
 
 
 def _what_remains(
-    did: str, run: RepairRun, request: plans.LinkRequest, links: Links, report: Result, plan: t.Sequence[Wrong] = ()
+    did: str, run: RepairRun, request: plans.LinkRequest, links: Links, report: Result, plan: t.Sequence[WrongLink] = ()
 ) -> Result:
     """Return the report, what remains wrong, and the message that says so: no repair is taken for "all is right"."""
     left = checks.remaining(links, request.codes, plan, run.overrides)
@@ -491,7 +491,7 @@ def _links(run: RepairRun, request: plans.LinkRequest) -> Links:
     return Links(dataclasses.replace(run.bundle, links=read, collected_at=read.read_at))
 
 
-def _judge(run: RepairRun, request: plans.LinkRequest) -> t.Tuple[Links, t.List[Wrong], Result]:
+def _judge(run: RepairRun, request: plans.LinkRequest) -> t.Tuple[Links, t.List[WrongLink], Result]:
     """Read, and return what can be repaired. Raises :class:`Refused`, with everything that stands against it."""
     links = _links(run, request)
     plan = plans.planned(links, request.codes)
@@ -500,13 +500,13 @@ def _judge(run: RepairRun, request: plans.LinkRequest) -> t.Tuple[Links, t.List[
     against += [item for item in checked.findings if item.code == "SG705"]
     checked += findings.Checked(tuple(item for item in against if item.code != "SG705"))
     report = _report(run, checked, links)
-    refused = findings.standing(against, run.overrides)
+    refused = findings.blocking_findings(against, run.overrides)
     if refused or links.facts is None or links.facts.cells is None:
         told = findings_text(findings.Checked(tuple(refused), () if refused else checked.unchecked[:1]), run.overrides)
         first = [plans.repair(links, wrong) for wrong in plan[:LISTED]]
         raise Refused(
             f"refused, nothing was changed: {count(len(refused) or 1, 'reason')}\n{told}",
-            report=findings.refused(report),
+            report=findings.as_refused(report),
             repairs=[plans.told(made, "refused") for made in first],
             diff=plans.Diff(first).entries(),
             problem="refused",
@@ -534,7 +534,7 @@ def _unknown_hosts(links: Links, request: plans.LinkRequest) -> t.Iterator[findi
             yield findings.finding("SG119", findings.Subject("host", name), {"searched for": name}, remedy)
 
 
-def _too_many(links: Links, plan: t.Sequence[Wrong], request: plans.LinkRequest) -> t.Iterator[findings.Finding]:
+def _too_many(links: Links, plan: t.Sequence[WrongLink], request: plans.LinkRequest) -> t.Iterator[findings.Finding]:
     """Rows that were counted and not kept may be as repairable as those that were."""
     unlisted = sum(
         cell.totals[code] - len(cell.instances.get(code, []))
@@ -548,7 +548,7 @@ def _too_many(links: Links, plan: t.Sequence[Wrong], request: plans.LinkRequest)
         yield findings.finding("SG514", findings.Subject("host", "repair_limit"), evidence, remedy)
 
 
-def _not_granted(run: RepairRun, plan: t.Sequence[Wrong]) -> t.Iterator[findings.Finding]:
+def _not_granted(run: RepairRun, plan: t.Sequence[WrongLink]) -> t.Iterator[findings.Finding]:
     tables = {(f"cell:{wrong.cell.name}", plans.table_of(wrong)) for wrong in plan}
     wanted = [(name, table, schema.LINK_UPDATES[table], "update") for name, table in sorted(tables)]
     wanted += [(name, table, schema.LINK_COLUMNS[table], "select") for name, table in sorted(tables)]
@@ -585,17 +585,17 @@ def _planned(run: RepairRun, request: plans.LinkRequest) -> Plan:
     return Plan(plans.KIND, run.operation_id, subject, [], [])
 
 
-def _rows(book: Book) -> KeptRows:
-    return book.kept_rows(plans.KIND)
+def _rows(open_journal: OpenJournal) -> KeptRows:
+    return open_journal.kept_rows(plans.KIND)
 
 
 def _read(rows: KeptRows, number: int) -> t.List[plans.Repair]:
     return [plans.of_journal(row) for row in rows.read(number)]
 
 
-def _settle(run: RepairRun, book: Book) -> None:
+def _settle(run: RepairRun, open_journal: OpenJournal) -> None:
     """Find out what became of batches that were written down and not marked: the run was killed there."""
-    rows = _rows(book)
+    rows = _rows(open_journal)
     for number, state in rows.states().items():
         if state != batches.WRITTEN:
             continue
@@ -652,17 +652,17 @@ def _undo(run: RepairRun, journal: Result, opened: bool = False) -> Result:
         return _rehearse_rollback(run, journal)
     with _locked(run) as lock:
         if opened:
-            book = Book.take_up_locked(run, journal, "rollback started")
-            _settle(run, book)
-            book.note("rollback", journals.ROLLING_BACK)
+            open_journal = OpenJournal.take_up_locked(run, journal, "rollback started")
+            _settle(run, open_journal)
+            open_journal.note("rollback", journals.ROLLING_BACK)
         else:
-            book = Book.reopen(run, journal, journals.ROLLING_BACK, "rollback started")
+            open_journal = OpenJournal.reopen(run, journal, journals.ROLLING_BACK, "rollback started")
         with engine.kept_open():
-            tally = _take_back(run, _rows(book), lock)
-        _tell_unproven(_rows(book), tally)
+            tally = _take_back(run, _rows(open_journal), lock)
+        _tell_unproven(_rows(open_journal), tally)
         # The next rollback finds nothing to do, and must not end as if all had been restored.
-        book.tell(**{NOT_RESTORED: tally.skipped + tally.unproven})
-        book.close(journals.ROLLED_BACK, f"{count(tally.changed, 'row')} restored")
+        open_journal.tell(**{NOT_RESTORED: tally.skipped + tally.unproven})
+        open_journal.close(journals.ROLLED_BACK, f"{count(tally.changed, 'row')} restored")
     return _taken_back(journal, tally, journals.ROLLED_BACK, "restored")
 
 

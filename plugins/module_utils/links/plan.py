@@ -21,7 +21,7 @@ from ..hazards.link_rules import (
     REPAIRABLE,
     Links,
     Premise,
-    Wrong,
+    WrongLink,
 )
 from ..hazards.links import subject_of
 from ..model.facts import from_plain, to_plain
@@ -88,10 +88,10 @@ class Repair:
     stamp: t.Optional[str] = None
 
 
-def planned(links: Links, codes: t.Collection[str]) -> t.List[Wrong]:
+def planned(links: Links, codes: t.Collection[str]) -> t.List[WrongLink]:
     """Return the wrong links of these codes that can be repaired, each row once, in the order of their batches."""
     order = {id(cell): number for number, cell in enumerate(links.cells)}
-    found: t.Dict[t.Tuple[int, int, int], Wrong] = {}
+    found: t.Dict[t.Tuple[int, int, int], WrongLink] = {}
     for wrong in links.wrong():
         if wrong.code in codes and wrong.code in REPAIRABLE:
             key = (order[id(wrong.cell)], _TABLES.index(table_of(wrong)), wrong.row.id)
@@ -100,7 +100,7 @@ def planned(links: Links, codes: t.Collection[str]) -> t.List[Wrong]:
     return [found[key] for key in sorted(found, key=lambda key: (*key[:2], *_place(found[key].row), key[2]))]
 
 
-def table_of(wrong: Wrong) -> str:
+def table_of(wrong: WrongLink) -> str:
     """Return the table whose row is changed."""
     if wrong.code == "SG221":
         return MIGRATIONS
@@ -112,7 +112,7 @@ def _place(row: t.Any) -> t.Tuple[str, str]:
     return str(host), str(getattr(row, "compute_id", None))
 
 
-def repair(links: Links, wrong: Wrong) -> Repair:
+def repair(links: Links, wrong: WrongLink) -> Repair:
     """Return the change of one planned link."""
     verdict, table, row = links.verdict(wrong), table_of(wrong), wrong.row
     after = verdict.after or {}
@@ -128,7 +128,7 @@ def repair(links: Links, wrong: Wrong) -> Repair:
     return Repair(wrong.code, subject, change, verdict.why, moving, verdict.premise)
 
 
-def batches(links: Links, plan: t.Sequence[Wrong], size: int) -> t.Iterator[t.List[Repair]]:
+def batches(links: Links, plan: t.Sequence[WrongLink], size: int) -> t.Iterator[t.List[Repair]]:
     """Yield the repairs of a plan in batches of at most ``size`` rows, each of one cell and table.
 
     Of those that lock rows of C(services), at most SERVICE_ROWS.

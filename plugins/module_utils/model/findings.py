@@ -260,7 +260,7 @@ def _parse_override(item: t.Any, index: int) -> Override:
     return Override(code, subject, reason)
 
 
-def standing(findings: t.Iterable[Finding], overrides: t.Sequence[Override]) -> t.List[Finding]:
+def blocking_findings(findings: t.Iterable[Finding], overrides: t.Sequence[Override]) -> t.List[Finding]:
     """Return the blockers that no override passes, sorted like a report."""
     return [item for item in ordered(findings) if item.severity == BLOCKER and not overridden(item, overrides)]
 
@@ -284,7 +284,7 @@ def ordered(findings: t.Iterable[Finding]) -> t.List[Finding]:
 def verdict(findings: t.Iterable[Finding], unchecked: t.Iterable[Unchecked], overrides: t.Sequence[Override]) -> str:
     """``block``, ``warn`` or ``pass``. What could not be decided is never a pass."""
     findings = list(findings)
-    if standing(findings, overrides):
+    if blocking_findings(findings, overrides):
         return "block"
     if list(unchecked) or any(item.severity in (BLOCKER, WARNING) for item in findings):
         return "warn"
@@ -357,6 +357,6 @@ def merged(parts: t.Iterable[Checked]) -> Checked:
     return Checked(tuple(found.values()), tuple(undecided))
 
 
-def refused(told: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+def as_refused(told: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
     """Return the report of a refused run: what was unread or passed is a warning, and ended the run all the same."""
     return {**told, "verdict": "block"}

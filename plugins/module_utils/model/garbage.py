@@ -12,7 +12,7 @@ import typing as t
 
 
 @contextlib.contextmanager
-def without_collecting() -> t.Iterator[None]:
+def garbage_collection_paused() -> t.Iterator[None]:
     """Look for no cycles: facts are none, and looking for them among millions takes as long as the work itself."""
     collecting = gc.isenabled()
     gc.disable()

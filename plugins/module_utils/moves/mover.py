@@ -30,7 +30,7 @@ from ..model.findings import (
     Finding,
     Override,
     Unchecked,
-    standing,
+    blocking_findings,
 )
 from ..model.requests import COLD_FALLBACK, MigrationRequest
 from ..model.wording import count
@@ -752,7 +752,7 @@ class MoveServers:
             self.context.keep(past)
         problems = [
             item
-            for item in standing(decision.checked.findings, self.context.overrides)
+            for item in blocking_findings(decision.checked.findings, self.context.overrides)
             if item.object.kind not in ("instance", "migration", "domain")
         ]
         if problems:
@@ -790,7 +790,7 @@ class MoveServers:
             was = known[uuid].get("status") if uuid in known else None
             every = [target.host for target in evidence.about.targets or []]
             state = failed_move.examine(evidence.bundle, server, {*where, *past.tried.get(uuid, {})}, was, every)
-            why = self._restored(state) if state.right and self.context.request.restore_state else "not done"
+            why = self._restored(state) if state.is_really_active and self.context.request.restore_state else "not done"
             if why is None:
                 past.restored[uuid] = [server.name, str(server.host)]
                 if uuid in servers:

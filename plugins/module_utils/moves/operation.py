@@ -16,7 +16,7 @@ import typing as t
 from ..capacity import planner
 from ..engine import lifecycle, runner
 from ..engine.approval import REQUEST
-from ..engine.lifecycle import Book, Refused
+from ..engine.lifecycle import OpenJournal, Refused
 from ..engine.planned import Planned, Prepared
 from ..engine.server_run import ServerRun
 from ..engine.systems import Systems
@@ -308,39 +308,39 @@ class Moves(Planned):
             # What failed then may have been repaired since: all is tried once more.
             kept = {key: entry for key, entry in journal.get("memory", {}).items() if key != "move"}
             journal = {**journal, "memory": kept}
-        book = Book.take_up(self.run, journal, "goes on" if again else note)
+        open_journal = OpenJournal.take_up(self.run, journal, "goes on" if again else note)
         evidence.remove_stale(journal, self.options["evidence_dir"])
-        return self.forward(book) if why is None else self.backward(book, why)
+        return self.forward(open_journal) if why is None else self.backward(open_journal, why)
 
     # --- carrying out
 
-    def actions(self, systems: Systems, book: Book) -> t.Dict[str, runner.Action]:
+    def actions(self, systems: Systems, open_journal: OpenJournal) -> t.Dict[str, runner.Action]:
         """Return what carries out the steps of the plan."""
 
         def keep(past: mover.RoundHistory) -> None:
-            book.keep("move", journals.APPLYING, dataclasses.asdict(past))
+            open_journal.keep("move", journals.APPLYING, dataclasses.asdict(past))
 
-        context = self._context(self._request(book.operation_id))
-        since = str(book.journal["started_at"])
+        context = self._context(self._request(open_journal.operation_id))
+        since = str(open_journal.journal["started_at"])
         context = dataclasses.replace(context, outcome=self._outcome, keep=keep, since=since)
         return steps.actions(systems, context)
 
-    def forward(self, book: Book) -> Result:
+    def forward(self, open_journal: OpenJournal) -> Result:
         """Move them. Ends with the journal open where the role has to read or to try something first, or some stay."""
         try:
-            return super().forward(book)
+            return super().forward(open_journal)
         except mover.ProbeError as error:
             return {**self._seen(), **_to_probe(error), "changed": True, "state": journals.OPEN}
         except mover.AgainError as error:
             return {"changed": True, "state": journals.OPEN, "again": True, **self._seen(), "msg": str(error)}
         except mover.StayError as error:
-            self._outcome.stayed.update(_missing(book.journal))
-            return {"changed": True, "failed": True, **self._left(book, str(error))}
+            self._outcome.stayed.update(_missing(open_journal.journal))
+            return {"changed": True, "failed": True, **self._left(open_journal, str(error))}
 
-    def backward(self, book: Book, why: str, item: t.Optional[findings.Finding] = None) -> Result:
+    def backward(self, open_journal: OpenJournal, why: str, item: t.Optional[findings.Finding] = None) -> Result:
         """End the operation: unfinished moves are ended, and the host gets back the status that it had."""
         # What was asked for: servers that have moved are no failure.
-        return {**super().backward(book, why, item), "failed": False}
+        return {**super().backward(open_journal, why, item), "failed": False}
 
     def ended_fields(self, journal: Result) -> Result:
         """Return what became of the servers."""
@@ -365,10 +365,10 @@ class Moves(Planned):
         status = "gone" if service is None else f"{service.status} ({service.disabled_reason or 'no reason'})"
         return f"{msg}. No server is left on {host}. The compute service of this host is {status}"
 
-    def _left(self, book: Book, msg: str) -> Result:
+    def _left(self, open_journal: OpenJournal, msg: str) -> Result:
         """Some stay. Where a host is held the operation stays open: its status is still to be given back."""
         seen = {"again": False, **self._seen()}
-        drained = book.about["request"]["drain_host"]
+        drained = open_journal.about["request"]["drain_host"]
         if drained is not None:
             way = (
                 "To resume the drain, run the same command again. To restore the status of the compute service, add "
@@ -379,8 +379,8 @@ class Moves(Planned):
                 "state": journals.OPEN,
                 "msg": f"{msg}. The compute service of {drained} stays disabled. {way}",
             }
-        book.read_again()
-        book.close(journals.FINISHED, msg)
+        open_journal.read_again()
+        open_journal.close(journals.FINISHED, msg)
         return {**seen, "state": "incomplete", "msg": msg}
 
     def _seen(self) -> Result:

@@ -62,9 +62,9 @@ from ..model.findings import (
     Override,
     Subject,
     Unchecked,
+    blocking_findings,
     finding,
     overridden,
-    standing,
 )
 from ..model.lookups import (
     COMPUTE,
@@ -132,7 +132,7 @@ class MoveDecision:
 
     def refused(self, request: MigrationRequest, overrides: t.Sequence[Override]) -> t.List[Finding]:
         """Return what forbids the operation: with ``partial`` not what keeps single servers where they are."""
-        found = standing(self.checked.findings, overrides)
+        found = blocking_findings(self.checked.findings, overrides)
         if not request.partial or not self.assignments.assigned:
             return found
         return [item for item in found if item.object.kind != "instance" and not self._bars_itself(item)]

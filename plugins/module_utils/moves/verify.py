@@ -54,8 +54,8 @@ class FailedServer:
         return list(self.runs) == [self.server.host] and not self.unread
 
     @property
-    def right(self) -> bool:
-        """Whether ACTIVE is what it is."""
+    def is_really_active(self) -> bool:
+        """Return True if the server runs once, on the host that Nova shows: its status ACTIVE would be true."""
         return self.at_home and self.against is None and self.runs[str(self.server.host)] in EXECUTES
 
 

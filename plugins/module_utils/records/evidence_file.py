@@ -58,7 +58,7 @@ from ..model.facts import (
     from_plain,
     to_plain,
 )
-from ..model.garbage import without_collecting
+from ..model.garbage import garbage_collection_paused
 from .installed import collection_version
 
 HEADER, END = "evidence", "end"
@@ -164,7 +164,7 @@ def _line(kind: str, plain: t.Mapping[str, t.Any]) -> str:
 # --- reading --------------------------------------------------------------------------------------------------
 
 
-@without_collecting()
+@garbage_collection_paused()
 def load(path: str) -> Bundle:
     """Read a file. Raises FactsError for one that is not whole, or of another version."""
     try:

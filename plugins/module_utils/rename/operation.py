@@ -19,7 +19,7 @@ from ..capacity.placement import DrainOptions
 from ..engine import lifecycle, planned, run_owner, run_token
 from ..engine import runner as steps
 from ..engine import systems as kernel
-from ..engine.lifecycle import Book, Refused
+from ..engine.lifecycle import OpenJournal, Refused
 from ..engine.server_run import ServerRun
 from ..hazards import identity
 from ..hazards import names as name_checks
@@ -177,7 +177,7 @@ class Rename(planned.Planned):
             )
         if self._args.get("action") == ADOPT and journal["about"].get("adopt") != self._args["adopt"]:
             head = lifecycle.unfinished(journal, self.goal_text(journal), " on this host")
-            raise Refused(f"{head}. First {lifecycle.ways(self.run)}")
+            raise Refused(f"{head}. First {lifecycle.next_commands_text(self.run)}")
         if action != lifecycle.ROLLBACK and lifecycle.goes_back(journal):
             raise Refused(
                 f"operation {journal['operation_id']} is {journal['state']}: only a rollback can end this operation"
@@ -253,7 +253,7 @@ class Rename(planned.Planned):
             plan = make_plan()
         except (PlanError, names.NamesError) as error:
             # Overridden findings may leave the report at a warning: what cannot be planned is refused all the same.
-            raise Refused(f"refused, nothing was changed: {error}", report=findings.refused(report)) from error
+            raise Refused(f"refused, nothing was changed: {error}", report=findings.as_refused(report)) from error
         if checked.findings or checked.unchecked:
             self.run.say(terminal.findings_text(checked, self.run.overrides))
         self._report = report
@@ -268,8 +268,8 @@ class Rename(planned.Planned):
         checked += queue_actions.before_adoption(self._systems(), request.adopt or "", self.run.check_mode)
         if adoption is None:
             report = self._report_of(bundle, checked, self.run.overrides, request)
-            self._refuse(findings.refused(report), checked)
-            raise Refused("refused, nothing was changed", report=findings.refused(report))
+            self._refuse(findings.as_refused(report), checked)
+            raise Refused("refused, nothing was changed", report=findings.as_refused(report))
         checked += rehearsal.check(adoption.level, adoption.request)
         # What no plan can change is not settled, though there is nothing that a plan would change.
         fixed = any(findings.NO_OVERRIDE in item.evidence for item in checked.findings)
@@ -299,7 +299,7 @@ class Rename(planned.Planned):
         return planned.Prepared(empty, {}, {**self._asked(empty, request), ADOPT: request.adopt}, told, msg)
 
     def _refuse(self, report: Result, checked: findings.Checked) -> None:
-        refused = findings.standing(checked.findings, self.run.overrides)
+        refused = findings.blocking_findings(checked.findings, self.run.overrides)
         if refused or report["verdict"] == "block":
             reasons = (
                 f"{count(len(refused), 'blocking finding')}\n{terminal.findings_text(checked, self.run.overrides)}"
@@ -412,7 +412,7 @@ class Rename(planned.Planned):
         self._operation_id = plan.operation_id
         with self._holding(plan.operation_id, about) as run:
             self._changed = self._measured = True
-            return self.forward(Book.open(run, plan, about, self._ended))
+            return self.forward(OpenJournal.open(run, plan, about, self._ended))
 
     def take_up(self, journal: Result, note: str, why: t.Optional[str] = None) -> Result:
         """Claim an open operation, and carry the rest of it out, or undo it."""
@@ -426,13 +426,15 @@ class Rename(planned.Planned):
             container_actions.refuse_rollback(journal, self._systems())
         with self._holding(self._operation_id, journal["about"]) as run:
             # What another run marked until now is in the journal that the claim returns.
-            book = Book(run, t.cast("run_token.JournalHost", self._held).claim(journal, bool(self._args["take_over"])))
+            open_journal = OpenJournal(
+                run, t.cast("run_token.JournalHost", self._held).claim(journal, bool(self._args["take_over"]))
+            )
             self._measured = bool(self._args.get("measured"))
             if why is not None:
-                drain_actions.refuse_rollback(book.journal, self._systems())
-                container_actions.refuse_rollback(book.journal, self._systems())
+                drain_actions.refuse_rollback(open_journal.journal, self._systems())
+                container_actions.refuse_rollback(open_journal.journal, self._systems())
             self._changed = True
-            return self.forward(book) if why is None else self.backward(book, why)
+            return self.forward(open_journal) if why is None else self.backward(open_journal, why)
 
     def _refuse_a_return_that_was_not_planned(self, journal: Result) -> None:
         """Refuse a return of guests for which the plan has no step: the run would end green, and move no guest back."""
@@ -545,14 +547,14 @@ class Rename(planned.Planned):
     def _systems(self) -> kernel.Systems:
         return dataclasses.replace(self.run.systems, host=self._held or self.run.systems.host)
 
-    def actions(self, systems: kernel.Systems, book: Book) -> t.Dict[str, steps.Action]:
+    def actions(self, systems: kernel.Systems, open_journal: OpenJournal) -> t.Dict[str, steps.Action]:
         """Return what carries out the steps of the plan."""
 
         def keep(step: str, past: drain_operation.RoundHistory) -> None:
             state = journals.UNDOING if step == drain_plan.HOME else journals.APPLYING
-            book.keep(step, state, dataclasses.asdict(past))
+            open_journal.keep(step, state, dataclasses.asdict(past))
 
-        context = dataclasses.replace(self._guests().context(), since=str(book.journal["started_at"]))
+        context = dataclasses.replace(self._guests().context(), since=str(open_journal.journal["started_at"]))
         return registry.of_rename(systems, drain_actions.GuestMoves(context, keep, self._measured))
 
     @contextlib.contextmanager
@@ -573,7 +575,7 @@ class Rename(planned.Planned):
                 if not closed:
                     mine.release()
 
-    def _runner(self, book: Book) -> steps.Runner:
+    def _runner(self, open_journal: OpenJournal) -> steps.Runner:
         mine = t.cast("run_token.JournalHost", self._held)
         narrator = terminal.Narrator(self.run.say, self.run.clock.monotonic)
         systems = dataclasses.replace(
@@ -585,15 +587,15 @@ class Rename(planned.Planned):
         )
         return steps.Runner(
             host=mine,
-            actions=self.actions(systems, book),
+            actions=self.actions(systems, open_journal),
             voice=narrator,
             now=self.run.clock.now,
             still_ours=self._still_ours,
             poll=lambda: self.run.clock.sleep(1),
-            revise=lambda plan: rename_plan.revised(plan, self._timeouts()),
+            revise=lambda plan: rename_plan.with_timeouts(plan, self._timeouts()),
         )
 
-    def open_journal(self) -> t.Optional[Result]:
+    def read_open_journal(self) -> t.Optional[Result]:
         """Return the open journal of the host, which has one lock for all of its names."""
         (found,) = self.run.state.call([lifecycle.open_request(self.kind())])
         lifecycle.refuse_unknown(self.run, found)
@@ -674,7 +676,7 @@ class Rename(planned.Planned):
         )
         overrides = self.run.overrides
         made = findings.report(checked, report["generated_at"], report["hosts"], report["servers"], overrides)
-        return {"report": findings.refused(made)}
+        return {"report": findings.as_refused(made)}
 
 
 def info_arguments(options: t.Mapping[str, t.Any], inventory_name: str) -> Result:

@@ -95,7 +95,7 @@ class Outcome:
             if self.acts and self.succeeded and self.result.get("state") in TAKEN_BACK:
                 return findings.report(findings.Checked(), self.at, 0, 0)
             return None
-        return findings.refused(found) if self._missed else dict(found)
+        return findings.as_refused(found) if self._missed else dict(found)
 
     @property
     def _missed(self) -> bool:
@@ -139,7 +139,7 @@ class Outcome:
         names = [str(value) for key, value in self.known.items() if value and key.endswith(("_host", "_from"))]
         subject = names[0] if names else self.operation
         checked = findings.Checked(unchecked=(findings.Unchecked("SG709", subject, reason),))
-        return findings.refused(findings.report(checked, at, 0, 0))
+        return findings.as_refused(findings.report(checked, at, 0, 0))
 
 
 def silence_text(name: str, result: t.Mapping[str, t.Any]) -> str:

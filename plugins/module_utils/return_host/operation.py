@@ -25,7 +25,7 @@ import typing as t
 from ..capacity import ceph_readers
 from ..engine import lifecycle, needs, runner, waiting_requests
 from ..engine.approval import REQUEST, SHA256
-from ..engine.lifecycle import Book, Refused, Run, Stopped
+from ..engine.lifecycle import OpenJournal, Refused, Run, Stopped
 from ..engine.operation import Operation
 from ..hazards import waiting
 from ..model import approval, findings, task_results
@@ -105,7 +105,7 @@ class ReturnCall:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Judged:
+class _Verdict:
     """What stands against nothing, and the plan of what is to be cleared now."""
 
     decision: checks.ReturnDecision
@@ -134,7 +134,7 @@ class HostReturn(Operation):
         self.new_id = operation_id
         self.scratch = ReturnScratch()
         self.answers: Answers = ()
-        self._book: t.Optional[Book] = None
+        self._open_journal: t.Optional[OpenJournal] = None
 
     # --- one call
 
@@ -246,27 +246,29 @@ class HostReturn(Operation):
             return self._end(str(journal["state"]), said, well=True)
         if journal["state"] == journals.FINISHED:
             # Killed between the last write and the journal's way to the closed ones.
-            self._own(Book.take_up(self.run, journal, "closed by an abort"), journal)
-            self.book.close(journals.FINISHED, "all steps were done")
-            return self._end(journals.FINISHED, f"all steps of operation {self.book.operation_id} were done", well=True)
-        self._own(Book.take_up(self.run, journal, "abort started", journals.ROLLING_BACK), journal)
+            self._own(OpenJournal.take_up(self.run, journal, "closed by an abort"), journal)
+            self.open_journal.close(journals.FINISHED, "all steps were done")
+            return self._end(
+                journals.FINISHED, f"all steps of operation {self.open_journal.operation_id} were done", well=True
+            )
+        self._own(OpenJournal.take_up(self.run, journal, "abort started", journals.ROLLING_BACK), journal)
         said = _abort_text(self.host, journal)
-        self.book.close(journals.ROLLED_BACK, said)
+        self.open_journal.close(journals.ROLLED_BACK, said)
         return self._end("aborted", said, well=True)
 
     @property
-    def book(self) -> Book:
+    def open_journal(self) -> OpenJournal:
         """The open journal. Raises StackguardError where it is not open any more, or another run has it."""
-        if self._book is None:
-            self._book = Book.held(self.run, self._stored(), self.scratch.operation_id)
-        return self._book
+        if self._open_journal is None:
+            self._open_journal = OpenJournal.held(self.run, self._stored(), self.scratch.operation_id)
+        return self._open_journal
 
-    def _own(self, book: Book, before: t.Optional[Json] = None) -> None:
+    def _own(self, open_journal: OpenJournal, before: t.Optional[Json] = None) -> None:
         """Take an operation: opened now, or taken over: the temporary directory of the run before (``before``) goes."""
-        self._book = book
+        self._open_journal = open_journal
         if before is not None:
             evidence.remove_stale(before, self.directory)
-        self.scratch.operation_id, self.scratch.owned, self.scratch.changed = book.operation_id, True, True
+        self.scratch.operation_id, self.scratch.owned, self.scratch.changed = open_journal.operation_id, True, True
 
     # --- reading
 
@@ -320,7 +322,7 @@ class HostReturn(Operation):
         judged = self._judged(evidence.load_dir(self.directory))
         return self._next(judged) if self.scratch.owned else self._first(judged)
 
-    def _judged(self, bundle: Bundle) -> _Judged:
+    def _judged(self, bundle: Bundle) -> _Verdict:
         """Return what is to be done. Raises Refused or Stopped where something stands against it."""
         request = ReturnRequest(
             self.host, self._inventory_name, tuple(self.scratch.readers or ()), tuple(self._records())
@@ -332,7 +334,7 @@ class HostReturn(Operation):
         self.scratch.servers = len((bundle.cloud.servers if bundle.cloud else None) or [])
         # Nothing was judged where a part was not read or the machine is another one: no override passes that.
         overrides = [] if decision.undecided else self.run.overrides
-        standing = findings.standing(checked.findings, overrides)
+        standing = findings.blocking_findings(checked.findings, overrides)
         shown = terminal.findings_text(checked, overrides)
         waits = [item for item in standing if item.code in checks.WAITING]
         dead = [item for item in standing if checks.about_disks(item)]
@@ -345,7 +347,7 @@ class HostReturn(Operation):
         if plans.REQUESTS in self.scratch.carried:
             clearing = dataclasses.replace(clearing, requests=False)
         plan = plans.plan(operation_id, self.host, clearing, options["status"], options["libvirt_uri"])
-        return _Judged(decision, plan, dead, waits, shown)
+        return _Verdict(decision, plan, dead, waits, shown)
 
     def _requests(self, clearing: checks.Clearing) -> Checked:
         """Return what waits in RabbitMQ: counted from outside, until the step has read it.
@@ -366,9 +368,9 @@ class HostReturn(Operation):
         stays = f", and operation {self.scratch.operation_id} stays open" if self.scratch.operation_id else ""
         raise Refused(f"refused, nothing was changed{stays}: {why}")
 
-    def _first(self, judged: _Judged) -> ReturnCall:
+    def _first(self, judged: _Verdict) -> ReturnCall:
         """Nothing was changed by this run so far: open a journal, or take the open one up."""
-        journal = self.open_journal()
+        journal = self.read_open_journal()
         if (journal or {}).get("operation_id", "") != self.scratch.operation_id:
             raise Refused(
                 f"SG706 operation-open: another run of return_host has worked on {self.host} during this run. Run "
@@ -397,19 +399,19 @@ class HostReturn(Operation):
             REQUEST: self._asked,
             "overrides": to_plain(list(self.run.overrides)),
         }
-        self._own(Book.open(self.run, judged.plan, about))
+        self._own(OpenJournal.open(self.run, judged.plan, about))
         return self._next(judged)
 
-    def _show(self, judged: _Judged) -> None:
+    def _show(self, judged: _Verdict) -> None:
         if judged.shown:
             self.run.say(judged.shown)
         if judged.plan.steps:
             self.run.say(terminal.plan_text(judged.plan))
 
-    def _to_clear(self, judged: _Judged) -> str:
+    def _to_clear(self, judged: _Verdict) -> str:
         return f"{count(len(judged.plan.steps), 'step')} to clear {self.host}; {'; '.join(judged.plan.notes)}"
 
-    def _resume(self, journal: Json, judged: _Judged) -> ReturnCall:
+    def _resume(self, journal: Json, judged: _Verdict) -> ReturnCall:
         """Take the open operation up, with what is to be cleared now: its plan may be of another day."""
         self._refuse_aborted(journal)
         begun, operation = runner.plan_of(journal), journal["operation_id"]
@@ -429,9 +431,9 @@ class HostReturn(Operation):
                 f"{self._to_clear(judged)}"
             )
             return self._end("resumed", said, well=True)
-        self._own(Book.take_up(self.run, journal, f"resumed: {self._to_clear(judged)}", journals.OPEN), journal)
+        self._own(OpenJournal.take_up(self.run, journal, f"resumed: {self._to_clear(judged)}", journals.OPEN), journal)
         self.run.say(f"resuming operation {operation}: {self.operation_text()}")
-        self.book.tell(**{REQUEST: self._asked, "overrides": to_plain(list(self.run.overrides))})
+        self.open_journal.tell(**{REQUEST: self._asked, "overrides": to_plain(list(self.run.overrides))})
         if more:
             self._extend(plans.extended(begun, judged.plan), more)
         return self._next(judged)
@@ -439,10 +441,10 @@ class HostReturn(Operation):
     def _extend(self, plan: Plan, more: t.Sequence[str]) -> None:
         """Let the journal's plan have what came up since it was made. No person approved that one."""
         value = approval.sha256(approval.of_plan(plan, self._asked))
-        states = {step.name: self.book.state_of(step.name) for step in plan.steps}
-        self.book.journal = {**self.book.journal, "plan": to_plain(plan), "steps": states}
-        self.book.tell(**{SHA256: value})
-        self.book.note(
+        states = {step.name: self.open_journal.state_of(step.name) for step in plan.steps}
+        self.open_journal.journal = {**self.open_journal.journal, "plan": to_plain(plan), "steps": states}
+        self.open_journal.tell(**{SHA256: value})
+        self.open_journal.note(
             "after the run had made the plan, the run found these leftovers and added them to the plan: "
             f"{'; '.join(more)}"
         )
@@ -450,9 +452,9 @@ class HostReturn(Operation):
 
     # --- steps
 
-    def _next(self, judged: _Judged) -> ReturnCall:
+    def _next(self, judged: _Verdict) -> ReturnCall:
         """Begin the next step of what is to be cleared now; without one, end."""
-        more = plans.beyond(judged.plan, runner.plan_of(self.book.journal))
+        more = plans.beyond(judged.plan, runner.plan_of(self.open_journal.journal))
         again = [step.title for step in judged.plan.steps if step.name in self.scratch.carried]
         if more or again:
             if any(step.name == plans.DOMAINS for step in judged.plan.steps):
@@ -469,11 +471,11 @@ class HostReturn(Operation):
         if not judged.plan.steps:
             return self._finished(judged)
         step = judged.plan.steps[0]
-        self.book.mark(step.name, journals.APPLYING)
+        self.open_journal.mark(step.name, journals.APPLYING)
         return t.cast("ReturnCall", getattr(self, STEPS[step.action])(step.params))
 
     def _done(self, step: str, text: t.Optional[str] = None) -> ReturnCall:
-        self.book.mark(step, journals.DONE, text)
+        self.open_journal.mark(step, journals.DONE, text)
         self.scratch.carried.append(step)
         return self._look()
 
@@ -484,27 +486,29 @@ class HostReturn(Operation):
         self.scratch.carried.append(plans.REQUESTS)
         judged = self._judged(evidence.load_dir(self.directory))
         unread = "; ".join(item.reason for item in found.unchecked)
-        self.book.remember(write=False, requests_unread=unread or None)
+        self.open_journal.remember(write=False, requests_unread=unread or None)
         if judged.waiting:
-            self.book.mark(plans.REQUESTS, journals.PENDING, unread or f"{count(len(judged.waiting), 'request')} left")
+            self.open_journal.mark(
+                plans.REQUESTS, journals.PENDING, unread or f"{count(len(judged.waiting), 'request')} left"
+            )
             self._show(judged)
             return self._not_clear(judged)
-        removed = sum(len(ids) for ids in (self.book.memory.get(REMOVED) or {}).values())
+        removed = sum(len(ids) for ids in (self.open_journal.memory.get(REMOVED) or {}).values())
         said = f"passed by an override, RabbitMQ was not read: {unread}" if unread else f"{removed} removed"
-        self.book.mark(plans.REQUESTS, journals.DONE, said)
+        self.open_journal.mark(plans.REQUESTS, journals.DONE, said)
         # Of a step that found nothing to remove, nothing is changed.
         self.scratch.changed = bool(self._others() or removed)
         return self._look()
 
     def _others(self) -> bool:
         """Whether the journal's plan has more than the look into RabbitMQ."""
-        return any(step.name != plans.REQUESTS for step in runner.plan_of(self.book.journal).steps)
+        return any(step.name != plans.REQUESTS for step in runner.plan_of(self.open_journal.journal).steps)
 
     def _note_removed(self, ids: t.Mapping[str, t.Sequence[str]]) -> None:
         """Write the ids of what is about to be removed into the journal, beside those of earlier runs."""
-        before = self.book.memory.get(REMOVED) or {}
+        before = self.open_journal.memory.get(REMOVED) or {}
         known = {name: sorted({*before.get(name, ()), *ids.get(name, ())}) for name in {*before, *ids}}
-        self.book.remember(requests_removed=known)
+        self.open_journal.remember(requests_removed=known)
 
     def _end_domains(self, params: Json) -> ReturnCall:
         self.scratch.phase = "ended"
@@ -539,7 +543,7 @@ class HostReturn(Operation):
     def _release(self, params: Json) -> ReturnCall:
         """Release the service, if nothing has taken it since it was judged: an evacuation may have begun."""
         request = ReturnRequest(self.host, self._inventory_name, (), tuple(self._records()))
-        opened = tuple(findings.standing(checks.open_evacuations(request), self.run.overrides))
+        opened = tuple(findings.blocking_findings(checks.open_evacuations(request), self.run.overrides))
         if opened:
             shown = terminal.findings_text(Checked(opened), ())
             raise Stopped(
@@ -561,7 +565,7 @@ class HostReturn(Operation):
 
     # --- the end
 
-    def _finished(self, judged: _Judged) -> ReturnCall:
+    def _finished(self, judged: _Verdict) -> ReturnCall:
         """Nothing is left to clear. Running domains without their disks keep it from being a good end."""
         notes = "; ".join(judged.plan.notes)
         if self.scratch.owned:
@@ -574,17 +578,17 @@ class HostReturn(Operation):
             return self._end(DISKS, _dead_text(self.host, judged.dead, notes, judged.shown))
         return self._end(CLEAR, said, well=True)
 
-    def _not_clear(self, judged: _Judged) -> ReturnCall:
+    def _not_clear(self, judged: _Verdict) -> ReturnCall:
         """Requests wait that a start here must not execute, or nobody knows: nothing else is changed."""
         said = f"{self.host} is not clear, because of requests that wait in RabbitMQ. Keep nova-compute stopped"
         if self.scratch.owned:
             said += f". Operation {self.scratch.operation_id} stays open: run return_host again to resume the operation"
         return self._end(NOT_CLEAR, f"{said}\n{judged.shown}")
 
-    def _close(self, judged: _Judged) -> None:
+    def _close(self, judged: _Verdict) -> None:
         """Close the journal. A step that another run did, or somebody else, is done."""
-        for step in runner.plan_of(self.book.journal).steps:
-            if self.book.state_of(step.name) == journals.DONE:
+        for step in runner.plan_of(self.open_journal.journal).steps:
+            if self.open_journal.state_of(step.name) == journals.DONE:
                 continue
             if step.name == plans.RELEASE and judged.decision.clearing.held_until_start is not None:
                 raise Stopped(
@@ -592,8 +596,8 @@ class HostReturn(Operation):
                     f"Nova has unfinished evacuation records of {self.host}. To end the current return operation, "
                     f"use {self.run.variable('action')}={lifecycle.ABORT}"
                 )
-            self.book.mark(step.name, journals.DONE, "nothing was left to do in this step")
-        self.book.close(journals.FINISHED, f"nothing is left to clear on {self.host}")
+            self.open_journal.mark(step.name, journals.DONE, "nothing was left to do in this step")
+        self.open_journal.close(journals.FINISHED, f"nothing is left to clear on {self.host}")
 
     def _stop(self, message: str, checked: t.Optional[Checked] = None) -> ReturnCall:
         """Something ends the run, with the journal open if it has one."""
@@ -638,7 +642,7 @@ class HostReturn(Operation):
             scratch.servers,
             [] if scratch.undecided else self.run.overrides,
         )
-        return report if scratch.ended_well else findings.refused(report)
+        return report if scratch.ended_well else findings.as_refused(report)
 
 
 def _abort_text(host: str, journal: t.Mapping[str, t.Any]) -> str:

@@ -189,7 +189,7 @@ def test_overrides_name_code_and_object():
 def test_nothing_overrides_what_is_absolute(code, key):
     item = some(code, key)
     overrides = [Override(code, key, "please"), Override(code, f"name-of-{key}", "please")]
-    assert findings.standing([item], overrides) == [item]
+    assert findings.blocking_findings([item], overrides) == [item]
     assert findings.verdict([item], [], overrides) == "block"
 
 
@@ -209,7 +209,7 @@ def test_evidence_can_make_a_finding_absolute_also_when_it_was_stored(code, key,
     (stored,) = findings.report(findings.Checked((item,)), "now", 1, 0)["findings"]
     for one in (item, findings.from_report(stored)):
         assert one.absolute is absolute
-        assert bool(findings.standing([one], [Override(code, "compute1", "sure")])) is absolute
+        assert bool(findings.blocking_findings([one], [Override(code, "compute1", "sure")])) is absolute
 
 
 # --- verdicts and reports -------------------------------------------------------------------------------------

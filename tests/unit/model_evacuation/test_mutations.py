@@ -183,7 +183,7 @@ def guards_go_too_early(patch):
     patch.put(
         evacuate.Evacuation,
         "_finished_guards",
-        lambda self, _result: evacuation_record.servers_of(self.book.journal),
+        lambda self, _result: evacuation_record.servers_of(self.open_journal.journal),
     )
     patch.nothing(evacuation_round, "unguarded", {})
 
@@ -240,7 +240,7 @@ def the_power_state_of_an_error_is_running(patch):
 def two_operations_promise_the_same_memory(patch):
     """D10: what the evacuation of another dead host has sent, and has not landed yet, is not counted."""
     patch.nothing(evacuate.Evacuation, "_others", [])
-    patch.wrap(evacuate.Book, "write", lambda write, self, before=None, **_counted: write(self, before))
+    patch.wrap(evacuate.OpenJournal, "write", lambda write, self, before=None, **_counted: write(self, before))
 
 
 def an_abort_forgets_who_was_sent(patch):
@@ -370,7 +370,7 @@ def the_report_lacks_what_stopped_the_run(patch):
 
 def a_fenced_host_that_answers_is_refused(patch):
     """H7: Ceph refuses it by proof, its link is back, and each resume is refused with: it lives."""
-    patch.wrap(evacuate, "_counts", lambda count, item, act, lists, _held: count(item, act, lists, False))
+    patch.wrap(evacuate, "_blocks_fence", lambda count, item, act, lists, _held: count(item, act, lists, False))
 
 
 def one_resize_keeps_all(patch):

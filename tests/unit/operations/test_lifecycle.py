@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle, runner
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book, Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import OpenJournal, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
@@ -44,7 +44,7 @@ def run_of(tmp_path):
 
 
 def opened(run, **given):
-    return Book.open(run, plan(**given), {"host": given.get("host", "compute1"), "servers": [], SHA256: None})
+    return OpenJournal.open(run, plan(**given), {"host": given.get("host", "compute1"), "servers": [], SHA256: None})
 
 
 def only(run):
@@ -54,19 +54,23 @@ def only(run):
 
 def test_an_operation_is_opened_noted_and_closed(run_of):
     run = run_of(10**8)
-    book = opened(run)
-    book.mark("fence", journals.APPLYING)
-    book.mark("fence", journals.DONE, "power state Off and Off")
-    book.remember(arrived=["a"])
-    book.tell(fence="power")
+    open_journal = opened(run)
+    open_journal.mark("fence", journals.APPLYING)
+    open_journal.mark("fence", journals.DONE, "power state Off and Off")
+    open_journal.remember(arrived=["a"])
+    open_journal.tell(fence="power")
     stored = only(run)
     assert (stored["steps"]["fence"], stored["memory"], stored["about"]["fence"]) == (
         "done",
         {"arrived": ["a"]},
         "power",
     )
-    assert (book.state_of("fence"), book.state_of("guard"), book.memory) == ("done", "pending", {"arrived": ["a"]})
-    book.close(journals.FINISHED, "ended")
+    assert (open_journal.state_of("fence"), open_journal.state_of("guard"), open_journal.memory) == (
+        "done",
+        "pending",
+        {"arrived": ["a"]},
+    )
+    open_journal.close(journals.FINISHED, "ended")
     assert lifecycle.open_journals(run) == []
     (closed,) = lifecycle.closed_journals(run, "evacuate")
     assert (closed["state"], closed["operation_id"]) == ("finished", "0123456789ab")
@@ -74,7 +78,7 @@ def test_an_operation_is_opened_noted_and_closed(run_of):
 
 def test_a_run_whose_operation_another_has_taken_up_can_not_write(run_of):
     first = opened(run_of(10**8))
-    second = Book.take_up(run_of(10**8 + 1), dict(first.journal), "resumed")
+    second = OpenJournal.take_up(run_of(10**8 + 1), dict(first.journal), "resumed")
     second.note("its own")
     before = only(second.run)
     for write in (
@@ -91,14 +95,14 @@ def test_a_run_whose_operation_another_has_taken_up_can_not_write(run_of):
 def test_of_two_runs_that_take_up_the_same_operation_one_has_it(run_of):
     first = opened(run_of(10**8))
     journal = dict(first.journal)
-    Book.take_up(run_of(10**8 + 1), dict(journal), "resumed")
+    OpenJournal.take_up(run_of(10**8 + 1), dict(journal), "resumed")
     with pytest.raises(StackguardError, match=r"0123456789ab", check=problem_is("journal-unreadable")):
-        Book.take_up(run_of(10**8 + 2), dict(journal), "resumed")
+        OpenJournal.take_up(run_of(10**8 + 2), dict(journal), "resumed")
 
 
 def test_a_run_that_ended_its_operation_is_not_written_to_by_an_older_one(run_of):
     first = opened(run_of(10**8))
-    second = Book.take_up(run_of(10**8 + 1), dict(first.journal), "resumed")
+    second = OpenJournal.take_up(run_of(10**8 + 1), dict(first.journal), "resumed")
     second.close(journals.FINISHED, "ended")
     with pytest.raises(StackguardError, check=problem_is("journal-unreadable")):
         first.note("too late")
@@ -108,8 +112,8 @@ def test_a_run_that_ended_its_operation_is_not_written_to_by_an_older_one(run_of
 def test_a_run_of_another_controller_is_taken_over_only_where_the_operator_says_so(run_of):
     first = opened(run_of(10**8))
     with pytest.raises(StackguardError, match=r"SG707.*stackguard_take_over=true"):
-        Book.take_up(run_of(1, controller="another", take_over=False), dict(first.journal), "resumed")
-    assert Book.take_up(run_of(1, controller="another"), dict(first.journal), "resumed").operation_id
+        OpenJournal.take_up(run_of(1, controller="another", take_over=False), dict(first.journal), "resumed")
+    assert OpenJournal.take_up(run_of(1, controller="another"), dict(first.journal), "resumed").operation_id
 
 
 def test_a_second_opening_for_the_same_host_is_refused(run_of):
@@ -157,10 +161,10 @@ def old_journal(directory, name="evacuate", operation="0123456789ab", **more):
 
 
 def test_a_journal_says_which_version_wrote_it_last(run_of):
-    book = opened(run_of(10**8))
-    assert only(book.run)[journals.VERSION] == collection_version()
-    journals.write(str(book.run.state._runner.state_dir), {**only(book.run), journals.VERSION: "0.0.1"})
-    taken = Book.take_up(run_of(10**8 + 1), only(book.run), "resumed")
+    open_journal = opened(run_of(10**8))
+    assert only(open_journal.run)[journals.VERSION] == collection_version()
+    journals.write(str(open_journal.run.state._runner.state_dir), {**only(open_journal.run), journals.VERSION: "0.0.1"})
+    taken = OpenJournal.take_up(run_of(10**8 + 1), only(open_journal.run), "resumed")
     assert only(taken.run)[journals.VERSION] == collection_version()
 
 
@@ -170,7 +174,7 @@ def test_a_journal_of_version_0_2_0_is_taken_up(run_of):
     early = {key: value for key, value in first.journal.items() if key not in (journals.VERSION, lifecycle.CLOUD_ID)}
     first.close(journals.FINISHED, "ended")
     first.run.state.call([{"op": "journal_open", "journal": early}])
-    second = Book.take_up(run_of(10**8 + 1), only(first.run), "resumed")
+    second = OpenJournal.take_up(run_of(10**8 + 1), only(first.run), "resumed")
     second.close(journals.FINISHED, "ended")
 
 
@@ -193,7 +197,7 @@ def test_beside_a_journal_that_is_not_understood_nothing_is_open_or_begun(run_of
     if content is not None:
         path.write_text(content)
     before = path.read_text()
-    for look in (lambda: lifecycle.open_journals(run), lambda: lifecycle.open_journal(run, "evacuate-compute1")):
+    for look in (lambda: lifecycle.open_journals(run), lambda: lifecycle.read_open_journal(run, "evacuate-compute1")):
         with pytest.raises(Refused) as refused:
             look()
         assert str(path) in refused.value.message
@@ -206,11 +210,11 @@ def test_beside_a_journal_that_is_not_understood_nothing_is_open_or_begun(run_of
 
 
 def test_what_has_begun_is_not_ended_by_a_journal_that_another_version_writes(run_of, tmp_path):
-    book = opened(run_of(10**8))
+    open_journal = opened(run_of(10**8))
     old_journal(tmp_path / "state")
-    book.mark("fence", journals.DONE)
-    book.read_again()
-    book.close(journals.FINISHED, "ended")
+    open_journal.mark("fence", journals.DONE)
+    open_journal.read_again()
+    open_journal.close(journals.FINISHED, "ended")
 
 
 def test_what_version_0_1_has_ended_is_not_opened_again(run_of, tmp_path):
@@ -220,7 +224,7 @@ def test_what_version_0_1_has_ended_is_not_opened_again(run_of, tmp_path):
     run = run_of(10**8)
     (journal,) = lifecycle.closed_journals(run, "repair_links")
     with pytest.raises(Refused, match=r"SG706 .*version 0\.1 "):
-        Book.reopen(run, journal, journals.ROLLING_BACK, "rollback started")
+        OpenJournal.reopen(run, journal, journals.ROLLING_BACK, "rollback started")
     assert lifecycle.open_journals(run) == []
 
 
@@ -228,25 +232,25 @@ def test_what_has_ended_can_be_opened_again_to_be_taken_back(run_of):
     first = opened(run_of(10**8))
     first.close(journals.FINISHED, "ended")
     (closed,) = lifecycle.closed_journals(first.run, "evacuate")
-    again = Book.reopen(run_of(10**8 + 1), closed, journals.ROLLING_BACK, "rollback started")
+    again = OpenJournal.reopen(run_of(10**8 + 1), closed, journals.ROLLING_BACK, "rollback started")
     assert (only(again.run)["state"], only(again.run)["run"]["pid"]) == ("rolling-back", 10**8 + 1)
     with pytest.raises(StackguardError, check=problem_is("journal-unreadable")):
-        Book.reopen(run_of(10**8 + 2), closed, journals.ROLLING_BACK, "rollback started")
+        OpenJournal.reopen(run_of(10**8 + 2), closed, journals.ROLLING_BACK, "rollback started")
 
 
 def test_what_steps_have_noted_is_read_again_and_kept(run_of):
-    book = opened(run_of(10**8))
-    book.keep("guard", journals.APPLYING, {"seen": 1})
-    assert book.memory == {}
-    book.read_again()
-    assert (book.memory, book.state_of("guard")) == ({"guard": {"seen": 1}}, "applying")
+    open_journal = opened(run_of(10**8))
+    open_journal.keep("guard", journals.APPLYING, {"seen": 1})
+    assert open_journal.memory == {}
+    open_journal.read_again()
+    assert (open_journal.memory, open_journal.state_of("guard")) == ({"guard": {"seen": 1}}, "applying")
 
 
 def test_files_beside_the_journal_are_written_by_the_run_that_has_the_operation(run_of):
     first = opened(run_of(10**8))
     batch = {"op": "batch_write", "kind": "rows", "operation_id": first.operation_id, "number": 1, "rows": ["a"]}
     first.call([batch])
-    second = Book.take_up(run_of(10**8 + 1), dict(first.journal), "resumed")
+    second = OpenJournal.take_up(run_of(10**8 + 1), dict(first.journal), "resumed")
     for write in (
         lambda: first.call([{**batch, "rows": ["b"]}]),
         lambda: first.keep("guard", journals.DONE, {}),
@@ -312,9 +316,9 @@ def test_beside_a_journal_that_is_not_understood_nothing_is_counted_and_nothing_
 
 
 def test_status_names_the_operation_its_run_and_each_step(run_of):
-    book = opened(run_of(10**8))
-    book.mark("fence", journals.DONE)
-    told = lifecycle.status_text(only(book.run), ["fence: power"])
+    open_journal = opened(run_of(10**8))
+    open_journal.mark("fence", journals.DONE)
+    told = lifecycle.status_text(only(open_journal.run), ["fence: power"])
     assert "operation 0123456789ab (evacuate-compute1 compute1) is open" in told
     assert "on c" in told
     assert "1. done      fence it" in told
@@ -349,28 +353,28 @@ def test_a_run_that_decided_nothing_is_no_pass():
 )
 def test_an_operation_of_another_cloud_is_neither_read_nor_taken_up(run_of, theirs, mine, same):
     """Two clouds have a compute1, and one controller keeps the journals of both in the same directory."""
-    book = opened(run_of(10**8, cloud_id=theirs))
-    kind, later = str(book.journal["kind"]), run_of(10**8 + 1, cloud_id=mine)
+    open_journal = opened(run_of(10**8, cloud_id=theirs))
+    kind, later = str(open_journal.journal["kind"]), run_of(10**8 + 1, cloud_id=mine)
     if same:
-        assert lifecycle.open_journal(later, kind) is not None
-        Book.take_up(later, dict(book.journal), "resumed").close(journals.FINISHED, "ended")
+        assert lifecycle.read_open_journal(later, kind) is not None
+        OpenJournal.take_up(later, dict(open_journal.journal), "resumed").close(journals.FINISHED, "ended")
         assert len(lifecycle.closed_journals(later, "evacuate")) == 1
         return
     for ask in (
-        lambda: lifecycle.open_journal(later, kind),
-        lambda: Book.take_up(later, dict(book.journal), "resumed"),
+        lambda: lifecycle.read_open_journal(later, kind),
+        lambda: OpenJournal.take_up(later, dict(open_journal.journal), "resumed"),
     ):
         with pytest.raises(Refused, check=problem_is("operation-open")) as refused:
             ask()
         assert str(theirs) in refused.value.message
         assert "stackguard_state_dir" in refused.value.message
-    assert only(later) == book.journal
-    book.close(journals.FINISHED, "ended")
+    assert only(later) == open_journal.journal
+    open_journal.close(journals.FINISHED, "ended")
     assert lifecycle.closed_journals(later, "evacuate") == []
 
 
 def test_status_shows_an_operation_of_another_cloud(run_of):
-    book = opened(run_of(10**8, cloud_id="one"))
+    open_journal = opened(run_of(10**8, cloud_id="one"))
     later = run_of(10**8 + 1, cloud_id="two")
     shown = dataclasses.replace(later, options={"action": lifecycle.STATUS})
-    assert lifecycle.open_journal(shown, str(book.journal["kind"])) == book.journal
+    assert lifecycle.read_open_journal(shown, str(open_journal.journal["kind"])) == open_journal.journal

@@ -44,7 +44,7 @@ class Made(Operation):
     def kind(self):
         return "nothing"
 
-    def open_journal(self):
+    def read_open_journal(self):
         return {} if self.opened else None
 
     def begin_new(self):

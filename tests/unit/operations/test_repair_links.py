@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256
-from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Book
+from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import OpenJournal
 from ansible_collections.stackguard.nova.plugins.module_utils.hazards.link_rules import REPAIRABLE
 from ansible_collections.stackguard.nova.plugins.module_utils.links import operation as repair_links
 from ansible_collections.stackguard.nova.plugins.module_utils.links.plan import LinkRequest
@@ -65,8 +65,8 @@ def opened(tmp_path):
     made = run_of(State(tmp_path / "state"), {"nova_api_db_url": GONE}, "op2")
     request = LinkRequest(("compute1",), ("SG211",), 1000, 1000)
     about = {**repair_links._asked(request), SHA256: None}
-    book = Book.open(made, repair_links._planned(made, request), about)
-    repair_links._rows(book).write(1, [])
+    open_journal = OpenJournal.open(made, repair_links._planned(made, request), about)
+    repair_links._rows(open_journal).write(1, [])
     return made
 
 

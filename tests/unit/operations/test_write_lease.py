@@ -42,11 +42,11 @@ class Two:
         return lifecycle.Run(**given)
 
     def begin(self):
-        return lifecycle.Book.open(self.run(self.first, FIRST), PLAN, ABOUT)
+        return lifecycle.OpenJournal.open(self.run(self.first, FIRST), PLAN, ABOUT)
 
     def take_over(self):
         run = self.run(self.second, SECOND, take_over=True)
-        return lifecycle.Book.take_up(run, lifecycle.open_journal(run, "migrate"), "resumed")
+        return lifecycle.OpenJournal.take_up(run, lifecycle.read_open_journal(run, "migrate"), "resumed")
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_whoever_takes_over_from_a_run_that_may_live_waits_as_long_as_that_may_w
 def test_whoever_takes_over_from_a_run_that_has_ended_does_not_wait(two):
     two.host.near = True
     ended = {**FIRST, "pid": 3}
-    lifecycle.Book.open(two.run(two.of(ended), ended), PLAN, ABOUT)
+    lifecycle.OpenJournal.open(two.run(two.of(ended), ended), PLAN, ABOUT)
     two.take_over()
     assert two.slept == []
 
@@ -120,7 +120,7 @@ def test_a_later_task_of_the_same_playbook_has_the_operation_as_soon_as_it_has_r
     """An evacuation is many tasks of one run: each is a process, and reads the journal first."""
     two.begin()
     later = two.of(FIRST)
-    lifecycle.open_journal(two.run(later, FIRST), "migrate")
+    lifecycle.read_open_journal(two.run(later, FIRST), "migrate")
     two.time += RENEW + 1
     two.take_over()
     with pytest.raises(StackguardError, match="SG707"):

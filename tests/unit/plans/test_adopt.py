@@ -13,7 +13,7 @@ import os
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import standing
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import blocking_findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import adopted_names
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import plan as adopt
@@ -35,7 +35,7 @@ def request(style, direction, **changes):
 
 def judged(bundle, wanted):
     checked, adoption = checks.preflight(bundle, wanted)
-    refused = standing(checked.findings, [])
+    refused = blocking_findings(checked.findings, [])
     return refused, adoption
 
 

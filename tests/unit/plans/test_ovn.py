@@ -110,7 +110,7 @@ def test_what_was_not_read_cannot_be_planned_whatever_was_overridden(spoil, why)
 
 
 def test_timeouts_are_those_of_the_run_that_resumes():
-    revised = rename.revised(plan_of(ovn_fleet()), {"agent_timeout": 7})
+    revised = rename.with_timeouts(plan_of(ovn_fleet()), {"agent_timeout": 7})
     by_name = {step.name: step for step in revised.steps}
     assert by_name["ovn_hostname"].params["timeout"] == by_name["ovn_verified"].params["timeout"] == 7
     assert RenameRequest("a", "b", "c").agent_timeout != 7

@@ -265,7 +265,7 @@ def test_a_host_that_calls_itself_otherwise_is_no_plans_subject():
 
 def test_the_timeouts_of_the_command_that_resumes_replace_those_of_the_first():
     made = plan_of(fleet())
-    again = rename.revised(made, {"stop_timeout": 1001, "start_timeout": 1002, "agent_timeout": 1003})
+    again = rename.with_timeouts(made, {"stop_timeout": 1001, "start_timeout": 1002, "agent_timeout": 1003})
     timeouts = {step.action: step.params["timeout"] for step in again.steps if "timeout" in step.params}
     assert (timeouts["stop_units"], timeouts["compute_up"], timeouts["agents_alive"]) == (1001, 1002, 1003)
     assert timeouts["service_status"] == 1002

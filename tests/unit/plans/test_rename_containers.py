@@ -353,7 +353,7 @@ def test_only_containers_with_a_name_of_their_own_are_touched():
 
 
 def test_the_timeout_of_the_run_that_resumes_counts():
-    plan = rename.revised(made(boxed_fleet()), {"start_timeout": 7, "stop_timeout": 8})
+    plan = rename.with_timeouts(made(boxed_fleet()), {"start_timeout": 7, "stop_timeout": 8})
     steps = named(plan)
     assert steps["recreate_containers"].params["timeout"] == 7
     assert steps["stop_containers"].params["timeout"] == 8

@@ -60,7 +60,7 @@ class FencedEvacuation(EvacuationCall):
     def _clusters(self) -> t.List[Json]:
         """Return each cluster with the addresses that it is to refuse. Raises Stopped where no host reaches one."""
         found = []
-        for fsid, addresses in sorted(records.addresses_of(self.book.journal).items()):
+        for fsid, addresses in sorted(records.addresses_of(self.open_journal.journal).items()):
             homes = [home for home in self._readers() if home[0] == fsid]
             reader = next((self._reader(home) for home in homes if self._reader(home)), None)
             if reader is None:
@@ -88,15 +88,15 @@ class FencedEvacuation(EvacuationCall):
     def _note_listed(self) -> None:
         if not of_addresses(self.options["fence"]) and not self.options["also_blocklist"]:
             return
-        noted = records.blocklisted(self.book.journal)
+        noted = records.blocklisted(self.open_journal.journal)
         asked = {str(cluster["fsid"]): list(cluster["addresses"]) for cluster in self._clusters()}
         before = {
             fsid: [address for address in found if self._is_listed(fsid, address)]
             for fsid, found in records.without(asked, noted).items()
         }
-        kept = records.together([self.book.about.get("listed_before") or {}, before])
+        kept = records.together([self.open_journal.about.get("listed_before") or {}, before])
         listed = records.together([noted, asked])
-        self.book.tell(blocklisted={fsid: found for fsid, found in listed.items() if fsid}, listed_before=kept)
+        self.open_journal.tell(blocklisted={fsid: found for fsid, found in listed.items() if fsid}, listed_before=kept)
 
     def _is_listed(self, fsid: str, address: str) -> bool:
         """Whether a blocklist that was read had an address before this operation listed it."""
@@ -117,18 +117,18 @@ class FencedEvacuation(EvacuationCall):
         """Force the compute service down and disable it with our reason, in one request."""
         reason = checks.reason_of(self.scratch.operation_id)
         closed = {checks.reason_of(str(entry["operation_id"])) for entry in self._closed()}
-        if self.book.state_of(HOLD) != journals.DONE:
-            self.book.mark(HOLD, journals.APPLYING)
+        if self.open_journal.state_of(HOLD) != journals.DONE:
+            self.open_journal.mark(HOLD, journals.APPLYING)
         service = compute_services.find_service(self.connection, self.host)
         held = (service.disabled_reason if service else None) or ""
         if held.startswith(OURS) and held != reason and held not in closed:
             raise Stopped(f"SG707 lock-held: another operation has locked {self.host}: {held}")
-        if service is not None and held != reason and "service" not in self.book.about:
+        if service is not None and held != reason and "service" not in self.open_journal.about:
             before = {"status": service.status, "reason": service.disabled_reason, "forced_down": service.forced_down}
-            self.book.tell(service=before)
+            self.open_journal.tell(service=before)
         compute_services.hold_down(self.connection, self.host, reason)
-        if self.book.state_of(HOLD) != journals.DONE:
-            self.book.mark(HOLD, journals.DONE)
+        if self.open_journal.state_of(HOLD) != journals.DONE:
+            self.open_journal.mark(HOLD, journals.DONE)
 
     def _look_again(self, wait: float = 0.0) -> t.List[Json]:
         """Return what is needed before anything is judged again: the proof, and what hosts say now."""
@@ -207,7 +207,7 @@ class FencedEvacuation(EvacuationCall):
 
     def _round_request(self) -> EvacuationRequest:
         base = self._request(self.scratch.operation_id, None, self._stored_fence())
-        order = tuple(self.book.about.get("order") or ())
+        order = tuple(self.open_journal.about.get("order") or ())
         return dataclasses.replace(base, servers=None, order=order)
 
     # --- it is lifted
@@ -229,7 +229,9 @@ class FencedEvacuation(EvacuationCall):
 
     def _to_lift(self) -> t.Dict[str, t.List[str]]:
         """Return what this operation alone has listed: not what was there before, nor what an earlier one needs."""
-        return records.without(records.blocklisted(self.book.journal), self.book.about.get("kept_listed") or {})
+        return records.without(
+            records.blocklisted(self.open_journal.journal), self.open_journal.about.get("kept_listed") or {}
+        )
 
     def _lifted(self) -> None:
         for answer in needs.answers_of(self.answers, needs.LIFT):
@@ -241,19 +243,23 @@ class FencedEvacuation(EvacuationCall):
                         f"{task_results.why(result)}"
                     )
                 lifted = {str(cluster["fsid"]): cluster.get("addresses") or []}
-                listed = records.without(records.blocklisted(self.book.journal), lifted)
-                self.book.tell(blocklisted=listed)
+                listed = records.without(records.blocklisted(self.open_journal.journal), lifted)
+                self.open_journal.tell(blocklisted=listed)
         if needs.answers_of(self.answers, needs.LIFT):
-            self.book.mark(FENCE, journals.UNDONE)
+            self.open_journal.mark(FENCE, journals.UNDONE)
 
     def _release(self) -> None:
         """Give the service back what it had before, if it is still ours."""
-        self.book.mark(HOLD, journals.UNDOING)
+        self.open_journal.mark(HOLD, journals.UNDOING)
         service = compute_services.find_service(self.connection, self.host)
         if service is not None and service.disabled_reason == checks.reason_of(self.scratch.operation_id):
-            before = self.book.about.get("service") or {"status": "enabled", "reason": None, "forced_down": False}
+            before = self.open_journal.about.get("service") or {
+                "status": "enabled",
+                "reason": None,
+                "forced_down": False,
+            }
             compute_services.give_back(self.connection, self.host, before)
-        self.book.mark(HOLD, journals.UNDONE)
+        self.open_journal.mark(HOLD, journals.UNDONE)
 
 
 def _read_at(answers: Answers) -> str:

@@ -24,7 +24,7 @@ from ...engine.systems import Memory, Params, Systems, as_step_error, noted
 from ...hazards import power_state
 from ...model.errors import ApiError
 from ...model.facts import SCHEMA, Bundle
-from ...model.findings import BLOCKER, Checked, standing
+from ...model.findings import BLOCKER, Checked, blocking_findings
 from ...model.lookups import uuid_key
 from ...model.requests import MigrationRequest
 from ...model.wording import count
@@ -591,7 +591,7 @@ class DrainAudit:
             uuid: server.get("OS-EXT-AZ:availability_zone") if server else None for uuid, server in servers.items()
         }
         checked = checks.audit(bundle, expected, zones)
-        refused = standing(checked.findings, [])
+        refused = blocking_findings(checked.findings, [])
         if refused:
             raise StepError(f"findings after the rename:\n{findings_text(Checked(tuple(refused)))}")
         if checked.unchecked:

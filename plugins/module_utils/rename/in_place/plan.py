@@ -229,7 +229,7 @@ TIMEOUTS = {
 }
 
 
-def revised(made: Plan, timeouts: t.Mapping[str, int]) -> Plan:
+def with_timeouts(made: Plan, timeouts: t.Mapping[str, int]) -> Plan:
     """Return the plan of a journal as the run that resumes it carries it out.
 
     Timeouts are those of the command that resumes: what was too short is not so for ever.

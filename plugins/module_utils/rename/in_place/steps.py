@@ -32,7 +32,7 @@ from ...model.facts import (
 from ...model.findings import (
     BLOCKER,
     Checked,
-    standing,
+    blocking_findings,
 )
 from ...model.lookups import gather
 from ...model.plan import RowChange
@@ -135,7 +135,7 @@ def judge_elsewhere(systems: Systems, away: t.Sequence[guests_elsewhere.GuestEls
         )
     found = Checked(tuple(elsewhere.check(away, domains)))
     told = findings_text(found, systems.overrides)
-    if standing(found.findings, systems.overrides):
+    if blocking_findings(found.findings, systems.overrides):
         raise StepError(f"guests of this host are on other hosts now:\n{told}", checked=found, problem="guest-uuids")
     systems.remark(told)
     return found
@@ -459,7 +459,7 @@ class Guests:
         """Read the host, compare, and refuse what only a person can have done and has not named."""
         facts = self.systems.host.facts(self.systems.info_arguments)
         found = gather(guests.changed(params["domains"], facts, params.get("boot_id"), params["strict"]))
-        refused = standing(found.findings, self.systems.overrides)
+        refused = blocking_findings(found.findings, self.systems.overrides)
         if refused:
             names_ = ", ".join(f"{item.object.name or item.object.id} ({item.object.id})" for item in refused)
             if params.get("before_stop"):
@@ -633,7 +633,7 @@ class Audit:
         ours = rename.leftovers(bundle, expected) + rename.unchanged(bundle, expected)
         found = rename.deleted_since(bundle, expected, identity.check(bundle) + names.check(bundle))
         # An override passes what the host brought along, never what the rename itself left.
-        refused = [*standing(ours.findings, []), *standing(found.findings, named)]
+        refused = [*blocking_findings(ours.findings, []), *blocking_findings(found.findings, named)]
         if refused:
             checked = Checked(tuple(refused))
             raise StepError(f"findings after the rename:\n{findings_text(checked)}", checked=checked)

@@ -10,7 +10,7 @@ import typing as t
 
 from ...engine.runner import Action, Done, StepError
 from ...engine.systems import Memory, Params, Systems, noted
-from ...model.findings import Checked, standing
+from ...model.findings import Checked, blocking_findings
 from ...model.ovn import OvnFacts
 from ...model.wording import count
 from ...reports.terminal import findings_text
@@ -90,7 +90,7 @@ def read_again(systems: Systems, params: t.Optional[Params]) -> None:
 
 def _compared(systems: Systems, params: Params, facts: OvnFacts) -> Checked:
     found = after.check(params, facts, systems.host.facts(systems.info_arguments))
-    if found.unchecked or standing(found.findings, []):
+    if found.unchecked or blocking_findings(found.findings, []):
         raise StepError(f"OVN after the drain:\n{findings_text(found)}", checked=found)
     return found
 

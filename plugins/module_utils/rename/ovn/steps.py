@@ -23,8 +23,8 @@ from ...model.findings import (
     WARNING,
     Checked,
     Subject,
+    blocking_findings,
     finding,
-    standing,
 )
 from ...model.ovn import OvnChassis
 from ...model.wording import count
@@ -523,7 +523,7 @@ class Verified:
             facts = reading.read_ovn(systems.options, [old, new, name])
             session.close()
         found = told + after.check(params, facts)
-        if found.unchecked or standing(found.findings, []):
+        if found.unchecked or blocking_findings(found.findings, []):
             raise StepError(f"findings in OVN after the rename:\n{findings_text(found)}", checked=found)
         if found.findings:
             systems.remark(findings_text(found, systems.overrides))

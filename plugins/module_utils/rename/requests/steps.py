@@ -16,7 +16,7 @@ import typing as t
 from ...engine.runner import Action, Done, StepError
 from ...engine.systems import Systems, as_step_error, noted
 from ...model import facts
-from ...model.findings import Checked, standing
+from ...model.findings import Checked, blocking_findings
 from ...model.wording import count
 from ...reports.terminal import findings_text
 from ...systems.api import (
@@ -185,7 +185,7 @@ class LostRequests:
         unnoted = list(lost_requests.unnoted(guests, known))
         undecided = [*lost_requests.queues(params["queues"]), *unnoted]
         found = Checked(tuple(lost_requests.lost(guests, asked)), tuple(undecided))
-        stuck = standing(found.findings, self.systems.overrides)
+        stuck = blocking_findings(found.findings, self.systems.overrides)
         if stuck:
             said = findings_text(found, self.systems.overrides)
             raise StepError(
@@ -252,7 +252,7 @@ class NoEvacuation:
     def _found(self, params: Params) -> Checked:
         databases = nova.read_databases(self.systems.options, params["hosts"])
         found = Checked(tuple(lost_requests.evacuated(databases, params["hosts"])))
-        if standing(found.findings, self.systems.overrides):
+        if blocking_findings(found.findings, self.systems.overrides):
             said = findings_text(found, self.systems.overrides)
             raise StepError(f"nova-compute must not start:\n{said}", checked=found, problem="nova-compute-not-masked")
         return found

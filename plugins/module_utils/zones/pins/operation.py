@@ -360,7 +360,7 @@ class PinRun(lifecycle.Run):
 
 
 def _refused(answer: Result, why: str) -> Result:
-    report = findings.refused(answer["report"])
+    report = findings.as_refused(answer["report"])
     msg = f"refused, and nothing was changed: {why}"
     return {**answer, "report": report, "failed": True, "changed": False, "state": "refused", "msg": msg}
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from ...engine import lifecycle, runner, server_run
-from ...engine.lifecycle import Book, Refused
+from ...engine.lifecycle import OpenJournal, Refused
 from ...engine.planned import Planned, Prepared
 from ...engine.server_run import ServerRun
 from ...engine.systems import Systems
@@ -169,18 +169,18 @@ class Resize(Planned):
 
     # --- carrying out
 
-    def actions(self, systems: Systems, book: Book) -> t.Dict[str, runner.Action]:
+    def actions(self, systems: Systems, open_journal: OpenJournal) -> t.Dict[str, runner.Action]:
         """Return what carries out the steps."""
         return steps.actions(systems)
 
-    def forward(self, book: Book) -> Result:
+    def forward(self, open_journal: OpenJournal) -> Result:
         """Carry it out. A stray, a refusal and a server whose owner took it elsewhere are taken back at once."""
         try:
-            return super().forward(book)
+            return super().forward(open_journal)
         except steps.TakeBackError as error:
             # The journal knows what was begun since.
-            book.read_again()
-            return self.backward(book, str(error), error.finding)
+            open_journal.read_again()
+            return self.backward(open_journal, str(error), error.finding)
 
     def finished_text(self, journal: Result) -> str:
         """Return how it was resized."""

@@ -10,7 +10,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override, standing
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override, blocking_findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import plan as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import preflight as adopt
@@ -26,7 +26,7 @@ def request(direction="forward"):
 
 def refusals(cloud, overrides=(), direction="forward"):
     checked, adoption = adopt.preflight(cloud.bundle, request(direction))
-    refused = {item.code for item in standing(checked.findings, list(overrides))}
+    refused = {item.code for item in blocking_findings(checked.findings, list(overrides))}
     if not refused:
         assert plans.plan(adoption).steps
     return refused

@@ -144,9 +144,9 @@ def test_signs_of_life_pass_no_override():
     some = scene(alive=True)
     word = [Override("SG506", "compute1", "I am sure")]
     checked = decide(some, "attested", word).checked
-    assert [item.code for item in findings.standing(checked.findings, word)] == ["SG506"]
+    assert [item.code for item in findings.blocking_findings(checked.findings, word)] == ["SG506"]
     checked = decide(scene(), "attested", word).checked
-    assert findings.standing(checked.findings, word) == []
+    assert findings.blocking_findings(checked.findings, word) == []
 
 
 def test_a_cut_off_host_with_watchers_is_what_a_fence_is_for():
@@ -313,7 +313,7 @@ HOST_WORD = [Override("SG506", "compute1", "I am sure"), Override("SG709", "comp
 def dead(some, overrides=(), **given):
     """What stands against sending anyone after the fence."""
     checked = evacuation.death(some.bundle, some.about, some.request, **given)
-    return findings.standing(checked.findings, overrides)
+    return findings.blocking_findings(checked.findings, overrides)
 
 
 def codes(items):
@@ -422,15 +422,15 @@ def test_a_source_whose_libvirt_is_silent_is_not_one_without_domains(fence):
     """D6: with domains readable it was refused, with libvirt dead it was accepted, and all running guests killed."""
     some = living(scene(alive=True), domains=None, qemu_processes=None)
     checked = decide(some, fence, HOST_WORD).checked
-    stands = findings.standing(checked.findings, HOST_WORD)
+    stands = findings.blocking_findings(checked.findings, HOST_WORD)
     assert ("SG709", "compute1") in codes(stands)
     # Its processes were read: one of QEMU is a sign of life, none is none.
     lives = living(scene(alive=True), domains=None, qemu_processes={ONE: 4711})
     checked = decide(lives, fence, HOST_WORD).checked
-    assert ("SG506", "compute1") in codes(findings.standing(checked.findings, HOST_WORD))
+    assert ("SG506", "compute1") in codes(findings.blocking_findings(checked.findings, HOST_WORD))
     gone = living(scene(alive=True), domains=None)
     checked = decide(gone, fence, HOST_WORD).checked
-    assert findings.standing(checked.findings, HOST_WORD) == []
+    assert findings.blocking_findings(checked.findings, HOST_WORD) == []
 
 
 def test_after_an_attestation_a_source_that_says_nothing_still_refuses():

@@ -264,7 +264,7 @@ def test_a_server_whose_build_may_wait_for_the_dead_host_is_named_and_keeps_nobo
 def test_somebody_whom_only_placement_knows_can_be_passed_by_name():
     some = scene().told(unlisted={"leaked": "no server and no migration has this uuid"})
     items = decide(some).checked.findings
-    assert findings.standing(items, [Override("SG709", "leaked", "left by a crash in May")]) == []
+    assert findings.blocking_findings(items, [Override("SG709", "leaked", "left by a crash in May")]) == []
 
 
 def test_another_cell_that_does_not_answer_is_undecided_and_keeps_nobody():

@@ -16,7 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     Unit,
     Unread,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, Override, standing
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, Override, blocking_findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnConnection, OvnEncap, OvnLevelRow
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.in_place.preflight import preflight_rename
 from ansible_collections.stackguard.nova.tests.unit import builders
@@ -380,7 +380,7 @@ def test_what_a_rename_in_place_cannot_do_beside_ovn_no_override_passes(name):
     words = [
         Override(item.code, str(word), "I am sure") for item in found for word in (item.object.id, item.object.name)
     ]
-    assert NO_PLAN[name] in {item.code for item in standing(found, words)}
+    assert NO_PLAN[name] in {item.code for item in blocking_findings(found, words)}
 
 
 def blockers(some, in_place=True):

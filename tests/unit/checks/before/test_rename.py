@@ -272,7 +272,7 @@ def test_without_neutrons_database_the_interruption_is_told():
     (item,) = [item for item in preflight_rename(cloud.bundle, request).findings if item.code == "SG305"]
     assert "lose their network" in item.evidence["why"]
     (override,) = findings.parse_overrides([{"code": "SG305", "object": item.object.id, "reason": "window"}])
-    assert findings.standing([item], [override]) == []
+    assert findings.blocking_findings([item], [override]) == []
 
 
 def test_the_operators_commands_replace_the_unit():
@@ -358,7 +358,7 @@ def test_foreign_domains_cannot_be_overridden():
     found = [item for item in preflight_rename(cloud.bundle, some.request).findings if item.code == "SG108"]
     assert [item.absolute for item in found] == [True]
     override = findings.Override("SG108", found[0].object.id, "please")
-    assert findings.standing(found, [override]) == found
+    assert findings.blocking_findings(found, [override]) == found
 
 
 @settings(max_examples=50)
@@ -505,7 +505,7 @@ def standing(checked):
         for item in checked.findings
         for word in (item.object.id, item.object.name)
     ]
-    return findings.standing(checked.findings, words)
+    return findings.blocking_findings(checked.findings, words)
 
 
 @pytest.mark.parametrize("name", sorted(NO_PLAN))

@@ -110,7 +110,7 @@ def judged(some, request=REQUEST):
 
 
 def blockers(some, request=REQUEST):
-    return [item.code for item in findings.standing(judged(some, request).checked.findings, [])]
+    return [item.code for item in findings.blocking_findings(judged(some, request).checked.findings, [])]
 
 
 def ended(some, request=REQUEST):
@@ -384,10 +384,10 @@ def test_a_unit_that_cannot_be_masked_is_disabled_instead():
 def test_the_word_that_no_unit_was_found_does_not_pass_a_nova_compute_that_runs():
     word = [findings.Override("SG510", "compute1", "this host has no unit; ps shows no nova-compute")]
     none = back().host("compute1", units=[])
-    assert findings.standing(judged(none).checked.findings, word) == []
+    assert findings.blocking_findings(judged(none).checked.findings, word) == []
     by_hand = process("nova-compute", "/usr/bin/nova-compute")
     runs = none.host("compute1", deployment=deployed(by_hand))
-    assert [item.code for item in findings.standing(judged(runs).checked.findings, word)] == ["SG510"]
+    assert [item.code for item in findings.blocking_findings(judged(runs).checked.findings, word)] == ["SG510"]
 
 
 def test_an_unknown_running_domain_keeps_the_blocklist():
@@ -439,7 +439,7 @@ def test_a_hold_whose_journal_is_on_another_controller_refuses():
     assert "SG707" not in blockers(some, asked(evacuation(is_open=True)))
     # The operator lost the journal, and knows that the evacuation has ended.
     word = findings.Override("SG707", "compute1", "its journal is lost; the servers run elsewhere")
-    assert findings.standing(judged(some, asked()).checked.findings, [word]) == []
+    assert findings.blocking_findings(judged(some, asked()).checked.findings, [word]) == []
 
 
 def test_no_such_service():
@@ -482,7 +482,7 @@ def test_the_machine_that_is_return_host_is_judged_by_what_the_role_reads():
     hosts = {**{name: entry for name, entry in bundle.hosts.items() if name != "compute1"}, "rack1": here}
     request = dataclasses.replace(REQUEST, inventory_name="rack1")
     decision = return_host.judge(dataclasses.replace(bundle, hosts=hosts), request)
-    assert findings.standing(decision.checked.findings, []) == []
+    assert findings.blocking_findings(decision.checked.findings, []) == []
     assert decision.clearing.lifts
 
 
@@ -512,7 +512,7 @@ def test_another_machine_of_the_same_name_refuses_by_its_compute_id_and_no_word_
 def test_a_node_that_no_database_has_leaves_the_machine_unknown_and_refuses():
     some = read_by_the_role(back())
     decision = judged(some.cell(1, compute_nodes=[]))
-    assert "SG709" in [item.code for item in findings.standing(decision.checked.findings, [])]
+    assert "SG709" in [item.code for item in findings.blocking_findings(decision.checked.findings, [])]
     assert (decision.undecided, decision.clearing) == (True, return_host.Clearing())
 
 
@@ -941,7 +941,7 @@ def test_a_volume_that_nobody_looked_at_is_not_clear_whether_the_guest_runs_or_n
     assert blockers(some) == ["SG709"]
     for word in (ONE, item.object.id):
         passed = [findings.Override("SG709", word, "an NFS share, mounted here only")]
-        assert findings.standing(judged(some).checked.findings, passed) == []
+        assert findings.blocking_findings(judged(some).checked.findings, passed) == []
 
 
 def test_the_cause_is_told_where_the_pool_may_not_be_read():

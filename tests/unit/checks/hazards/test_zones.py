@@ -44,7 +44,7 @@ def request(**changes):
 def judged(about, **changes):
     """Blockers of a resize that no override passes."""
     found = resize.preflight(about, request(**changes)).checked.findings
-    return {item.code for item in findings.standing(found, [])}
+    return {item.code for item in findings.blocking_findings(found, [])}
 
 
 # --- each code ------------------------------------------------------------------------------------------------
