@@ -27,9 +27,7 @@ options:
   playbook:
     type: str
     required: true
-    choices: [audit, doctor, drain_host, evacuate_host, explain, migrate_server, pin_servers, rename_host, repair_links,
-      resize_server, return_host]
-    description: Name of the playbook.
+    description: Name of a playbook of this collection.
   phase:
     type: str
     default: check
