@@ -20,7 +20,6 @@ from ..module_utils.model import findings
 from ..module_utils.model.errors import StackguardError
 from ..module_utils.model.facts import SCHEMA, Bundle
 from ..module_utils.records import evidence
-from ..module_utils.records import journal as journals
 from ..module_utils.systems.api.connection import database_spec
 from ..module_utils.systems.db import engine
 from ..plugin_utils import screen
@@ -110,7 +109,7 @@ class ActionModule(OperationAction):
     def _where_it_stands(state: Host) -> t.Dict[str, t.Any]:
         try:
             (found,) = state.call([{"op": "journal_read", "kind": KIND}])
-        except (StackguardError, journals.JournalError):
+        except ERRORS:
             return {"state": "unknown"}
         journal = found.get("journal")
         if journal is None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import abc
 import typing as t
 
+from ..model.errors import StackguardError
 from . import lifecycle
 from .approval import Approver
 from .lifecycle import Json, Run
@@ -96,6 +97,9 @@ class Operation(abc.ABC):
     def carry_out(self) -> t.Any:
         """Do what is asked for. Raises Refused: nothing was changed; and StackguardError and StepError."""
         action = self.action
+        if action not in (lifecycle.APPLY, lifecycle.RESUME, lifecycle.STATUS, self.BACK):
+            # Never taken for the way back: what is open would be undone by a word that nobody has decided on.
+            raise StackguardError(f"{self.run.variable('action')}: this operation has no action {action}")
         forward = action in (lifecycle.APPLY, lifecycle.RESUME)
         if forward:
             self.approver.begin()

@@ -159,6 +159,12 @@ class LinkRepair(Operation):
         """What is asked for."""
         return self._action
 
+    def carry_out(self) -> Result:
+        """Do what is asked for. What cannot be asked for is refused before anything else is looked at."""
+        if self.action in (lifecycle.APPLY, lifecycle.RESUME):
+            refuse_nonsense(self.request)
+        return t.cast("Result", super().carry_out())
+
     def operation_text(self) -> str:
         """Return what is asked for."""
         return "repair of links"
@@ -250,12 +256,11 @@ class LinkRepair(Operation):
 
 def carry_out(run: RepairRun, request: plans.LinkRequest, action: str, wanted: t.Optional[str] = None) -> Result:
     """Do what was asked for. Returns a module's result; raises :class:`Refused` and :class:`StackguardError`."""
-    return t.cast("Result", LinkRepair(run, request, action, wanted).carry_out())
+    return LinkRepair(run, request, action, wanted).carry_out()
 
 
 def _repair(run: RepairRun, request: plans.LinkRequest, journal: t.Optional[Result]) -> Result:
     """Repair what is certain. ``journal``: of the open repair, whose rest is repaired."""
-    refuse_nonsense(request)
     if run.check_mode:
         return _rehearse(run, request, journal)
     with engine.kept_open(), _locked(run) as lock:

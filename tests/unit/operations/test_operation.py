@@ -15,6 +15,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.lifecycle import Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.operation import Operation
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 
 MODULE_UTILS = pathlib.Path(__file__).resolve().parents[3] / "plugins" / "module_utils"
 REASONS = ("beside", "another", "plan")
@@ -96,6 +97,15 @@ def test_an_open_operation_is_acted_on_where_nothing_stands_against_it(action, o
     else:
         made.carry_out()
         assert made.did[-1] == wanted
+
+
+@pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.parametrize("action", ["rollback", "adopt", "Abort", ""])
+def test_a_word_that_no_operation_knows_is_not_taken_for_the_way_back(action, opened):
+    made = Made(action, opened, ())
+    with pytest.raises(StackguardError):
+        made.carry_out()
+    assert made.did == []
 
 
 def test_no_wing_decides_by_itself_what_an_action_does():

@@ -95,3 +95,9 @@ def test_a_status_names_the_open_repair_and_reads_no_database(opened):
     assert "SG211 of compute1" in shown["msg"]
     assert "repair_action=resume" in shown["msg"]
     assert opened.state.open == before
+
+
+@pytest.mark.parametrize("action", ["apply", "resume"])
+def test_a_code_that_cannot_be_repaired_is_named_before_what_is_open(opened, action):
+    with pytest.raises(StackguardError, match="SG999"):
+        repair_links.carry_out(opened, asked("SG999"), action)
