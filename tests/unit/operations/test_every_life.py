@@ -316,8 +316,8 @@ def ended(life, journal):
 UNKNOWN = {
     "torn": (None, '{"schema": 1, "ki', journal_read.WRITER),
     "newer": (None, '{"schema": 2}', journal_read.NEWER),
-    "of a kind that is to come": ("maintain-a", '{"schema": 1, "collection_version": "9.9.9"}', "version 9.9.9 "),
-    "of version 0.1": ("evacuate", '{"schema": 1, "kind": "evacuate", "about": {"host": "a"}}', "version 0.1 "),
+    "of a kind that is to come": ("maintain-a", '{"schema": 1, "collection_version": "9.9.9"}', " 9.9.9 "),
+    "of version 0.1": ("evacuate", '{"schema": 1, "kind": "evacuate", "about": {"host": "a"}}', " 0.1 "),
 }
 
 
