@@ -13,7 +13,7 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.engine.runner import Host
 from ..module_utils.model.errors import StackguardError
-from ..module_utils.systems.host.steps import HostRunner
+from ..module_utils.systems.host.journal_keeper import JournalKeeper
 
 STEP_MODULE = "stackguard.nova.compute_host_step"
 
@@ -24,7 +24,7 @@ class LocalState:
     near = True
 
     def __init__(self, state_dir: str, check_mode: bool) -> None:
-        self._runner = HostRunner(state_dir, check_mode)
+        self._runner = JournalKeeper(state_dir, check_mode)
 
     def call(self, requests: t.Sequence[t.Dict[str, t.Any]]) -> t.List[t.Dict[str, t.Any]]:
         """Carry out requests. Raises StackguardError for the first that fails."""

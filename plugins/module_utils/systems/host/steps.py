@@ -10,7 +10,6 @@ guarded by the values that were read when the plan was made.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shlex
 import stat
@@ -20,7 +19,6 @@ import typing as t
 
 from ...model.host_facts import to_plain
 from ...model.wording import count
-from ...records import batches, journal, old_pins
 from . import (
     commands,
     compute_id,
@@ -34,19 +32,13 @@ from . import (
     units,
 )
 from . import names as host_names
-from .reading import HostError
+from .journal_keeper import ERRORS, JournalKeeper, Params, Result
 from .step_error import HostStepError
-
-Params = t.Mapping[str, t.Any]
-Result = t.Dict[str, t.Any]
 
 #: What a stop must leave no process of, where the operator's own commands stop it.
 PROGRAMS = ("nova-compute",)
 #: Seconds that verifying a start of one unit may take.
 START_TIMEOUT = 120
-
-
-_ERRORS = (HostError, journal.JournalError, OSError)
 
 
 class HostAction(t.Protocol):
@@ -351,7 +343,7 @@ class HostNames:
         name, external = params.get("static_hostname"), params.get("ovs_external_ids") or {}
         try:
             self._check(lines, name, external)
-        except (HostStepError, *_ERRORS) as error:
+        except (HostStepError, *ERRORS) as error:
             raise HostStepError(
                 f"nothing was changed on this host: {error}", changed_meanwhile=True, problem="kernel-refused"
             ) from error
@@ -645,18 +637,8 @@ class EndDomains:
 # --- requests ---------------------------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass
-class HostAnswer:
-    """What came of a list of requests. ``error``: what the first failed one said; those after it were not begun."""
-
-    results: t.List[Result]
-    changed: bool = False
-    error: t.Optional[str] = None
-    changed_meanwhile: bool = False
-
-
-class HostRunner:
-    """Carries out requests. ``check_mode``: those that would change something are skipped."""
+class HostRunner(JournalKeeper):
+    """Carries out requests about journals and the host. ``check_mode``: those that would change it are skipped."""
 
     def __init__(
         self,
@@ -665,8 +647,7 @@ class HostRunner:
         systemctl: t.Optional[units.Systemctl] = None,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
-        self.state_dir = state_dir
-        self.check_mode = check_mode
+        super().__init__(state_dir, check_mode)
         systemctl = systemctl or units.Systemctl()
         self.stop = StopUnits(state_dir, systemctl, sleep)
         self.actions: t.Dict[str, HostAction] = {
@@ -684,150 +665,34 @@ class HostRunner:
             "hold_containers": containers.HoldContainers(state_dir, systemctl, sleep),
             "forget_containers": containers.ForgetAside(sleep),
         }
-        self._reads: t.Dict[str, t.Callable[[Params], Result]] = {
-            "journal_read": self._journal_read,
-            "still_ours": lambda request: _still_ours(state_dir, request),
-            "journal_list": self._journal_list,
-            "journal_closed": lambda request: {"journals": journal.list_closed(state_dir, request["kind"])},
-            "batch_states": lambda request: {"states": list(batches.states(self._batches(request)).items())},
-            "batch_read": lambda request: {"rows": batches.read(self._batches(request), int(request["number"]))},
-            "pins_read": lambda _request: {"path": old_pins.path_of(state_dir), "kept": old_pins.read(state_dir)},
-            "is_done": lambda request: self._action(request).is_done(request["params"]),
-            "verify": lambda request: self._action(request).verify(request["params"]),
-            "stop_poll": lambda request: self.stop.stop_poll(request["params"], settle=not check_mode),
-            "log_mark": lambda request: {"mark": logs.mark(request.get("log_file"), request.get("unit"))},
-            "log_find": lambda request: {"found": logs.find(request["mark"], request["needles"])},
-            "rehearse": lambda request: {
-                "rehearsal": to_plain(
-                    rehearsal.rehearse(str(request["name"]), _line_edits(request, "after"), state_dir)
-                )
-            },
-            "guests_inside": lambda request: {"guests": containers.guests_inside(request["params"])},
-            "probe_tcp": lambda request: {
-                "probes": probes.probe_tcp(request["targets"], float(request.get("timeout", 5)))
-            },
-        }
-        self._writes: t.Dict[str, t.Callable[[Params], t.Optional[Result]]] = {
-            "journal_open": lambda request: journal.open_new(state_dir, request["journal"], request.get("ended")),
-            "journal_mark": lambda request: journal.mark(
-                state_dir,
-                request["kind"],
-                request["operation_id"],
-                request["note"],
-                _token(request),
-                request.get("run"),
-            ),
-            "journal_claim": lambda request: {
-                "journal": journal.claim(
-                    state_dir,
-                    request["kind"],
-                    request["operation_id"],
-                    request["run"],
-                    request["previous"],
-                    bool(request["certain"]),
-                    request["at"],
-                )
-            },
-            "journal_release": lambda request: journal.release(
-                state_dir, request["kind"], request["operation_id"], request["token"], request["at"]
-            ),
-            "journal_put": lambda request: {
-                "others": journal.put(state_dir, request["journal"], request.get("before"), request.get("counted"))
-            },
-            "journal_close": lambda request: {"path": journal.close(state_dir, request["journal"])},
-            "batch_write": lambda request: batches.write(
-                self._batches(request), int(request["number"]), request["rows"]
-            ),
-            "batch_mark": lambda request: batches.mark(
-                self._batches(request), int(request["number"]), request["state"]
-            ),
-            "pins_begin": lambda request: old_pins.begin(
-                state_dir, request["about"], request["rows"], request["previous"]
-            ),
-            "pins_ours": lambda request: old_pins.refuse_another(state_dir, request["run"]),
-            "pins_end": lambda request: old_pins.end(
-                state_dir, request["run"], bool(request["finished"]), request["settled"], request["not_made"]
-            ),
-            "stop_begin": lambda request: self.stop.stop_begin(request["params"]),
-            "apply": lambda request: self._action(request).apply(request["params"]),
-            "undo": lambda request: self._action(request).undo(request["params"]),
-        }
-
-    def _journal_list(self, request: Params) -> Result:
-        """Return all open journals; with C(unknown) also those that are not understood, which else are an error."""
-        found, unknown = journal.survey(self.state_dir)
-        if unknown and not request.get("unknown"):
-            raise journal.UnknownJournalError(unknown)
-        return {"journals": found, "unknown": to_plain(unknown)}
-
-    def _journal_read(self, request: Params) -> Result:
-        """Return the open journal of a kind. One of another kind that is not understood may be of the same host."""
-        listed, kind = self._journal_list(request), request["kind"]
-        return {
-            "journal": next((entry for entry in listed["journals"] if entry["kind"] == kind), None),
-            "unknown": listed["unknown"],
-            "ended": journal.count_closed(self.state_dir, kind),
-        }
-
-    def _batches(self, request: Params) -> str:
-        return batches.directory(self.state_dir, request["kind"], request["operation_id"])
-
-    def run(self, requests: t.Sequence[Params]) -> HostAnswer:
-        """Carry out requests in order, up to the first that fails."""
-        outcome = HostAnswer([])
-        for number, request in enumerate(requests, 1):
-            label = f"request {number} ({_label(request)})"
-            try:
-                outcome.results.append(self._one(request, outcome))
-            except HostStepError as error:
-                outcome.error, outcome.changed_meanwhile = f"{label}: {error}", error.changed_meanwhile
-                return outcome
-            except _ERRORS as error:
-                outcome.error = f"{label}: {error}"
-                return outcome
-            except (KeyError, TypeError, ValueError) as error:
-                outcome.error = f"{label}: malformed request: {type(error).__name__}: {error}"
-                return outcome
-        return outcome
-
-    def _one(self, request: Params, outcome: HostAnswer) -> Result:
-        name = request["op"]
-        holder = request.get("holder")
-        if holder is None or self.check_mode:
-            return self._carry_out(request, outcome)
-        with journal.executing(self.state_dir, holder, _label(request), opens=name == "journal_open"):
-            return self._carry_out(request, outcome)
-
-    def _carry_out(self, request: Params, outcome: HostAnswer) -> Result:
-        name = request["op"]
-        if name in self._reads:
-            return {"ok": True, **self._reads[name](request)}
-        if name not in self._writes:
-            raise HostStepError("unknown op")
-        if self.check_mode:
-            return {"ok": True, "skipped": True}
-        # Whatever it fails at, something may have changed by then.
-        outcome.changed = True
-        return {"ok": True, **(self._writes[name](request) or {})}
+        self.reads.update(
+            {
+                "is_done": lambda request: self._action(request).is_done(request["params"]),
+                "verify": lambda request: self._action(request).verify(request["params"]),
+                "stop_poll": lambda request: self.stop.stop_poll(request["params"], settle=not check_mode),
+                "log_mark": lambda request: {"mark": logs.mark(request.get("log_file"), request.get("unit"))},
+                "log_find": lambda request: {"found": logs.find(request["mark"], request["needles"])},
+                "rehearse": lambda request: {
+                    "rehearsal": to_plain(
+                        rehearsal.rehearse(str(request["name"]), _line_edits(request, "after"), state_dir)
+                    )
+                },
+                "guests_inside": lambda request: {"guests": containers.guests_inside(request["params"])},
+                "probe_tcp": lambda request: {
+                    "probes": probes.probe_tcp(request["targets"], float(request.get("timeout", 5)))
+                },
+            }
+        )
+        self.writes.update(
+            {
+                "stop_begin": lambda request: self.stop.stop_begin(request["params"]),
+                "apply": lambda request: self._action(request).apply(request["params"]),
+                "undo": lambda request: self._action(request).undo(request["params"]),
+            }
+        )
 
     def _action(self, request: Params) -> HostAction:
         name = request["action"]
         if name not in self.actions:
             raise HostStepError(f"unknown action {name}")
         return self.actions[name]
-
-
-def _still_ours(state_dir: str, request: Params) -> Result:
-    """Of a run that has nothing else to do here. With a token: that is compared, and the sign of life renewed."""
-    if request.get("run") is not None:
-        journal.refuse_of_another(state_dir, request["kind"], request["operation_id"], request["run"])
-    return {}
-
-
-def _token(request: Params) -> t.Optional[str]:
-    holder = request.get("holder")
-    return str(holder["token"]) if holder else None
-
-
-def _label(request: Params) -> str:
-    return " ".join(str(request[key]) for key in ("op", "action", "kind") if request.get(key))
