@@ -186,7 +186,7 @@ def sg214_id_right(cell):
     return {("SG214", cell.guests["ephemeral1"]["uuid"])}
 
 
-@state(certain=True, ghostly=True)
+@state(certain=True, ghostly=True, proof=True)
 def sg215(cell):
     return {("SG215", cell.ghost(host=None, vm_state="shelved_offloaded")["uuid"])}
 
