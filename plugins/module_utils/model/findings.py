@@ -14,34 +14,15 @@ import dataclasses
 import json
 import typing as t
 
-from .codes.catalogue import CATALOGUE as CATALOGUE
-from .codes.code import (
-    ALIVE as ALIVE,
-)
-from .codes.code import (
-    BLOCKER as BLOCKER,
-)
-from .codes.code import (
-    INFO as INFO,
-)
-from .codes.code import (
-    NO_ADDRESSES as NO_ADDRESSES,
-)
-from .codes.code import (
-    NO_OVERRIDE as NO_OVERRIDE,
-)
-from .codes.code import (
-    NO_PROOF as NO_PROOF,
-)
-from .codes.code import (
-    SILENT as SILENT,
-)
-from .codes.code import (
-    WARNING as WARNING,
-)
+from .codes import catalogue
+from .codes import code as entries
 from .facts import to_plain
 from .wording import one_line
 
+CATALOGUE = catalogue.CATALOGUE
+BLOCKER, WARNING, INFO = entries.BLOCKER, entries.WARNING, entries.INFO
+ALIVE, NO_PROOF, NO_ADDRESSES = entries.ALIVE, entries.NO_PROOF, entries.NO_ADDRESSES
+NO_OVERRIDE, SILENT = entries.NO_OVERRIDE, entries.SILENT
 SEVERITIES = (BLOCKER, WARNING, INFO)
 
 KINDS = (

@@ -20,12 +20,10 @@ from ansible_collections.stackguard.nova.plugins.action import compute_host_retu
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.write_lease import LeasedState
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
-from ansible_collections.stackguard.nova.plugins.plugin_utils.journal_host import LocalState
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation import oracle, pump, reading
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation.world import START, Killed
 
@@ -161,11 +159,10 @@ class Return:
     def _end_domains(self, need):
         self.world.local = self.host
         step = {"action": "end_domains", "params": need["params"]}
-        try:
-            done = LocalState(self.state_dir, False).call([{"op": "apply", **step}, {"op": "verify", **step}])
-        except StackguardError as error:
-            return {"result": {"failed": True, "msg": str(error)}}
-        return {"result": {"changed": True, "results": done}}
+        done = host_steps.HostRunner(self.state_dir).run([{"op": "apply", **step}, {"op": "verify", **step}])
+        if done.error is not None:
+            return {"result": {"failed": True, "msg": done.error}}
+        return {"result": {"changed": True, "results": done.results}}
 
     def _lift(self, need):
         clusters = []

@@ -332,7 +332,7 @@ def test_a_request_that_still_executes_keeps_others_out_whatever_they_know(direc
         assert end.wait(20)
         return {}
 
-    one.host.runner._writes["stop_begin"] = slow
+    one.host.runner.writes["stop_begin"] = slow
     thread = threading.Thread(target=one.call, args=([{"op": "stop_begin", "action": "stop_units", "params": {}}],))
     thread.start()
     assert begun.wait(20)
@@ -351,7 +351,7 @@ def test_the_lease_begins_when_a_long_request_ends(directory, clock):
         clock.now += 400
         return {}
 
-    one.host.runner._writes["stop_begin"] = slow
+    one.host.runner.writes["stop_begin"] = slow
     one.call([{"op": "stop_begin", "action": "stop_units", "params": {}}])
     with pytest.raises(runner.StepError, match=r"SG707 .* 0 s "):
         run(directory, clock, "two").claim(stored(directory), False)
@@ -386,7 +386,7 @@ def test_commands_that_a_request_starts_do_not_keep_the_lock(directory, clock):
         left.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], close_fds=False))
         return {}
 
-    one.host.runner._writes["apply"] = start
+    one.host.runner.writes["apply"] = start
     one.call([{"op": "apply", "action": "start_units", "params": {}}])
     try:
         one.call([{"op": "still_ours"}])
