@@ -45,6 +45,7 @@ _REPAIR_AGAIN = Remedy(
     "Run the repair again. The repaired link points to a compute service or compute node that changed during the "
     "commit."
 )
+_REPAIRS = {"repair-certain": _REPAIR, "target-changed-at-commit": _REPAIR_AGAIN}
 _SERVICE_ID_NOT_ITS_OWN = Remedy(
     "Repair service_id of the compute node first (repair_links). service_id is not the id of the host's own compute "
     "service. If someone deletes the compute service that service_id points to, Nova also deletes this compute node.",
@@ -61,8 +62,7 @@ CODES: t.Tuple[Code, ...] = (
         overridden_by="the compute node's uuid",
         remedies={
             "link-wrong": _SERVICE_HEALS,
-            "repair-certain": _REPAIR,
-            "target-changed-at-commit": _REPAIR_AGAIN,
+            **_REPAIRS,
         },
     ),
     Code(
@@ -74,8 +74,7 @@ CODES: t.Tuple[Code, ...] = (
         overridden_by="the compute node's uuid",
         remedies={
             "link-wrong": _SERVICE_HEALS,
-            "repair-certain": _REPAIR,
-            "target-changed-at-commit": _REPAIR_AGAIN,
+            **_REPAIRS,
             "service-id-not-its-own": _SERVICE_ID_NOT_ITS_OWN,
         },
     ),
@@ -95,8 +94,7 @@ CODES: t.Tuple[Code, ...] = (
                 "whose compute_id file contains the uuid of the compute node.",
                 acts=(Act((UPDATE,), "the link is wrong", (SERVICES,), LINK),),
             ),
-            "repair-certain": _REPAIR,
-            "target-changed-at-commit": _REPAIR_AGAIN,
+            **_REPAIRS,
             "service-id-not-its-own": _SERVICE_ID_NOT_ITS_OWN,
             "service-id-of-second-service": Remedy(
                 "Set compute_nodes.service_id of this compute node to the id of the host's older compute service "
@@ -288,8 +286,7 @@ CODES: t.Tuple[Code, ...] = (
         overridden_by="the instance's uuid",
         remedies={
             "link-wrong": _ID_HEALS,
-            "repair-certain": _REPAIR,
-            "target-changed-at-commit": _REPAIR_AGAIN,
+            **_REPAIRS,
         },
     ),
     Code(
@@ -302,8 +299,7 @@ CODES: t.Tuple[Code, ...] = (
         overridden_by="the instance's uuid",
         remedies={
             "link-wrong": _ID_HEALS,
-            "repair-certain": _REPAIR,
-            "target-changed-at-commit": _REPAIR_AGAIN,
+            **_REPAIRS,
         },
     ),
     Code(
@@ -316,8 +312,7 @@ CODES: t.Tuple[Code, ...] = (
         overridden_by="the instance's uuid",
         remedies={
             "link-wrong": _ID_HEALS,
-            "repair-certain": _REPAIR,
-            "target-changed-at-commit": _REPAIR_AGAIN,
+            **_REPAIRS,
         },
     ),
     Code(
@@ -334,8 +329,7 @@ CODES: t.Tuple[Code, ...] = (
                 "nova-compute "
                 "stopped on the host that instances.host shows."
             ),
-            "repair-certain": _REPAIR,
-            "target-changed-at-commit": _REPAIR_AGAIN,
+            **_REPAIRS,
             "compute-id-not-of-its-node": Remedy(
                 "Find out where the domain of the instance runs, and repair the link (repair_links) before you do "
                 "anything "
@@ -356,8 +350,7 @@ CODES: t.Tuple[Code, ...] = (
                 "node.",
                 acts=(Act((UPDATE,), "the instance has no host", (CELLS,), LINK),),
             ),
-            "repair-certain": _REPAIR,
-            "target-changed-at-commit": _REPAIR_AGAIN,
+            **_REPAIRS,
         },
     ),
     Code(
@@ -412,8 +405,7 @@ CODES: t.Tuple[Code, ...] = (
                 "Wait until the migration ends, or confirm or revert the migration. Then repair dest_compute_id of the "
                 "migration."
             ),
-            "repair-certain": _REPAIR,
-            "target-changed-at-commit": _REPAIR_AGAIN,
+            **_REPAIRS,
         },
     ),
     Code(
