@@ -81,13 +81,14 @@ options:
       - Directory on the Ansible controller with the evidence of M(stackguard.nova.compute_host_info),
         M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). For the host that you rename, set
         O(stackguard.nova.compute_host_info#module:name_users=true) when you collect the evidence. You must set
-        O(evidence_dir) to begin a rename. The module writes the file C(evidence.jsonl) into O(evidence_dir).
-        C(evidence.jsonl) contains all evidence that the module checks.
+        O(evidence_dir) to begin a rename.
   report_dir:
     type: path
     description:
       - Directory on the Ansible controller for the report. The module writes C(report.html) into O(report_dir). The
         report shows the plan, the progress, the proofs and the findings.
+      - At the begin of a rename, the module also writes C(evidence.jsonl), which contains all evidence that the module
+        checks. Without O(report_dir), C(evidence.jsonl) is written into O(evidence_dir).
       - In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
   peers:
     type: list

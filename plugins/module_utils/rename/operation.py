@@ -351,10 +351,11 @@ class Rename(planned.Planned):
 
     def _keep(self, bundle: Bundle) -> None:
         """Leave what decides as one file, whatever comes of it: the operator keeps it beside the report."""
+        place = "report_dir" if self._args.get("report_dir") else "evidence_dir"
         try:
-            evidence.save_whole(self._args["evidence_dir"], bundle)
+            evidence.save_whole(self._args[place], bundle)
         except OSError as error:
-            raise StackguardError(f"evidence_dir {self._args['evidence_dir']}: {error.strerror}") from error
+            raise StackguardError(f"{place} {self._args[place]}: {error.strerror}") from error
 
     def _judge(self, bundle: Bundle, request: RenameRequest) -> t.Tuple[findings.Checked, t.Callable[[], Plan]]:
         """Return what stands against the rename, and how its plan is made, by strategy."""
