@@ -89,6 +89,9 @@ class ActionModule(ActionBase):
             "nova_host": conf_host(facts),
             "domains": None if facts.domains is None else len(uuids),
             "domain_uuids": uuids,
+            "directory_uuids": sorted({left.uuid for left in facts.instances_path.left})
+            if facts.instances_path
+            else [],
             "volumes": {
                 "pools": sorted({pool for pool, _uuid in volumes}),
                 "uuids": sorted({uuid for _pool, uuid in volumes}),

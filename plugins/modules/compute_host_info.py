@@ -414,6 +414,12 @@ domain_uuids:
   type: list
   elements: str
   sample: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
+directory_uuids:
+  description: Sorted list of the uuids of instances that have a directory in C(instances_path), and no domain.
+  returned: when O(evidence_dir) is given
+  type: list
+  elements: str
+  sample: []
 volumes:
   description: Ceph volumes in the definitions of the domains. The keys are C(uuids) and C(pools).
   returned: when O(evidence_dir) is given

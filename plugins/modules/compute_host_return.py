@@ -142,7 +142,7 @@ needs:
     kind:
       description:
         - Kind of the requested facts or of the requested action, one of V(read_host), V(read_ceph), V(read_cloud),
-          V(end_domains) and V(lift). The other keys of the entry depend on C(kind).
+          V(end_domains), V(move_aside) and V(lift). The other keys of the entry depend on C(kind).
       type: str
     readers:
       description: With C(kind=read_ceph), inventory names of the hosts on which the playbook reads from Ceph.
@@ -162,8 +162,8 @@ needs:
       type: list
       elements: str
     params:
-      description: Parameters for the action C(end_domains) of M(stackguard.nova.compute_host_step). Only entries with
-        C(kind=end_domains) have C(params).
+      description: Parameters for the action of this name of M(stackguard.nova.compute_host_step). Only entries with
+        C(kind=end_domains) and C(kind=move_aside) have C(params).
       type: dict
     clusters:
       description: With C(kind=lift), the blocklist entries to remove, one item for each Ceph cluster.

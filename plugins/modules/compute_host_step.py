@@ -32,7 +32,7 @@ attributes:
     description: If you send the same request twice, the second request changes nothing.
 requirements:
   - Python 3.9 or newer on the compute host
-  - C(python3-libvirt) on the compute host (for C(host_names) and C(end_domains))
+  - C(python3-libvirt) on the compute host (for C(host_names), C(end_domains) and C(move_aside))
 options:
   requests:
     type: list

@@ -380,6 +380,7 @@ def _host(number, names, guests, release, l2_agents):
         name_spaces=[facts.NameSpace(service, "process 4711", False) for service in ("nova-compute", "libvirt")],
         deployment=packages(),
         guests_on_boot="start",
+        instances_path=facts.InstancesPath("/var/lib/nova/instances", "ext4", True),
     )
 
 

@@ -21,6 +21,7 @@ from ..hazards import (
     host_zones,
     identity,
     in_flight,
+    left_directories,
     leftovers,
     links,
     memory,
@@ -52,7 +53,7 @@ AUDITED = (
     *("SG401", "SG402", "SG403", "SG404", "SG408"),
     *("SG502", "SG507", "SG508", "SG509", "SG515", "SG516", "SG518"),
     *("SG601", "SG602", "SG603", "SG604", "SG605", "SG606", "SG607"),
-    *("SG701", "SG702", "SG703", "SG704", "SG705", "SG706", "SG709"),
+    *("SG701", "SG702", "SG703", "SG704", "SG705", "SG706", "SG709", "SG713"),
 )
 
 
@@ -78,12 +79,14 @@ def look(
     forecasts: t.Dict[str, forecast.Start] = {}
     defined: t.List[Item] = []
     crowded: t.List[Item] = []
+    left: t.List[Item] = []
     deployed: t.List[Item] = []
 
     def each(name: str, facts: HostFacts) -> None:
         forecasts[name] = forecast.start(index, facts)
         defined.extend(definition.host_items(bundle, facts))
         crowded.extend(memory.crowded(name, facts))
+        left.extend(left_directories.check(index, facts))
         deployed.extend(deployment.host_items(index, facts))
         also(name, facts)
         _parse(facts)
@@ -94,6 +97,7 @@ def look(
         gather([*defined, *definition.unread(bundle)])
         + host_zones.check(bundle, at_most)
         + gather(crowded)
+        + gather(left)
         + gather(deployed)
         + gather(_ceph(index))
         + gather(leftovers.check(index))

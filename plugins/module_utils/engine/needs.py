@@ -16,7 +16,9 @@ Json = t.Dict[str, t.Any]
 
 READ_HOSTS, FENCE, GUARD, UNGUARD, LIFT, WAIT = "read_hosts", "fence", "guard", "unguard", "lift", "wait"
 #: What a return needs beside C(lift): the host that comes back, who looks into Ceph for it, databases and APIs.
-READ_HOST, READ_CEPH, READ_CLOUD, END_DOMAINS = "read_host", "read_ceph", "read_cloud", "end_domains"
+READ_HOST, READ_CEPH, READ_CLOUD = "read_host", "read_ceph", "read_cloud"
+#: Actions on it: named as the host's own are (systems/host/steps.py).
+END_DOMAINS, MOVE_ASIDE = "end_domains", "move_aside"
 
 
 def read_hosts(
@@ -82,9 +84,9 @@ def read_cloud(instances: t.Sequence[str]) -> Json:
     return {"kind": READ_CLOUD, "instances": list(instances)}
 
 
-def end_domains(params: t.Mapping[str, t.Any]) -> Json:
-    """End domains on the host that comes back. ``params``: as the host's action takes them."""
-    return {"kind": END_DOMAINS, "params": dict(params)}
+def act_on_host(action: str, params: t.Mapping[str, t.Any]) -> Json:
+    """Act on the host that comes back, and verify it. ``params``: as the host's action takes them."""
+    return {"kind": action, "params": dict(params)}
 
 
 def wait(seconds: float) -> Json:

@@ -145,6 +145,32 @@ class NovaConf(Fact):
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class LeftDirectory(Fact):
+    """A directory of an instance that no domain of the host stands behind: what a move may have left."""
+
+    uuid: str
+    #: Its name in instances_path: C(UUID), C(UUID_resize) or C(UUID_del) (virt/libvirt/driver.py).
+    name: str
+    #: Inode and time of the last change, in nanoseconds: tell another directory of this name.
+    inode: int
+    changed_ns: int
+    #: What else than logs and libvirt.xml is in it, as paths: a disk, its backing file, NVRAM, state of a vTPM.
+    keeps: t.List[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class InstancesPath(Fact):
+    """What is left in instances_path."""
+
+    #: As the host has it: in a container nova-compute sees it elsewhere.
+    path: str
+    #: The kind of its file system, as the kernel calls it, and whether no other host can have it mounted.
+    filesystem: str
+    local: bool
+    left: t.List[LeftDirectory] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class DomainDisk(Fact):
     """A disk of a domain: target device and source."""
 
@@ -606,6 +632,8 @@ class HostFacts(Fact):
     guests_on_boot: t.Optional[str] = None
     #: Files among the open journals on the host that this version of the collection does not understand.
     unknown_journals: t.List[UnknownJournal] = dataclasses.field(default_factory=list)
+    #: None: unread, or evidence of an earlier version.
+    instances_path: t.Optional[InstancesPath] = None
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

@@ -26,6 +26,6 @@ def one_line(text: str) -> str:
     return text if text.isprintable() else visible(text.replace("\t", " ")).replace("\n", "\\u000a")
 
 
-def count(number: int, what: str) -> str:
-    """Return a number with its noun, such as ``1 row`` or ``3 rows``. ``what``: the singular, plural with an s."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def count(number: int, what: str, many: str = "") -> str:
+    """Return a number with its noun, such as ``1 row`` or ``3 rows``. ``many``: the plural, unless it is with an s."""
+    return f"{number} {what}" if number == 1 else f"{number} {many or what + 's'}"

@@ -372,13 +372,14 @@ def _rank(part: t.Any) -> t.Tuple[str, str]:
 
 
 def instance_uuids(directory: str) -> t.List[str]:
-    """Return the instances that hosts bear witness to: their domains, and the owners of the images that they saw."""
+    """Return the instances that hosts bear witness to: domains, owners of images, left directories."""
     found: t.Set[str] = set()
     for name, path in _files(directory, HOSTS):
         facts = _load_host(path, name)
         found |= {domain.uuid for domain in facts.domains or []}
         images = (facts.rbd.images if facts.rbd else None) or []
         found |= {image.name.partition("_")[0] for image in images}
+        found |= {left.uuid for left in (facts.instances_path.left if facts.instances_path else [])}
     return sorted(found)
 
 

@@ -9,7 +9,7 @@
     readers   the host was read: choose who looks into Ceph for it
     judge     all was read: every reason against, at once; then the next step of the plan, or the end. Requests that
               wait in RabbitMQ are the first step: what is left of them ends the run before anything else is changed
-    ended     domains were ended on the host
+    acted     domains were ended on the host, or directories moved aside
     lifted    entries were removed from blocklists
 
 Each step rests on a judgement of what was read after the step before, journals of evacuations included. What is to be
@@ -32,7 +32,7 @@ from ..model import approval, findings, task_results
 from ..model.errors import StackguardError
 from ..model.facts import Bundle, FactsError, to_plain
 from ..model.findings import Checked, Finding, Unchecked
-from ..model.plan import Plan
+from ..model.plan import Plan, Step
 from ..model.requests import ReturnRequest
 from ..model.wording import count
 from ..records import evidence, operation_records
@@ -50,7 +50,8 @@ ACTIONS = (lifecycle.APPLY, lifecycle.RESUME, lifecycle.STATUS, lifecycle.ABORT)
 #: Every action of the plan, and the method of :class:`HostReturn` that begins it. A test holds them together.
 STEPS = {
     "settle_requests": "_settle",
-    "end_domains": "_end_domains",
+    "end_domains": "_act",
+    "move_aside": "_act",
     "unblock": "_lift",
     "release": "_release",
 }
@@ -76,6 +77,8 @@ class ReturnScratch:
     readers: t.Optional[t.List[str]] = None
     #: Whether the journal is in the hands of this run.
     owned: bool = False
+    #: The name of the step that the host was asked for last.
+    acting: str = ""
     #: Steps that this run has carried out.
     carried: t.List[str] = dataclasses.field(default_factory=list)
     plan: t.Optional[Json] = None
@@ -114,6 +117,8 @@ class _Verdict:
     dead: t.Sequence[Finding]
     #: Requests that wait, of which one must not be executed here, or which were not read.
     waiting: t.Sequence[Finding]
+    #: What a move left here, and a later one would stumble over.
+    left: t.Sequence[Finding]
     #: The findings, for people.
     shown: str
 
@@ -295,7 +300,8 @@ class HostReturn(Operation):
             pools.add(VOLUME_POOL)
         volumes = {"uuids": sorted({*(volumes.get("uuids") or ()), *theirs}), "pools": sorted(pools)}
         instances = sorted({*domains, *servers})
-        return self._need([needs.read_ceph(self.scratch.readers, instances, volumes), needs.read_cloud(domains)])
+        rows = sorted({*domains, *(result.get("directory_uuids") or ())})
+        return self._need([needs.read_ceph(self.scratch.readers, instances, volumes), needs.read_cloud(rows)])
 
     def _servers(self) -> t.Tuple[t.Set[str], t.Set[str]]:
         """Return the servers that Nova has on the host, the soft-deleted ones too, and the volumes of the others."""
@@ -338,7 +344,8 @@ class HostReturn(Operation):
         shown = terminal.findings_text(checked, overrides)
         waits = [item for item in standing if item.code in checks.WAITING]
         dead = [item for item in standing if checks.about_disks(item)]
-        refused = [item for item in standing if item not in waits and item not in dead]
+        left = [item for item in standing if item.code == checks.LEFT]
+        refused = [item for item in standing if item not in [*waits, *dead, *left]]
         if refused:
             self._refuse(len(refused), shown)
         operation_id = self.scratch.operation_id or self.new_id()
@@ -347,7 +354,7 @@ class HostReturn(Operation):
         if plans.REQUESTS in self.scratch.carried:
             clearing = dataclasses.replace(clearing, requests=False)
         plan = plans.plan(operation_id, self.host, clearing, options["status"], options["libvirt_uri"])
-        return _Verdict(decision, plan, dead, waits, shown)
+        return _Verdict(decision, plan, dead, waits, left, shown)
 
     def _requests(self, clearing: checks.Clearing) -> Checked:
         """Return what waits in RabbitMQ: counted from outside, until the step has read it.
@@ -472,14 +479,14 @@ class HostReturn(Operation):
             return self._finished(judged)
         step = judged.plan.steps[0]
         self.open_journal.mark(step.name, journals.APPLYING)
-        return t.cast("ReturnCall", getattr(self, STEPS[step.action])(step.params))
+        return t.cast("ReturnCall", getattr(self, STEPS[step.action])(step))
 
     def _done(self, step: str, text: t.Optional[str] = None) -> ReturnCall:
         self.open_journal.mark(step, journals.DONE, text)
         self.scratch.carried.append(step)
         return self._look()
 
-    def _settle(self, _params: Json) -> ReturnCall:
+    def _settle(self, _step: Step) -> ReturnCall:
         """Remove what must not be executed here. What is left, or was not read, ends the run; an override is noted."""
         found = waiting_requests.settle(self.options, self.connect(), self.host, self._note_removed)
         self.scratch.requests = _plain(found)
@@ -510,20 +517,23 @@ class HostReturn(Operation):
         known = {name: sorted({*before.get(name, ()), *ids.get(name, ())}) for name in {*before, *ids}}
         self.open_journal.remember(requests_removed=known)
 
-    def _end_domains(self, params: Json) -> ReturnCall:
-        self.scratch.phase = "ended"
-        return self._need([needs.end_domains(params)])
+    def _act(self, step: Step) -> ReturnCall:
+        """Let the host end domains, or move directories aside."""
+        self.scratch.phase, self.scratch.acting = "acted", step.name
+        return self._need([needs.act_on_host(step.action, {**step.params, "operation": self.scratch.operation_id})])
 
-    def _ended(self) -> ReturnCall:
+    def _acted(self) -> ReturnCall:
         """Take what the host answered, which has verified the end of each."""
-        result = self._result(needs.END_DOMAINS)
+        steps = runner.plan_of(self.open_journal.journal).steps
+        step = next(entry for entry in steps if entry.name == self.scratch.acting)
+        result = self._result(step.action)
         if not task_results.ended_well(result) or not result.get("results"):
-            raise Stopped(f"the run could not end the domains: {task_results.why(result)}")
-        return self._done(plans.DOMAINS)
+            raise Stopped(f"{step.title}: {task_results.why(result)}")
+        return self._done(step.name)
 
-    def _lift(self, params: Json) -> ReturnCall:
+    def _lift(self, step: Step) -> ReturnCall:
         self.scratch.phase = "lifted"
-        return self._need([needs.lift(params["lifts"])])
+        return self._need([needs.lift(step.params["lifts"])])
 
     def _lifted(self) -> ReturnCall:
         """Take what the readers answered: each must have worked in the cluster that was meant."""
@@ -540,7 +550,7 @@ class HostReturn(Operation):
         said = [f"{', '.join(entry['addresses'])} in Ceph {entry['fsid']}" for entry in answered]
         return self._done(plans.BLOCKLIST, "; ".join(said))
 
-    def _release(self, params: Json) -> ReturnCall:
+    def _release(self, step: Step) -> ReturnCall:
         """Release the service, if nothing has taken it since it was judged: an evacuation may have begun."""
         request = ReturnRequest(self.host, self._inventory_name, (), tuple(self._records()))
         opened = tuple(findings.blocking_findings(checks.open_evacuations(request), self.run.overrides))
@@ -550,7 +560,7 @@ class HostReturn(Operation):
                 (f"the run leaves the compute service disabled and forced down\n{shown}"),
                 Checked(opened),
             )
-        connection, reason = self.connect(), params["reason"]
+        connection, reason = self.connect(), step.params["reason"]
         service = compute_services.find_service(connection, self.host)
         held = (service.disabled_reason if service else None) or ""
         if held != reason:
@@ -576,6 +586,9 @@ class HostReturn(Operation):
             said = f"there is nothing to clear on {self.host}; {notes}"
         if judged.dead:
             return self._end(DISKS, _dead_text(self.host, judged.dead, notes, judged.shown))
+        if judged.left:
+            number = count(len(judged.left), "leftover of a move stays", "leftovers of moves stay")
+            return self._end(NOT_CLEAR, f"{number} on {self.host}; {notes}\n{judged.shown}")
         return self._end(CLEAR, said, well=True)
 
     def _not_clear(self, judged: _Verdict) -> ReturnCall:

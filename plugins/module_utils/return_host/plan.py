@@ -13,13 +13,15 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..model.facts import Domain
+from ..model.facts import Domain, to_plain
 from ..model.plan import CONTROLLER, HOST, Change, Plan, Step
 from ..model.wording import count
 from .preflight import Clearing
 
 #: Names of the steps, in their order.
-REQUESTS, DOMAINS, BLOCKLIST, RELEASE = STEPS = ("requests", "domains", "blocklist", "release")
+REQUESTS, DOMAINS, DIRECTORIES, BLOCKLIST, RELEASE = STEPS = (
+    *("requests", "domains", "directories", "blocklist", "release"),
+)
 
 
 def kind_of(host: str) -> str:
@@ -32,6 +34,7 @@ def plan(operation_id: str, host: str, clearing: Clearing, status: str, uri: str
     steps = [
         *_requests(host, clearing),
         *_domains(host, clearing, uri),
+        *_directories(host, clearing, uri),
         *_blocklist(clearing),
         *_service(host, clearing, status),
     ]
@@ -55,6 +58,8 @@ def _cleared(made: Plan) -> t.Iterator[t.Tuple[t.Tuple[str, ...], str]]:
     for step in made.steps:
         for domain in step.params.get("domains") or ():
             yield (step.name, str(domain["uuid"])), f"domain {domain['name']} ({domain['uuid']})"
+        for directory in step.params.get("directories") or ():
+            yield (step.name, str(directory["name"])), f"directory {directory['name']} in {step.params['path']}"
         for lift in step.params.get("lifts") or ():
             for address in lift["addresses"]:
                 yield (
@@ -127,6 +132,21 @@ def _ends(domain: Domain) -> t.Tuple[str, str]:
     if domain.managed_save:
         return f"{domain.state}, with a managed save image", "undefined, managed save image removed"
     return domain.state, "undefined"
+
+
+def _directories(host: str, clearing: Clearing, uri: str) -> t.Iterator[Step]:
+    """Those of domains that are to be ended count before: nothing says until then whether they are left over."""
+    found = {entry.name: to_plain(entry) for entry in clearing.directories}
+    names = sorted({*found, *(domain.uuid for domain in clearing.domains)})
+    path = clearing.instances_path
+    if names and path is not None:
+        title = f"Move {count(len(names), 'directory of an instance', 'directories of instances')} aside on {host}"
+        changes = [
+            Change(f"{path} on {host}", name, "may be left", "moved aside, if it holds no disk") for name in names
+        ]
+        directories = [found.get(name, {"name": name, "uuid": name}) for name in names]
+        params = {"path": path, "uri": uri, "directories": directories}
+        yield Step(DIRECTORIES, title, HOST, "move_aside", params, changes)
 
 
 def lift_params(clearing: Clearing) -> t.List[t.Dict[str, t.Any]]:

@@ -31,7 +31,7 @@ import dataclasses
 import typing as t
 
 from ..capacity.measured import RUNNING
-from ..hazards import clients, forecast, identity, in_flight, storage
+from ..hazards import clients, forecast, identity, in_flight, left_directories, storage
 from ..model import addresses, blocklists
 from ..model.codes.catalogue import remedy_text
 from ..model.deployment_facts import ServiceProcess
@@ -56,6 +56,7 @@ from ..model.findings import (
     Unchecked,
     finding,
 )
+from ..model.host_facts import LeftDirectory
 from ..model.lookups import (
     OURS,
     Index,
@@ -84,6 +85,8 @@ HELD = f"{OURS}evacuate:"
 DONE = "done"
 #: The code that is no reason against clearing, and never clear.
 DEAD_DISK = "SG517"
+#: What a move left here that is not moved aside: no reason against clearing, and never clear.
+LEFT = "SG713"
 #: The codes of requests that the next start here executes, or may execute, though it must not.
 WAITING = ("SG329", "SG330")
 _STOPPED = ("inactive", "failed")
@@ -124,6 +127,9 @@ class Clearing:
     started: bool = False
     #: Whether nova-compute is stopped, so that a start executes the requests that wait in RabbitMQ for this host.
     requests: bool = False
+    #: Directories of instances to move aside, and where; those of ``domains`` may be left when these are ended.
+    directories: t.Tuple[LeftDirectory, ...] = ()
+    instances_path: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,6 +174,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
     own_view = views.get(home(facts, request) or ("", ""))
     leaving = [fate.domain for fate in found if _leftover(index, fate) and _harmless(facts, own_view, fate.domain)]
     hold, waits = _hold(bundle, request), _start_is_awaited(index, request)
+    left = left_directories.left_on(index, facts)
     clearing = Clearing(
         tuple(leaving),
         tuple(_lifts(bundle, facts, request)),
@@ -175,6 +182,8 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         hold if waits else None,
         waits and bool(_running(facts)),
         not _running(facts),
+        tuple(item.directory for item in left or () if item.aside),
+        facts.instances_path.path if facts.instances_path else None,
     )
     ended = {domain.uuid for domain in leaving}
     items = [
@@ -200,8 +209,20 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         *_ports(bundle, request),
         *ovn_return.check(bundle, facts, request),
         *_allocations(index, bundle, request),
+        *_left(index, facts, left),
     ]
     return ReturnDecision(gather(items), clearing)
+
+
+def _left(index: Index, facts: HostFacts, left: t.Optional[t.Sequence[left_directories.Left]]) -> Items:
+    """SG713: what stays in instances_path; not read, it is not known whether a move back to this host succeeds."""
+    if left is not None:
+        yield from left_directories.stay(facts, left)
+        return
+    for item in left_directories.check(index, facts):
+        if isinstance(item, Unchecked):
+            evidence = {"not read": item.reason}
+            yield finding(LEFT, host_subject(facts), evidence, remedy_text(LEFT, "unread"), BLOCKER)
 
 
 def _undecided(

@@ -205,6 +205,7 @@ def returning_facts(world, host):
         units=[_unit(host)],
         deployment=_deployment(host),
         guests_on_boot="start",
+        instances_path=facts.InstancesPath("/var/lib/nova/instances", "ext4", True),
         compute_id_files=[facts.ComputeIdFile("/var/lib/nova/compute_id", True, True, host.node)],
         libvirt=facts.Libvirt("qemu:///system", "9.0.0", host.name, host.name),
     )

@@ -87,6 +87,7 @@ def test_a_digest_is_returned_and_the_facts_are_kept(plugin, tmp_path):
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         "nova_host": "compute1",
         "domains": 2,
+        "directory_uuids": [],
         "domain_uuids": sorted([make.guest(1, 1), make.guest(1, 2)], key=result["domain_uuids"].index),
         "unread": [],
         "volumes": {"uuids": [], "pools": []},

@@ -67,7 +67,7 @@ def test_what_an_evacuation_left_is_cleared_in_order_and_judged_after_each_step(
     look = ["read_host", "read_ceph", "read_cloud"]
     assert life.kinds() == [*look, *look, "end_domains", *look, "lift", *look]
     (journal,) = life.closed()
-    done = {"requests": "done", "domains": "done", "blocklist": "done"}
+    done = {"requests": "done", "domains": "done", "directories": "done", "blocklist": "done"}
     assert (journal["state"], states(journal)) == ("finished", done)
     assert (result["operation_id"], result["changed"]) == (journal["operation_id"], True)
     assert life.open is None
@@ -184,7 +184,12 @@ def test_an_evacuation_that_begins_meanwhile_keeps_the_blocklist_and_the_hold(li
     assert (result["failed"], result["state"], life.blocklist) == (True, "open", [HOST])
     assert life.codes(result) == ["SG706"]
     assert life.done == [f"end {ONE}"]
-    assert states(life.open) == {"requests": "done", "domains": "done", "blocklist": "pending"}
+    assert states(life.open) == {
+        "requests": "done",
+        "domains": "done",
+        "directories": "pending",
+        "blocklist": "pending",
+    }
 
 
 def test_right_before_the_release_the_journals_are_read_once_more(life, monkeypatch):
@@ -301,7 +306,12 @@ def test_a_task_that_fails_ends_the_run_with_what_it_said(life):
 
 def test_killed_before_the_lifting_it_is_resumed_with_what_is_left(life):
     life.run(dies_at="lift")
-    assert states(life.open) == {"requests": "done", "domains": "done", "blocklist": "applying"}
+    assert states(life.open) == {
+        "requests": "done",
+        "domains": "done",
+        "directories": "pending",
+        "blocklist": "applying",
+    }
     operation = life.open["operation_id"]
     result = life.run(action="resume")
     assert (result["state"], result["operation_id"]) == ("clear", operation)
@@ -342,7 +352,7 @@ def test_what_came_up_since_it_was_begun_gets_into_the_plan_of_a_resume(life):
     result = life.run()
     assert (result["failed"], life.done) == (False, [f"end {ONE}", f"lift {HOST}"]), result["msg"]
     (journal,) = life.closed()
-    assert states(journal) == {"requests": "done", "domains": "done", "blocklist": "done"}
+    assert states(journal) == {"requests": "done", "domains": "done", "directories": "done", "blocklist": "done"}
     assert any(
         "the run found these leftovers and added them to the plan" in str(event.get("text"))
         for event in journal["history"]

@@ -168,5 +168,5 @@ def test_a_return_carries_out_each_step_of_its_plan_once():
     assert set(return_host.STEPS) == {action for _where, action in steps_of("return_host/plan.py")}
     assert all(callable(getattr(return_host.HostReturn, name)) for name in return_host.STEPS.values())
     files = {path.stem for path in (ROOT / "roles" / "return_host" / "tasks").glob("need_*.yml")}
-    kinds = (needs.READ_HOST, needs.READ_CEPH, needs.READ_CLOUD, needs.END_DOMAINS, needs.LIFT)
+    kinds = (needs.READ_HOST, needs.READ_CEPH, needs.READ_CLOUD, needs.END_DOMAINS, needs.MOVE_ASIDE, needs.LIFT)
     assert files == {f"need_{kind}" for kind in kinds}

@@ -781,4 +781,32 @@ CODES: t.Tuple[Code, ...] = (
             ),
         },
     ),
+    Code(
+        "SG713",
+        "left-by-a-move",
+        WARNING,
+        "A move has left something behind that a later move stumbles over, or starts from.",
+        from_hosts=True,
+        overridden_by="the server's uuid",
+        remedies={
+            "directory": Remedy(
+                "Run return_host for {host}: it moves these directories of {path} aside, and deletes nothing. Until "
+                "then, each live migration of these servers to {host} fails."
+            ),
+            "directory-with-files": Remedy(
+                "Do not move, evacuate or unshelve these servers to {host}. Look at the files in the directory on "
+                "{host}, below {path}: where images are files, Nova takes this old disk for the server's own. If "
+                "the server has its disks elsewhere and nobody needs the files, rename the directory on {host}: "
+                "mv UUID UUID.aside."
+            ),
+            "unread": Remedy(
+                "Make sure that the run can read instances_path of nova-compute on this host, then run return_host "
+                "again: a directory that a move left there makes each move of its server back to this host fail."
+            ),
+            "directory-of-resize": Remedy(
+                "If you need the files of a failed resize, rename the directory on {host}, below {path}: mv "
+                "UUID_resize UUID_resize.aside. The next resize of the server from {host} deletes UUID_resize."
+            ),
+        },
+    ),
 )

@@ -23,10 +23,12 @@ import typing as t
 from ...model.deployment_facts import Deployment
 from ...model.host_facts import (
     ComputeIdFile,
+    Domain,
     GuestDefinition,
     HostFacts,
     HostsLine,
     HugePages,
+    InstancesPath,
     Libvirt,
     Memory,
     NameUsers,
@@ -42,6 +44,7 @@ from . import (
     commands,
     compute_id,
     deployment,
+    instance_dirs,
     libvirt,
     name_spaces,
     network_agent,
@@ -181,7 +184,29 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         deployment=None if deployed is None else _with_immutable(parts, deployed, files or []),
         guests_on_boot=parts.read("guests_on_boot", libvirt.guests_on_boot),
         unknown_journals=unknown,
+        instances_path=parts.read("instances_path", lambda: _instances_path(conf, nova, deployed, domains)),
     )
+
+
+def _instances_path(
+    conf: t.Optional[nova_compute.ServiceConfig],
+    nova: t.Optional[NovaConf],
+    deployed: t.Optional[Deployment],
+    domains: t.Optional[t.Sequence[Domain]],
+) -> InstancesPath:
+    missing = [name for name, part in (("nova.conf", nova), ("the deployment", deployed)) if part is None]
+    if domains is None:
+        missing.append("the domains")
+    if conf is None or nova is None or deployed is None or domains is None:
+        raise ReadError(f"not read: {', '.join(missing or ['nova.conf'])}")
+    contained = [process.pid for process in deployed.compute if process.engine is not None]
+    stopped = [unit.name for unit in deployed.units if unit.engine is not None and "nova" in unit.name]
+    if stopped and not deployed.compute and not conf.kolla:
+        raise ReadError(f"nova-compute's container is stopped ({stopped[0]}): its instances_path is not known")
+    path = instance_dirs.place_of(
+        nova.instances_path, nova.state_path, contained[0] if contained else None, bool(conf.kolla)
+    )
+    return instance_dirs.read(path, {domain.uuid for domain in domains})
 
 
 def _identities(

@@ -18,17 +18,33 @@ import typing as t
 
 @dataclasses.dataclass(frozen=True)
 class Mount:
-    """A mount. ``device``: its file system; ``root``: the directory of that which is mounted on ``point``."""
+    """A mount. ``device``: its file system; ``root``: the directory of that which is mounted on ``point``.
+
+    ``kind``: of the file system, as the kernel calls it.
+    """
 
     device: str
     root: str
     point: str
+    kind: str = ""
 
 
 def parse(text: str) -> t.List[Mount]:
     """Return the mounts of a C(mountinfo), in its order. Lines that are none are left out."""
     lines = [line.split(" ") for line in text.splitlines()]
-    return [Mount(words[2], _plain(words[3]), _plain(words[4])) for words in lines if len(words) > 5]
+    return [Mount(words[2], _plain(words[3]), _plain(words[4]), _kind(words)) for words in lines if len(words) > 5]
+
+
+def _kind(words: t.Sequence[str]) -> str:
+    # Optional fields come before, as many as there are.
+    after = words[words.index("-") + 1 :] if "-" in words else []
+    return after[0] if after else ""
+
+
+def kind_of(path: str, proc: str = "/proc") -> str:
+    """Return the kind of the file system that a directory of this host is on; empty: not known."""
+    mount = _covering(_read(f"{proc}/self/mountinfo"), os.path.realpath(path))
+    return mount.kind if mount else ""
 
 
 def _plain(word: str) -> str:

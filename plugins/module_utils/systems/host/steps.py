@@ -23,6 +23,7 @@ from . import (
     commands,
     compute_id,
     containers,
+    instance_dirs,
     libvirt,
     line_edits,
     logs,
@@ -634,6 +635,38 @@ class EndDomains:
         return sorted(wanted & (known | set(processes.qemu_by_uuid())))
 
 
+class MoveAside:
+    """Rename what moves left in instances_path beside itself. Each is looked at again before."""
+
+    def is_done(self, params: Params) -> Result:
+        """Whether all are moved aside."""
+        return {"done": not self._left(params)}
+
+    def apply(self, params: Params) -> Result:
+        """Move one after the other; what has changed meanwhile ends it."""
+        for item in params["directories"]:
+            instance_dirs.move_aside(str(params["path"]), item, str(params["operation"]), str(params["uri"]))
+        return {}
+
+    def verify(self, params: Params) -> Result:
+        """See that none is where a move would meet it."""
+        left = self._left(params)
+        if left:
+            raise HostStepError(f"these directories are still in {params['path']}: {', '.join(left)}", problem="left")
+        return {"remark": f"moved aside: {', '.join(str(item['name']) for item in params['directories'])}"}
+
+    def undo(self, params: Params) -> Result:
+        """Nobody needs them where they were."""
+        raise HostStepError("a directory that was moved aside stays there", problem="stays-aside")
+
+    @staticmethod
+    def _left(params: Params) -> t.List[str]:
+        path, operation = str(params["path"]), str(params["operation"])
+        return [
+            str(item["name"]) for item in params["directories"] if not instance_dirs.is_aside(path, item, operation)
+        ]
+
+
 # --- requests ---------------------------------------------------------------------------------------------------
 
 
@@ -659,6 +692,7 @@ class HostRunner(JournalKeeper):
             "identity_file": IdentityFile(),
             "write_identity": WriteIdentity(),
             "end_domains": EndDomains(),
+            "move_aside": MoveAside(),
             "set_aside": containers.SetAside(),
             "libvirt_name": containers.LibvirtName(),
             "new_containers": containers.NewContainers(state_dir, systemctl, sleep),

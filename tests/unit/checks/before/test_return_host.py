@@ -128,7 +128,7 @@ def test_what_a_fenced_evacuation_left_is_cleared():
 
 def test_the_order_is_domains_then_blocklist_then_a_start_and_then_the_service():
     plan = plans.plan("op", "compute1", judged(back()).clearing, "enabled", "qemu:///system")
-    assert [step.name for step in plan.steps] == ["requests", "domains", "blocklist"]
+    assert [step.name for step in plan.steps] == ["requests", "domains", "directories", "blocklist"]
     assert "start nova-compute" in plan.notes[0]
     assert "run return_host again" in plan.notes[1]
     (told,) = plan.steps[1].params["domains"]
@@ -171,7 +171,7 @@ def test_a_clean_host_has_nothing_to_clear():
     some = at_home()
     assert blockers(some) == []
     assert judged(some).checked.unchecked == ()
-    assert judged(some).clearing == return_host.Clearing(requests=True)
+    assert judged(some).clearing == return_host.Clearing(requests=True, instances_path="/var/lib/nova/instances")
     (look,) = plans.plan("op", "compute1", judged(some).clearing, "enabled", "u").steps
     assert look.name == "requests"
 
@@ -953,3 +953,35 @@ def test_the_image_of_a_guest_that_does_not_run_must_be_read_as_well():
     view = ceph(blocklist=())
     view = dataclasses.replace(view, images=[dataclasses.replace(view.images[0], watchers=None)])
     assert blockers(off(at_home(watchers=())).host("compute2", rbd=view)) == ["SG709"]
+
+
+# --- what moves left in instances_path
+
+
+def left(*keeps, some=None, name=ONE):
+    place = facts.InstancesPath("/i", "ext4", True, [facts.LeftDirectory(ONE, name, 1, 2, list(keeps))])
+    return (some or back(hold=None, record="completed")).host("compute1", domains=[], instances_path=place)
+
+
+def test_what_a_move_left_is_moved_aside_after_the_domains():
+    decision = judged(left())
+    assert [entry.name for entry in decision.clearing.directories] == [ONE]
+    plan = plans.plan("op", "compute1", decision.clearing, "enabled", "qemu:///system")
+    (step,) = [step for step in plan.steps if step.name == "directories"]
+    assert [(entry["name"], entry["inode"]) for entry in step.params["directories"]] == [(ONE, 1)]
+
+
+def test_what_holds_a_disk_stays_and_the_host_is_not_clear():
+    assert judged(left("disk")).clearing.directories == ()
+    assert blockers(left("disk")) == ["SG713"]
+    assert blockers(left()) == []
+
+
+def test_where_instances_path_was_not_read_the_host_is_not_clear():
+    assert blockers(left().host("compute1", instances_path=None)) == ["SG713"]
+
+
+def test_the_directories_of_domains_that_are_to_be_ended_are_in_the_plan_from_the_start():
+    plan = plans.plan("op", "compute1", judged(back()).clearing, "enabled", "qemu:///system")
+    later = plans.plan("op", "compute1", judged(left(some=back())).clearing, "enabled", "qemu:///system")
+    assert plans.beyond(later, plan) == []
