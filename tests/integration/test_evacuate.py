@@ -27,7 +27,10 @@ from labkit.deadhost import (
     evacuations,
     journal,
     kill_at,
+    returned,
     start,
+    state_dir,
+    stopped_compute,
 )
 
 # --- unguarded ------------------------------------------------------------------------------------------------
@@ -397,3 +400,36 @@ def test_a_pin_to_a_zone_whose_only_host_died_is_refused_before_nova_makes_it_an
     result = evacuate(playbooks, variables={"evacuate_host": "compute3"}).failed()
     assert "SG512" in result.codes
     assert lab.server(uuid)["status"] == "ACTIVE"
+
+
+@pytest.mark.matrix("evacuation-left")
+def test_what_an_evacuation_leaves_keeps_no_server_from_the_way_back(clean, playbooks):
+    """Nova leaves the directories of evacuated servers, and refuses to live-migrate these servers back: SG713."""
+    lab = clean
+    uuids = boot(lab, "back", 2).values()
+    evacuation.kill(lab, SOURCE)
+    evacuate(playbooks, fence="power", variables=by_power(lab)).ok()
+    lab.command("host", SOURCE, "power-on")
+    waiting.until("the host answers", lambda: "here" in lab.ssh(SOURCE, "echo here", check=False) or None, 60)
+    # Unguarded: both directories are there, and the first move back fails.
+    place = "/var/lib/nova/instances"
+    assert set(uuids) <= set(lab.ssh(SOURCE, f"ls {place}").split())
+    returned(lab, playbooks)
+    found = lab.ssh(SOURCE, f"ls {place}").split()
+    assert not set(uuids) & set(found)
+    aside = [name for name in found if ".stackguard-" in name]
+    assert {name.partition(".")[0] for name in aside} == set(uuids)
+    (one, *_more) = sorted(aside)
+    uuid = one.partition(".")[0]
+    lab.ssh(SOURCE, f"mv {place}/{one} {place}/{uuid}")
+    lab.action(uuid, "os-migrateLive", {"host": SOURCE, "block_migration": "auto"}, "2.68")
+    last = "SELECT status FROM migrations WHERE instance_uuid = %s ORDER BY id DESC"
+    waiting.until("Nova refuses it", lambda: lab.value("cell1", last, uuid) in ("error", "failed") or None, 120, 2)
+    # Guarded: once more the host is cleared, and all go back.
+    with stopped_compute(lab, SOURCE):
+        told = come_back(playbooks, ["--check"], ceph=("compute3", "stackguard"))
+        assert uuid in told.ok().output
+        come_back(playbooks, ceph=("compute3", "stackguard")).ok()
+    guestkit.wait_compute(lab, SOURCE)
+    playbooks.run("drain_host", variables={"drain_host": OTHER, "stackguard_state_dir": str(state_dir(lab))}).ok()
+    assert {lab.server(one)["OS-EXT-SRV-ATTR:host"] for one in uuids} == {SOURCE}

@@ -693,12 +693,12 @@ def _server(number, index, name):
 
 def _provider(number, name, guests):
     used = {guest(number, index): {"VCPU": 1, "MEMORY_MB": 64} for index in range(1, guests + 1)}
-    return facts.ResourceProvider(node(number), name.libvirt, 3, node(number), None, used, [])
+    return facts.ResourceProvider(node(number), name.libvirt, 3, node(number), None, used, [], {})
 
 
 def child_provider(number, name):
     """A child provider of a host's root provider."""
-    return facts.ResourceProvider(uid("child", number, name), name, 1, node(number), node(number), {}, [])
+    return facts.ResourceProvider(uid("child", number, name), name, 1, node(number), node(number), {}, [], {})
 
 
 def agent(number, host, agent_type=_L2[0], binary=_L2[1], **changes):

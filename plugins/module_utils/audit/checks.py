@@ -21,6 +21,7 @@ from ..hazards import (
     host_zones,
     identity,
     in_flight,
+    left_allocations,
     left_directories,
     leftovers,
     links,
@@ -98,6 +99,7 @@ def look(
         + host_zones.check(bundle, at_most)
         + gather(crowded)
         + gather(left)
+        + gather(left_allocations.check(index))
         + gather(deployed)
         + gather(_ceph(index))
         + gather(leftovers.check(index))

@@ -622,6 +622,10 @@ class ResourceProvider:
     allocations: t.Optional[t.Dict[str, t.Dict[str, int]]] = None
     #: Aggregate uuids; None: not asked for.
     aggregates: t.Optional[t.List[str]] = None
+    #: Of ``allocations``, where all providers are read: those of consumers that are no server of the provider's host.
+    strays: t.Optional[t.Dict[str, t.Dict[str, int]]] = None
+    #: Whether a root provider that is no compute node's has a trait that nova-compute gives; None: not asked for.
+    has_compute_trait: t.Optional[bool] = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -502,6 +502,11 @@ class Index:
             (in_progress(row) or row.status == FINISHED) and host is not None and touches(row, host) for row in rows
         )
 
+    @functools.cached_property
+    def server_hosts(self) -> t.Dict[str, t.Optional[str]]:
+        """The host of each server that the API lists; None: it is on none."""
+        return {server.id: server.host for server in (self.bundle.cloud.servers if self.bundle.cloud else None) or []}
+
     # --- placement
 
     @functools.cached_property

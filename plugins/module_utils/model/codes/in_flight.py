@@ -34,6 +34,21 @@ from .code import (
 from .phrases import HANDS_OFF, PART_UNREAD, READ_FIRST, STOPPED
 
 _APIS_ANSWER = "Make sure that the APIs answer, then run the same command again."
+_ALLOCATION = Remedy(
+    "Find out whether the consumer is a server or a migration (openstack server show {consumer}; openstack "
+    "server migration list). If the server is on another host, or the migration has ended, nova-manage "
+    "placement audit --resource_provider {provider} --verbose shows the allocation as orphaned. With "
+    "--delete, "
+    "the command deletes the orphaned allocations of this resource provider, and nothing else.",
+    acts=(
+        Act(
+            (DELETION,),
+            "the provider has an allocation of a consumer that is not a server of this host",
+            (PROVIDERS, PEOPLE),
+            "allocations of this provider that no server and no open migration needs",
+        ),
+    ),
+)
 _LEAVE_OUT = (
     "Leave the server out (evacuate_partial=true). A server that you leave out stays on the dead host, and you can "
     "recover this server later."
@@ -589,21 +604,7 @@ CODES: t.Tuple[Code, ...] = (
             "allocations-unread-for-drain": Remedy(
                 "Make sure that placement answers, then run the same command again."
             ),
-            "allocation-of-no-server-of-host": Remedy(
-                "Find out whether the consumer is a server or a migration (openstack server show {consumer}; openstack "
-                "server migration list). If the server is on another host, or the migration has ended, nova-manage "
-                "placement audit --resource_provider {provider} --verbose shows the allocation as orphaned. With "
-                "--delete, "
-                "the command deletes the orphaned allocations of this resource provider, and nothing else.",
-                acts=(
-                    Act(
-                        (DELETION,),
-                        "the provider has an allocation of a consumer that is not a server of this host",
-                        (PROVIDERS, PEOPLE),
-                        "allocations of this provider that no server and no open migration needs",
-                    ),
-                ),
-            ),
+            "allocation-of-no-server-of-host": _ALLOCATION,
         },
     ),
     Code(
@@ -789,6 +790,21 @@ CODES: t.Tuple[Code, ...] = (
         from_hosts=True,
         overridden_by="the server's uuid",
         remedies={
+            "allocation": _ALLOCATION,
+            "provider-without-node": Remedy(
+                "For each consumer, find out where its server is (openstack server show CONSUMER), and remove only "
+                "this provider's part of its allocation (openstack resource provider allocation unset --provider "
+                "{provider} CONSUMER). When resource provider {provider} has no allocations, delete it (openstack "
+                "resource provider delete {provider}).",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "the provider's compute node is deleted in its cell, and no compute node has its uuid",
+                        (PROVIDERS, SERVICES),
+                        "the stale part of allocations, then the provider",
+                    ),
+                ),
+            ),
             "directory": Remedy(
                 "Run return_host for {host}: it moves these directories of {path} aside, and deletes nothing. Until "
                 "then, each live migration of these servers to {host} fails."

@@ -44,6 +44,8 @@ PARTS = (
     "agents",
     "ports",
 )
+#: Consumers of allocations that were no server when the servers were listed, and are asked for one by one.
+CONSUMERS_ASKED = 500
 #: vif types of ports that an agent on the host binds, of ML2/OVS, of OVN and of the Linux bridge.
 BY_AGENTS = ("ovs", "bridge")
 #: What the compute API takes for a hypervisor_hostname_pattern; anything else (an IPv6 address) it refuses.
@@ -76,6 +78,8 @@ def read_cloud(
     servers = reader.part("servers", lambda: reader.servers(compute_max))
     aggregates = reader.part("aggregates", lambda: host_aggregates.list_aggregates(connection))
     providers = reader.part("providers", lambda: reader.providers(hypervisors, aggregates))
+    if not hosts and "providers" in reader.parts:
+        providers = reader.with_strays(providers, hypervisors, servers)
     devices = sorted(reader.devices(servers)) if hosts else []
     ports = reader.credible_ports(reader.part("ports", lambda: reader.ports(devices)), servers)
     agents = reader.part("agents", lambda: _flat(reader.names, lambda host: network.list_agents(connection, host)))
@@ -227,6 +231,28 @@ class _Reader:
         for name in sorted(names):
             uuids |= {provider.uuid for provider in resource_providers.list_providers(self.connection, name=name)}
         return resource_providers.provider_trees(self.connection, sorted(uuids))
+
+    def with_strays(
+        self,
+        providers: t.Optional[t.List[facts.ResourceProvider]],
+        hypervisors: t.Optional[t.Sequence[facts.ApiHypervisor]],
+        servers: t.Optional[t.Sequence[facts.ApiServer]],
+    ) -> t.Optional[t.List[facts.ResourceProvider]]:
+        """Return the providers with the allocations that no server of their host holds."""
+        if providers is None or hypervisors is None or servers is None:
+            return providers
+        hosts = {node.id: node.service_host for node in hypervisors}
+        known = {server.id: server.host for server in servers}
+
+        def homes(consumers: t.Sequence[str]) -> t.Dict[str, t.Optional[str]]:
+            # One that was made, or moved, since the servers were listed is asked for again.
+            new = [uuid for uuid in consumers if uuid not in known][:CONSUMERS_ASKED]
+            found = http.each(new, lambda uuid: server_records.server_as_listed(self.connection, uuid))
+            return {**known, **{uuid: server.host for uuid, server in found.items() if server is not None}}
+
+        part = "providers.strays"
+        read = self.attempt(part, lambda: resource_providers.with_strays(self.connection, providers, hosts, homes))
+        return providers if read is None else read
 
     def migrations(self) -> t.List[facts.ApiMigration]:
         # Every cell counts its ids on its own.

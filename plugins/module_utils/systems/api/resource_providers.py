@@ -17,6 +17,8 @@ from ...model.errors import ApiError, Conflict
 from . import http
 
 Item = t.Mapping[str, t.Any]
+#: Consumer to resource class to amount.
+Allocations = t.Dict[str, t.Dict[str, int]]
 
 #: The tree: root and parent.
 PROVIDERS = "1.14"
@@ -55,9 +57,52 @@ def provider_trees(connection: t.Any, uuids: t.Sequence[str]) -> t.List[facts.Re
     return [_complete(connection, found[uuid]) for uuid in sorted(found)]
 
 
+def read_allocations(connection: t.Any, uuid: str) -> Allocations:
+    """Return who holds what of a resource provider. Raises ApiError."""
+    path = f"/resource_providers/{uuid}/allocations"
+    found = http.call(connection, http.PLACEMENT, "GET", path, PROVIDERS)["allocations"]
+    return {consumer: dict(entry["resources"]) for consumer, entry in found.items()}
+
+
+def with_strays(
+    connection: t.Any,
+    providers: t.Sequence[facts.ResourceProvider],
+    hosts: t.Mapping[str, t.Optional[str]],
+    homes: t.Callable[[t.Sequence[str]], t.Mapping[str, t.Optional[str]]],
+) -> t.List[facts.ResourceProvider]:
+    """Return all providers, those of compute nodes and what looks like one with what no server of their host holds.
+
+    Placement has no list of allocations: one call for each provider, a few at the same time. Of a million servers only
+    what is wrong is kept. ``hosts``: uuid of each compute node to its host; ``homes``: the hosts of consumers, of
+    those that are servers. Raises ApiError.
+    """
+    roots = {provider.uuid: provider.root_provider_uuid or provider.uuid for provider in providers}
+    others = sorted({root for root in roots.values() if root not in hosts})
+    traits = http.each(others, lambda uuid: any(map(is_compute_trait, get_provider_traits(connection, uuid).traits)))
+    asked = [uuid for uuid, root in roots.items() if root in hosts or traits.get(root)]
+    held = http.each(asked, lambda uuid: read_allocations(connection, uuid))
+    lives = homes(sorted({consumer for entry in held.values() for consumer in entry}))
+
+    def strays(uuid: str) -> t.Optional[Allocations]:
+        if uuid not in held:
+            return None
+        host = hosts.get(roots[uuid])
+        return {key: value for key, value in held[uuid].items() if host is None or lives.get(key) != host}
+
+    return [
+        dataclasses.replace(provider, strays=strays(provider.uuid), has_compute_trait=traits.get(provider.uuid))
+        for provider in providers
+    ]
+
+
+def is_compute_trait(name: str) -> bool:
+    """Return True if nova-compute gives a trait to its provider (os_traits; virt/driver.py, CAPABILITY_TRAITS_MAP)."""
+    return name.startswith("COMPUTE_")
+
+
 def _complete(connection: t.Any, provider: facts.ResourceProvider) -> facts.ResourceProvider:
     base = f"/resource_providers/{provider.uuid}"
-    allocations = http.call(connection, http.PLACEMENT, "GET", f"{base}/allocations", PROVIDERS)["allocations"]
+    allocations = read_allocations(connection, provider.uuid)
     aggregates = http.call(connection, http.PLACEMENT, "GET", f"{base}/aggregates", PROVIDER_AGGREGATES)["aggregates"]
     return facts.ResourceProvider(
         uuid=provider.uuid,
@@ -65,7 +110,7 @@ def _complete(connection: t.Any, provider: facts.ResourceProvider) -> facts.Reso
         generation=provider.generation,
         root_provider_uuid=provider.root_provider_uuid,
         parent_provider_uuid=provider.parent_provider_uuid,
-        allocations={consumer: dict(entry["resources"]) for consumer, entry in allocations.items()},
+        allocations=allocations,
         aggregates=sorted(aggregates),
     )
 

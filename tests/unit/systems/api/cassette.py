@@ -126,6 +126,28 @@ class Player:
         """Add a request and its answer."""
         self._answers.setdefault(_key(entry), []).append(entry)
 
+    def answer_allocations(self) -> None:
+        """Answer for the allocations of each provider, as placement does: one for each server of its host."""
+        entries = [entry for answers in self._answers.values() for entry in answers]
+        nodes = {
+            item["id"]: item["service"]["host"]
+            for entry in entries
+            if entry["path"] == "/os-hypervisors/detail"
+            for item in entry["answer"]["hypervisors"]
+        }
+        for uuid, host in nodes.items():
+            held = {
+                server["id"]: {"resources": {"VCPU": 1}}
+                for entry in entries
+                if entry["path"] == "/servers/detail"
+                for server in entry["answer"]["servers"]
+                if server["OS-EXT-SRV-ATTR:host"] == host
+            }
+            path = f"/resource_providers/{uuid}/allocations"
+            asked = {"service": "placement", "method": "GET", "path": path, "microversion": "1.14"}
+            self._answers.pop(_key(asked), None)
+            self.record({**asked, "status": 200, "answer": {"allocations": held}})
+
     def answer_ports_of_servers(self, page: int = 1000) -> None:
         """Answer for the ports of the servers too, as neutron filters: out of the recorded ports of their hosts."""
         listed = [entry for answers in self._answers.values() for entry in answers if entry["path"] == "/ports"]

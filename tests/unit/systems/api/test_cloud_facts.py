@@ -6,16 +6,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     cloud_facts,
     http,
     hypervisors,
     network,
+    resource_providers,
     server_records,
 )
 from ansible_collections.stackguard.nova.tests.unit.systems.api.cassette import Player
@@ -84,6 +87,7 @@ def test_narrowed_to_a_host() -> None:
 def test_everything_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "PAGE", 2)
     player = Player("read_all")
+    player.answer_allocations()
     read = cloud_facts.read_cloud(player)
     assert read.unread == []
     assert sorted(service.host for service in read.services or ()) == ["compute1", "compute2", "compute3"]
@@ -92,6 +96,7 @@ def test_everything_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len({port.id for port in read.ports or ()}) == 6 + 1 - 1
     assert len({agent.id for agent in read.agents or ()}) == 3
     assert {provider.allocations for provider in read.providers or ()} == {None}
+    assert [provider.strays for provider in read.providers or ()] == [{}, {}, {}]
     aggregates = {item.name: item.uuid for item in read.aggregates or ()}
     assert {provider.name: provider.aggregates for provider in read.providers or ()} == {
         "compute1": [aggregates["az1"]],
@@ -237,6 +242,7 @@ def test_an_empty_list_that_another_source_contradicts_was_not_read(monkeypatch:
 
     def whole(empty: str | None) -> facts.CloudFacts:
         player = Player("read_all")
+        player.answer_allocations()
         for path in ("/ports", "/agents"):
             name = path.strip("/")
             player.edit("network", path, lambda entry, name=name: bind(entry["answer"][name], name))
@@ -377,3 +383,81 @@ def test_a_name_that_the_api_takes_for_no_pattern_is_found_among_all(monkeypatch
     monkeypatch.setattr(hypervisors, "list_hypervisors", list_hypervisors)
     reader = cloud_facts._Reader(None, ["2001:db8::1", "<b>x</b>"], ["hypervisors"])
     assert (reader.hypervisors([]), asked) == ([mine], [None])
+
+
+# --- allocations of a whole cloud
+
+
+NODE, ORPHAN, SHARED = "node-1", "orphan", "shared"
+
+
+def placement(monkeypatch: pytest.MonkeyPatch, held: dict[str, dict[str, t.Any]], traits: dict[str, list[str]]) -> None:
+    monkeypatch.setattr(resource_providers, "read_allocations", lambda _cloud, uuid: held[uuid])
+    monkeypatch.setattr(
+        resource_providers,
+        "get_provider_traits",
+        lambda _cloud, uuid: resource_providers.ProviderTraits(1, frozenset(traits[uuid])),
+    )
+
+
+def strays(homes: dict[str, str]) -> dict[str, tuple[t.Any, t.Any]]:
+    rows = [
+        facts.ResourceProvider(NODE, "compute1", 1, NODE, None),
+        facts.ResourceProvider("child", "compute1_gpu", 1, NODE, NODE),
+        facts.ResourceProvider(ORPHAN, "compute9", 1, ORPHAN, None),
+        facts.ResourceProvider(SHARED, "ceph", 1, SHARED, None),
+    ]
+    found = resource_providers.with_strays(object(), rows, {NODE: "compute1"}, lambda _consumers: homes)
+    return {row.uuid: (row.strays and set(row.strays), row.has_compute_trait) for row in found}
+
+
+def test_only_what_no_server_of_the_host_holds_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = {"own": {"VCPU": 1}, "elsewhere": {"VCPU": 2}, "ended": {"VCPU": 3}}
+    placement(
+        monkeypatch,
+        {NODE: held, "child": {"own": {"VGPU": 1}}, ORPHAN: held},
+        {ORPHAN: ["COMPUTE_NODE", "HW_CPU_X86_VMX"], SHARED: ["MISC_SHARES_VIA_AGGREGATE"]},
+    )
+    # Of a sharing provider, whose consumers are servers of every host, nothing is read: it would be a KeyError.
+    assert strays({"own": "compute1", "elsewhere": "compute3"}) == {
+        NODE: ({"elsewhere", "ended"}, None),
+        "child": ({}, None),
+        ORPHAN: ({"own", "elsewhere", "ended"}, True),
+        SHARED: (None, False),
+    }
+
+
+def test_a_server_that_was_made_since_the_list_is_no_stray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "PAGE", 2)
+    player = Player("read_all")
+    player.answer_allocations()
+    new, gone = "11111111-0000-0000-0000-000000000001", "22222222-0000-0000-0000-000000000002"
+    uuid = (cloud_facts.read_cloud(player, [], ["hypervisors"]).hypervisors or ())[0].id
+    player.edit(
+        "placement",
+        f"/resource_providers/{uuid}/allocations",
+        lambda entry: entry["answer"]["allocations"].update({one: {"resources": {"VCPU": 1}} for one in (new, gone)}),
+    )
+    host = next(node.service_host for node in cloud_facts.read_cloud(player, [], ["hypervisors"]).hypervisors or ())
+    known = facts.ApiServer(**{**_blank(facts.ApiServer), "id": new, "host": host})
+    monkeypatch.setattr(server_records, "server_as_listed", lambda _cloud, one: known if one == new else None)
+    read = cloud_facts.read_cloud(player)
+    assert [set(provider.strays or ()) for provider in read.providers or () if provider.uuid == uuid] == [{gone}]
+
+
+def test_where_placement_does_not_tell_the_providers_are_there_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "PAGE", 2)
+    player = Player("read_all")
+    player.answer_allocations()
+
+    def refuse(_cloud: t.Any, _uuid: str) -> t.Any:
+        raise ApiError("GET placement: 503")
+
+    monkeypatch.setattr(resource_providers, "read_allocations", refuse)
+    read = cloud_facts.read_cloud(player)
+    assert read.providers and {provider.strays for provider in read.providers} == {None}
+    assert "providers.strays" in reasons(read)
+
+
+def _blank(cls: t.Any) -> dict[str, t.Any]:
+    return {field.name: None for field in dataclasses.fields(cls)}

@@ -81,7 +81,8 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
     assert none == {
         "static_hostname", "fqdn", "addresses", "machine_id", "dmi_uuid", "compute_id_files", "nova_conf", "libvirt",
         "domains", "memory", "hugepages", "units", "resolutions", "etc_hosts", "ovs_external_ids", "open_operations",
-        "nova_version", "neutron_host", "rbd", "definitions", "boot_id", "name_spaces", "name_users", "deployment", "instances_path",
+        "nova_version", "neutron_host", "rbd", "definitions", "boot_id", "name_spaces", "name_users", "deployment",
+        "instances_path",
     }  # fmt: skip
     assert none == told
     assert {item.reason for item in read.unread if item.part == "addresses"} == {"ip: No such file or directory"}
