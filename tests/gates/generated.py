@@ -28,6 +28,7 @@ sys.path.insert(0, str(ROOT / "tests" / "unit" / "systems"))
 import grant_statements  # noqa: E402
 import yaml  # noqa: E402
 
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import move_leftovers  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, old_variables  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model.codes.code import Code  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES  # noqa: E402
@@ -39,6 +40,7 @@ CHOICES = re.compile(r"(\n      evacuate_fence:\n(?:        .*\n)*?        choic
 GRANTS = "docs/database-grants.md"
 CODES = "docs/codes"
 PAGES = (
+    "docs/leftovers.md",
     *("docs/name-places.md", "docs/guides/evacuate.md", "docs/codes/README.md", "docs/upgrading.md"),
     *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("roles/*/README.md"))),
 )
@@ -61,6 +63,18 @@ def places() -> str:
         codes = ", ".join(f"[{code}](codes/{code}.md)" for code in place.codes)
         rows.append((text.place, text.read_with, text.change, text.rollback, text.remains, codes))
     return table(("place", "read with", "a rename", "a rollback", "remains", "codes"), *rows)
+
+
+def leftovers() -> str:
+    rows = [
+        (
+            *(row.left, row.by, row.loss),
+            f"[{row.code}](codes/{row.code}.md): {', '.join(row.found_by)}" if row.code else move_leftovers.NOBODY,
+            *(row.done, row.source),
+        )
+        for row in move_leftovers.LEFTOVERS
+    ]
+    return table(("what stays", "of", "what it does later", "found by", "what is done", "source"), *rows)
 
 
 def kinds() -> str:
@@ -120,7 +134,7 @@ def upgrades() -> str:
 
 def made(name: str, page: str) -> str:
     kind, _blank, rest = name.partition(" ")
-    tables = {"places": places, "fences": kinds, "upgrades": upgrades}
+    tables = {"places": places, "fences": kinds, "upgrades": upgrades, "leftovers": leftovers}
     tables.update(codes=lambda: codes(rest, page), variables=lambda: variables(rest))
     return tables[kind]()
 

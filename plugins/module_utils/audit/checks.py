@@ -23,6 +23,7 @@ from ..hazards import (
     in_flight,
     left_allocations,
     left_directories,
+    left_snapshots,
     leftovers,
     links,
     memory,
@@ -156,6 +157,7 @@ def _ceph(index: Index) -> Items:
         return
     yield from storage.watched_twice(index)
     yield from storage.locked_by_dead(index)
+    yield from left_snapshots.check(index)
     yield from storage.leaks(index.bundle, leftovers.guarding(index), _gone(index))
 
 

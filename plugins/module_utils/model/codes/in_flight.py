@@ -27,6 +27,7 @@ from .code import (
     START,
     THIS_HOST,
     WARNING,
+    WATCHERS,
     Act,
     Code,
     Remedy,
@@ -802,6 +803,19 @@ CODES: t.Tuple[Code, ...] = (
                         "the provider's compute node is deleted in its cell, and no compute node has its uuid",
                         (PROVIDERS, SERVICES),
                         "the stale part of allocations, then the provider",
+                    ),
+                ),
+            ),
+            "resize-snapshot": Remedy(
+                "Do not resize or cold-migrate server {uuid}, and do not revert a resize of it. If openstack server "
+                "migration list --server {uuid} shows that no resize waits for its confirmation, remove the snapshot "
+                "(rbd snap rm {snapshot}).",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "no migration of the server is under way or waits for its confirmation",
+                        (MIGRATIONS, WATCHERS),
+                        "the state of the disk before a resize that has ended",
                     ),
                 ),
             ),

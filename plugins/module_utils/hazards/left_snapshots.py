@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The snapshot that a resize leaves on a disk in Ceph when its confirmation fails. SG713. Pure.
+
+The next resize or cold migration makes a snapshot of the same name and fails in the middle, with the server in ERROR
+(nova/virt/libvirt/driver.py, 27 to 34: _create_and_inject_local_root, C(create_snap)). A revert rolls the disk back to
+the old one (finish_revert_migration, C(rollback_to_snap)).
+"""
+
+from __future__ import annotations
+
+from ..model.codes.catalogue import remedy_text
+from ..model.findings import WARNING, Subject, Unchecked, finding
+from ..model.lookups import Index, Items
+from . import storage
+
+#: nova/virt/libvirt/utils.py, RESIZE_SNAPSHOT_NAME.
+RESIZE_SNAPSHOT = "nova-resize"
+
+
+def check(index: Index) -> Items:
+    """SG713 of each disk with a resize's snapshot whose server no migration needs it for."""
+    for name, places in sorted(storage.seen(index.bundle).items()):
+        for entry in places:
+            if RESIZE_SNAPSHOT not in {snapshot.name for snapshot in entry.image.snapshots or []}:
+                continue
+            uuid = name.partition("_")[0]
+            if not index.migrations_read:
+                yield Unchecked("SG713", f"{entry.pool}/{name}", "the migrations were not read")
+            elif not index.migrations_by_instance.get(uuid):
+                place = f"{entry.pool}/{name}@{RESIZE_SNAPSHOT}"
+                remedy = remedy_text("SG713", "resize-snapshot", uuid=uuid, snapshot=place)
+                evidence = {"snapshot": place, "server": uuid}
+                yield finding("SG713", Subject("image", f"{entry.pool}/{name}"), evidence, remedy, WARNING)

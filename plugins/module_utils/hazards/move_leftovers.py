@@ -1,0 +1,189 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What moves leave behind that succeed, fail, are aborted, or lose their last step: a table, worst loss first. Pure.
+
+Read from Nova 27 to 34 and neutron. C(docs/leftovers.md) is made of it. What is not judged says why.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+NOBODY = "not judged"
+AUDIT, RETURN, DRAIN, RENAME = "audit", "return_host", "drain_host and migrate_server", "rename_host by drain"
+
+
+@dataclasses.dataclass(frozen=True)
+class Leftover:
+    """One row. ``left``: what stays, ``by`` which move; ``loss``: what it does later; ``done``: what may be done.
+
+    ``code``: under which it is found, None: not judged; ``found_by``: who looks; ``source``: where in Nova or neutron.
+    """
+
+    left: str
+    by: str
+    loss: str
+    code: t.Optional[str]
+    found_by: t.Tuple[str, ...]
+    done: str
+    source: str
+
+
+LEFTOVERS: t.Tuple[Leftover, ...] = (
+    Leftover(
+        "a QEMU of the server on its old host",
+        "evacuation",
+        "two writers on one disk when the host comes back",
+        "SG108",
+        (AUDIT, RETURN),
+        "`return_host` ends the domain while Ceph refuses the host",
+        "compute/manager.py, _destroy_evacuated_instances",
+    ),
+    Leftover(
+        "requests of owners in the old host's queue",
+        "evacuation, rename",
+        "the next start executes them: a second QEMU, a stopped guest, a detached volume",
+        "SG329",
+        (AUDIT, RETURN, "rename_host", "evacuate_host"),
+        "`evacuate_host`, `return_host` and `rename_host` remove them",
+        "compute/rpcapi.py; the queue compute.HOST",
+    ),
+    Leftover(
+        "the source as the server's host",
+        "live migration whose last database write was lost",
+        "a hard reboot starts a second QEMU on the source",
+        "SG132",
+        (AUDIT, DRAIN, RENAME),
+        "named with both hosts",
+        "compute/manager.py, _post_live_migration and post_live_migration_at_destination",
+    ),
+    Leftover(
+        "`UUID/` with a disk, where images are files",
+        "evacuation, failed migration, shelve",
+        "an evacuation or unshelve to that host takes the old disk for the server's own",
+        "SG713",
+        (AUDIT, RETURN),
+        "named; a disk is never moved",
+        "libvirt/driver.py, instance_on_disk; libvirt/imagebackend.py, cache",
+    ),
+    Leftover(
+        "the RBD snapshot `nova-resize`",
+        "resize or cold migration whose confirmation failed",
+        "the next resize fails in the middle; a revert rolls the disk back to it",
+        "SG713",
+        (AUDIT,),
+        "named with the command that removes it",
+        "libvirt/driver.py, _create_and_inject_local_root and finish_revert_migration",
+    ),
+    Leftover(
+        "`UUID_resize/`",
+        "resize or cold migration whose confirmation or revert failed",
+        "the next resize from that host deletes it, whatever is in it",
+        "SG713",
+        (AUDIT, RETURN),
+        "`return_host` renames it, if the server is elsewhere and no resize waits for its confirmation",
+        "libvirt/driver.py, migrate_disk_and_power_off and _cleanup_failed_instance_base",
+    ),
+    Leftover(
+        "`UUID/` without a disk",
+        "evacuation with RBD, failed live migration",
+        "each live migration of the server to that host fails: DestinationDiskExists",
+        "SG713",
+        (AUDIT, RETURN),
+        "`return_host` renames it to `UUID.stackguard-OPERATION`",
+        "libvirt/driver.py, cleanup and pre_live_migration",
+    ),
+    Leftover(
+        "an evacuation record that is `done`",
+        "evacuation",
+        "the next start of nova-compute on the source destroys the domain of that name, also of a server that is back",
+        "SG509",
+        (AUDIT, RETURN, "rename_host", DRAIN),
+        "one start of nova-compute completes it; `return_host` says when",
+        "compute/manager.py, _destroy_evacuated_instances",
+    ),
+    Leftover(
+        "entries on Ceph's blocklist, the hold of the compute service",
+        "evacuation by this collection",
+        "the host's guests cannot write; no server is scheduled to the host",
+        "SG515",
+        (AUDIT, RETURN),
+        "`return_host` removes both",
+        "ours",
+    ),
+    Leftover(
+        "guard snapshots",
+        "evacuation by this collection",
+        "the image of a deleted server stays",
+        "SG508",
+        (AUDIT,),
+        "resuming the evacuation removes them",
+        "ours",
+    ),
+    Leftover(
+        "the allocation of a migration that has ended, or of a server on the old host",
+        "resize whose confirmation or revert failed, evacuation",
+        "the host looks full; its provider survives the deletion of its compute service, and stops a rename by drain",
+        "SG713",
+        (AUDIT, RETURN, RENAME),
+        "named with the command that removes it",
+        "compute/manager.py, _confirm_resize; scheduler/client/report.py, delete_resource_provider",
+    ),
+    Leftover(
+        "a root provider without a compute node",
+        "removal of a host with allocations",
+        "the next nova-compute of that name cannot create its provider",
+        "SG713",
+        (AUDIT,),
+        "named with its consumers, if its uuid was a compute node's and it has a trait of Nova",
+        "scheduler/client/report.py, delete_resource_provider",
+    ),
+    Leftover(
+        "a port bound to the old host",
+        "live migration or evacuation whose last step was lost",
+        "the guest has no network",
+        "SG306",
+        (AUDIT, RETURN),
+        "named with the command that binds it",
+        "network/neutron.py, migrate_instance_finish",
+    ),
+    Leftover(
+        "an inactive port binding on a destination",
+        "live migration that failed, or was aborted before its rollback",
+        "each live migration of the server to that host fails: neutron has the binding already (409)",
+        None,
+        (),
+        "look: `openstack port binding list`; an inactive one of a host to which nothing migrates can be deleted",
+        "network/neutron.py, bind_ports_to_host; neutron, PortBindingAlreadyExists",
+    ),
+    Leftover(
+        "connections of Cinder volumes on the wrong host",
+        "failed spawn of an evacuation, failed live migration",
+        "a later attach fails, or an export stays open",
+        None,
+        (),
+        "Cinder is not asked yet",
+        "compute/manager.py, _rollback_live_migration; volumes of an array that exports to a host",
+    ),
+    Leftover(
+        "devices that `pci_devices` says the server has",
+        "resize or live migration that failed in the claim",
+        "the device is missing on the host",
+        None,
+        (),
+        "the resource tracker frees them at its next pass; only their link to the compute node is judged",
+        "compute/resource_tracker.py, _update_available_resource; pci/manager.py",
+    ),
+    Leftover(
+        "libvirt secrets, taps, mediated devices",
+        "every move that fails on the destination",
+        "nothing is lost; a mediated device may be short",
+        None,
+        (),
+        "agents and the next start clean up",
+        "libvirt/driver.py, _cleanup_ephemeral_encryption_secrets and _recreate_assigned_mediated_devices",
+    ),
+)
