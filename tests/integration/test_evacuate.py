@@ -425,7 +425,11 @@ def test_what_an_evacuation_leaves_keeps_no_server_from_the_way_back(clean, play
     lab.action(uuid, "os-migrateLive", {"host": SOURCE, "block_migration": "auto"}, "2.68")
     last = "SELECT status FROM migrations WHERE instance_uuid = %s ORDER BY id DESC"
     waiting.until("Nova refuses it", lambda: lab.value("cell1", last, uuid) in ("error", "failed") or None, 120, 2)
-    # Guarded: once more the host is cleared, and all go back.
+    # Its rollback deletes what is there, whatever it is.
+    gone = lambda: uuid not in lab.ssh(SOURCE, f"ls {place}").split() or None  # noqa: E731
+    waiting.until("Nova has deleted the directory", gone, 60, 2)
+    # Guarded: with such a directory again the host is cleared once more, and all go back.
+    lab.ssh(SOURCE, f"mkdir {place}/{uuid}; touch {place}/{uuid}/console.log")
     with stopped_compute(lab, SOURCE):
         told = come_back(playbooks, ["--check"], ceph=("compute3", "stackguard"))
         assert uuid in told.ok().output

@@ -63,11 +63,12 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
     Leftover(
         "`UUID/` with a disk, where images are files",
         "evacuation, failed migration, shelve",
-        "an evacuation or unshelve to that host takes the old disk for the server's own",
+        "an evacuation or unshelve to that host takes the old disk for the server's own; a live migration to it fails, "
+        "and its rollback deletes the directory",
         "SG713",
         (AUDIT, RETURN),
         "named; a disk is never moved",
-        "libvirt/driver.py, instance_on_disk; libvirt/imagebackend.py, cache",
+        "libvirt/driver.py, instance_on_disk, rollback_live_migration_at_destination; libvirt/imagebackend.py, cache",
     ),
     Leftover(
         "the RBD snapshot `nova-resize`",
