@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, stackguard.nova contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is made from the code: tables of variables, places, fences, finding codes, old names; GRANTs; a fence's choices.
+"""What is made from the code: tables of variables, places, destinations, fences, codes, old names; GRANTs; choices.
 
     tests/gates/generated.py            says which are not what the code says, and returns 1
     tests/gates/generated.py --write    writes them
@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT / "tests" / "unit" / "systems"))
 import grant_statements  # noqa: E402
 import yaml  # noqa: E402
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import move_leftovers  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import move_leftovers, unfit  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, old_variables  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model.codes.code import Code  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES  # noqa: E402
@@ -42,6 +42,7 @@ CODES = "docs/codes"
 PAGES = (
     "docs/leftovers.md",
     *("docs/name-places.md", "docs/guides/evacuate.md", "docs/codes/README.md", "docs/upgrading.md"),
+    "docs/destinations.md",
     *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("roles/*/README.md"))),
 )
 #: What a page of a code says below that heading.
@@ -75,6 +76,15 @@ def leftovers() -> str:
         for row in move_leftovers.LEFTOVERS
     ]
     return table(("what stays", "of", "what it does later", "found by", "what is done", "source"), *rows)
+
+
+def destinations() -> str:
+    """What is compared of a guest and a destination, and what is not."""
+    rows = []
+    for row in unfit.TABLE:
+        compared = "" if row.judge is None else "yes"
+        rows.append((row.what, row.loss, compared, row.live, row.cold))
+    return table(("what", "what is lost without a comparison", "SG523", "live migration", "new definition"), *rows)
 
 
 def kinds() -> str:
@@ -134,7 +144,7 @@ def upgrades() -> str:
 
 def made(name: str, page: str) -> str:
     kind, _blank, rest = name.partition(" ")
-    tables = {"places": places, "fences": kinds, "upgrades": upgrades, "leftovers": leftovers}
+    tables = {"places": places, "fences": kinds, "upgrades": upgrades, "leftovers": leftovers, "destinations": destinations}
     tables.update(codes=lambda: codes(rest, page), variables=lambda: variables(rest))
     return tables[kind]()
 

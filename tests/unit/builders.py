@@ -381,7 +381,15 @@ def _host(number, names, guests, release, l2_agents):
         deployment=packages(),
         guests_on_boot="start",
         instances_path=facts.InstancesPath("/var/lib/nova/instances", "ext4", True),
+        offers=offers(),
+        guest_cpus={uid("cpu"): "<cpu><model>EPYC</model></cpu>"},
     )
+
+
+def offers():
+    """What libvirt on each host can run: all hosts are alike."""
+    machines = {"x86_64": ["pc", "pc-i440fx-7.2", "pc-q35-7.2", "q35"]}
+    return facts.LibvirtOffers("7.2.0", machines, "<cpu><model>EPYC</model></cpu>", [], [uid("secret")])
 
 
 def packages():
@@ -468,6 +476,7 @@ def _nova_conf(name, lines):
         resume_guests_state_on_host_boot=False,
         sync_power_state_interval=600,
         environment=[],
+        rbd_secret_uuid=uid("secret"),
     )
 
 
@@ -500,7 +509,14 @@ def domain(host, number):
         disks=[facts.DomainDisk("vda", f"vms/{key}_disk", "rbd")],
         interfaces=[facts.DomainInterface(f"fa:16:3e:00:{host % 256:02x}:{number:02x}", f"tap{number}", "ethernet")],
         xml_digest=uid("xml", host, number),
+        ties=ties(),
     )
+
+
+def ties(**changes):
+    """What a guest's domain needs of its host."""
+    ceph = [facts.CephAuth(uid("secret"), "nova", False)]
+    return dataclasses.replace(facts.DomainTies("x86_64", "kvm", uid("cpu"), None, ceph, []), **changes)
 
 
 def _databases(names, guests, cells, release, l2_agents):

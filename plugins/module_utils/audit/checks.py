@@ -31,6 +31,7 @@ from ..hazards import (
     ovn,
     renamed,
     storage,
+    unfit,
     waiting,
 )
 from ..model.facts import Bundle, HostFacts
@@ -53,7 +54,7 @@ AUDITED = (
     *ovn.AUDITED,
     "SG329",
     *("SG401", "SG402", "SG403", "SG404", "SG408"),
-    *("SG502", "SG507", "SG508", "SG509", "SG515", "SG516", "SG518"),
+    *("SG502", "SG507", "SG508", "SG509", "SG515", "SG516", "SG518", "SG523"),
     *("SG601", "SG602", "SG603", "SG604", "SG605", "SG606", "SG607"),
     *("SG701", "SG702", "SG703", "SG704", "SG705", "SG706", "SG709", "SG713"),
 )
@@ -83,6 +84,7 @@ def look(
     crowded: t.List[Item] = []
     left: t.List[Item] = []
     deployed: t.List[Item] = []
+    survey = unfit.Survey(bundle)
 
     def each(name: str, facts: HostFacts) -> None:
         forecasts[name] = forecast.start(index, facts)
@@ -90,6 +92,7 @@ def look(
         crowded.extend(memory.crowded(name, facts))
         left.extend(left_directories.check(index, facts))
         deployed.extend(deployment.host_items(index, facts))
+        survey.add(facts)
         also(name, facts)
         _parse(facts)
 
@@ -102,6 +105,7 @@ def look(
         + gather(left)
         + gather(left_allocations.check(index))
         + gather(deployed)
+        + gather(survey.items(host_zones.zones_of(bundle)))
         + gather(_ceph(index))
         + gather(leftovers.check(index))
         + gather(ovn.check(index))

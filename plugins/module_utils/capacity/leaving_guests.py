@@ -45,10 +45,19 @@ power_before = server_state.power_before
 
 @dataclasses.dataclass(frozen=True)
 class Reason:
-    """Why a guest does not go to a host: the code of the finding, and the words."""
+    """Why a guest does not go to a host: the code of the finding, and the words.
+
+    ``certain``: no override passes it. ``remedy``: what to do, where a code has one for each reason.
+    """
 
     code: str
     text: str
+    certain: bool = False
+    remedy: str = ""
+
+    def passed(self, codes: t.Container[str]) -> bool:
+        """Whether overrides of these codes pass it."""
+        return self.code in codes and not self.certain
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +87,9 @@ class Guest:
     #: Hosts to which it must not go for what their aggregates say, and those that come last; each with the reason.
     barred: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     avoided: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: Hosts that cannot run it, or of which that is not known, with the reasons. The same where it moves cold after all.
+    unfit: t.Mapping[str, t.Tuple[Reason, ...]] = dataclasses.field(default_factory=dict)
+    unfit_cold: t.Mapping[str, t.Tuple[Reason, ...]] = dataclasses.field(default_factory=dict)
     #: What must be reset before Nova takes it, as the operator allows it: values of :data:`requests.RESETS`.
     resets: t.Tuple[str, ...] = ()
     #: How it ran before its host died: ``running``, ``stopped``; None: not known.

@@ -45,6 +45,7 @@ Tried = t.Mapping[str, t.Mapping[str, str]]
 
 #: Which reasons explain best why a guest is unassigned: the first group that covers all that a host has against it.
 _TELLING = (
+    ("SG523",),
     ("SG503",),
     ("SG501", "SG503"),
     ("SG504", "SG505", "SG501", "SG503"),
@@ -104,7 +105,7 @@ class _Board:
 
     def against(self, guest: Guest, host: str, passed: t.Container[str] = ()) -> t.List[Reason]:
         """Return every reason against a host, but those that the operator passes."""
-        return [reason for reason in self._reasons(guest, self.hosts[host]) if reason.code not in passed]
+        return [reason for reason in self._reasons(guest, self.hosts[host]) if not reason.passed(passed)]
 
     def fitting(self, guest: Guest, passed: t.Container[str], failed: t.Container[str]) -> t.List[str]:
         """Return the hosts that nothing speaks against. Only the first reason is looked for: most hosts have one."""
@@ -112,8 +113,7 @@ class _Board:
         return [
             host
             for host in near
-            if host not in failed
-            and not any(reason.code not in passed for reason in self._reasons(guest, self.hosts[host]))
+            if host not in failed and all(reason.passed(passed) for reason in self._reasons(guest, self.hosts[host]))
         ]
 
     def _reasons(self, guest: Guest, there: Destination) -> t.Iterator[Reason]:
@@ -121,6 +121,7 @@ class _Board:
         yield from _own(guest, there)
         yield from _zone(guest, there)
         yield from _aggregates(guest, there)
+        yield from guest.unfit.get(there.host, ())
         yield from self._groups(guest, there.host)
         yield from self._placement(guest, there)
         yield from self._memory(guest, there.host)
@@ -262,7 +263,7 @@ def assign(
     for guest in guests:
         waived = [code for code in PASSABLE if code in (passed or {}).get(guest.uuid, ())]
         failed = (tried or {}).get(guest.uuid, {})
-        problems = tuple(reason for reason in (*guest.problems, *_worn_out(failed)) if reason.code not in waived)
+        problems = tuple(reason for reason in (*guest.problems, *_worn_out(failed)) if not reason.passed(waived))
         fitting = [] if problems else board.fitting(guest, waived, failed)
         if fitting:
             assigned.append(board.assign(guest, _best(fitting, guest, board)))

@@ -22,8 +22,9 @@ from ..capacity.measured import (
     destinations,
 )
 from ..capacity.planner import Assignments, Tried, assign
-from ..hazards import clients, fencing, in_flight, memory, storage
+from ..hazards import clients, fencing, in_flight, memory, storage, unfit
 from ..hazards.clients import EvidenceElsewhere, KnownAddresses
+from ..model import server_state
 from ..model.codes.catalogue import remedy_text
 from ..model.facts import (
     Bundle,
@@ -41,6 +42,7 @@ from ..model.findings import (
     Finding,
     Override,
     Subject,
+    Unchecked,
     blocking_findings,
     finding,
 )
@@ -51,12 +53,15 @@ from ..model.lookups import (
     gather,
 )
 from ..model.requests import EvacuationRequest
+from ..model.wording import count
 from . import preflight_servers as evacuation_servers
 
 #: Without these nothing can be decided.
 NEEDED = ("services", "servers", "hypervisors", "providers", "migrations")
 #: The first release that can leave servers stopped (microversion 2.95).
 STOPPED = (2, 95)
+#: Servers that are named where something is not known of them.
+_NAMED = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,6 +118,7 @@ def preflight(
         for guest in leaving
     ]
     hosts = destinations(bundle, about, request, sent)
+    leaving, unfitted = _fitted(leaving, bundle, hosts, about, request)
     where = {**(about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
     assignments = assign(leaving, hosts, where, request, _passed(leaving, overrides), tried)
     kind = fence or request.fence_kind
@@ -133,6 +139,7 @@ def preflight(
         *storage.writers(bundle, about, leaving, request, elsewhere, known),
         *storage.pools(bundle, leaving, {host.host for host in hosts if not host.problems}, request),
         *(() if request.partial else memory.unassigned(leaving, hosts, telling, request.host)),
+        *unfitted,
         *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
         *memory.overcommitted(bundle, about, request, assignments),
         *_fence(bundle, about, leaving, request, kind, refused, known),
@@ -308,6 +315,30 @@ def _moving(bundle: Bundle, leaving: t.Sequence[Guest], overrides: t.Sequence[Ov
             text = f"the server's migration {row.uuid or row.id} ({row.migration_type}) is {row.status}"
             found.setdefault(uuid, Reason(code, text))
     return found
+
+
+def _fitted(
+    leaving: t.Sequence[Guest],
+    bundle: Bundle,
+    hosts: t.Sequence[Destination],
+    about: EvacuationFacts,
+    request: EvacuationRequest,
+) -> t.Tuple[t.List[Guest], t.List[Unchecked]]:
+    """Add the hosts that cannot run each guest with a new definition, and tell of how many that is not known."""
+    judge, found, unknown = unfit.Judge(bundle), [], []
+    for guest in leaving:
+        near = [host.host for host in hosts if guest.zone in (None, host.zone)]
+        stored = server_state.stored_machine_type(guest.uuid, about)
+        needed = unfit.needs(judge.domain(request.host, guest.uuid), request.host, live=False, stored=stored)
+        found.append(dataclasses.replace(guest, unfit=judge.unfit(near, needed)))
+        unknown += [guest.name] if needed.machine is None else []
+    if not unknown or about.image_properties is None:
+        return found, []
+    why = (
+        f"the dead host was not read, and Nova does not show the machine types of {count(len(unknown), 'server')} "
+        f"(microversion 2.98): {', '.join(unknown[:_NAMED])}"
+    )
+    return found, [Unchecked(unfit.CODE, request.host, why)]
 
 
 def _only_moving(problems: t.Sequence[Reason]) -> bool:

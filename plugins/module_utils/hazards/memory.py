@@ -29,6 +29,7 @@ from ..model.facts import (
 from ..model.findings import Subject, Unchecked, finding
 from ..model.lookups import Item, Items, host_subject
 from ..model.requests import EvacuationRequest
+from . import unfit
 
 #: Hosts that a finding shows; the report's explanation has them all.
 SHOWN = 10
@@ -59,9 +60,10 @@ def unassigned(
                 "zone": guest.zone,
                 "memory MiB": guest.size,
                 **({"server": [reason.text for reason in entry.problems]} if entry.problems else {}),
+                **unfit.no_override(entry),
                 "hosts": _shown(entry, hosts, guest),
             },
-            _remedy(entry, guest, hosts) if remedies is None else remedies[entry.code],
+            unfit.remedy(entry) or (_remedy(entry, guest, hosts) if remedies is None else remedies[entry.code]),
         )
 
 

@@ -26,10 +26,12 @@ import typing as t
 import xml.etree.ElementTree as ET
 
 from .host_facts import (
+    CephAuth,
     Definition,
     Device,
     DomainDisk,
     DomainInterface,
+    DomainTies,
 )
 
 _CHARACTER_DEVICES = ("serial", "console", "parallel", "channel")
@@ -204,6 +206,68 @@ def _interface(element: ET.Element) -> DomainInterface:
         type=element.get("type", ""),
         source=place,
     )
+
+
+# --- what ties it to a host -----------------------------------------------------------------------------------
+
+#: Of a CPU, what is of the one machine or of the flavor, and no question of what the processor can do.
+_NO_CPU_FEATURE = ("topology", "numa", "cache", "microcode", "counter", "signature", "pages")
+#: Devices of the host that libvirt migrates with no guest, and that Nova gives to none: others attached them. PCI and
+#: mediated devices are Nova's (virt/libvirt/migration.py, _update_pci_dev_xml and _update_mdev_xml).
+_HOST_DEVICES = ("usb", "scsi", "scsi_host")
+
+
+def cpu_text(element: ET.Element) -> str:
+    """Return a CPU of a domain or of a host as the text by which it is compared, and that libvirt compares."""
+    kept = ET.Element("cpu", dict(element.attrib))
+    kept.extend(child for child in element if child.tag not in _NO_CPU_FEATURE)
+    return ET.canonicalize(ET.tostring(kept, encoding="unicode"), strip_text=True)
+
+
+def guest_cpu(root: ET.Element) -> t.Optional[str]:
+    """Return the CPU of a domain; None where it names no model, so that the host's own is what it has."""
+    element = root.find("cpu")
+    return None if element is None or element.find("model") is None else cpu_text(element)
+
+
+def ties(root: ET.Element) -> DomainTies:
+    """Return what a domain needs of any host on which it runs."""
+    kind, cpu = root.find("os/type"), guest_cpu(root)
+    auths = [(_ceph_auth(disk), disk) for disk in root.findall("devices/disk")]
+    found: t.Dict[t.Tuple[str, t.Optional[str]], bool] = {}
+    for auth, disk in auths:
+        if auth is not None:
+            found[auth] = found.get(auth, False) or _is_volume(disk)
+    return DomainTies(
+        arch=None if kind is None else kind.get("arch"),
+        virt=root.get("type", ""),
+        cpu=None if cpu is None else hashlib.sha256(cpu.encode()).hexdigest(),
+        firmware=(root.findtext("os/loader") or "").strip() or None,
+        ceph=[CephAuth(secret, user, volume) for (secret, user), volume in sorted(found.items(), key=repr)],
+        devices=[_host_device(device) for device in root.findall("devices/*") if _is_foreign(device)],
+    )
+
+
+def _ceph_auth(disk: ET.Element) -> t.Optional[t.Tuple[str, t.Optional[str]]]:
+    # libvirt writes it below the disk, or below its source where that was asked for.
+    for auth in (disk.find("auth"), disk.find("source/auth")):
+        secret = None if auth is None else auth.find("secret")
+        if auth is not None and secret is not None and secret.get("type") == "ceph" and secret.get("uuid"):
+            return str(secret.get("uuid")).lower(), auth.get("username")
+    return None
+
+
+def _is_volume(disk: ET.Element) -> bool:
+    source = disk.find("source")
+    return source is not None and (source.get("name") or "").rpartition("/")[2].startswith("volume-")
+
+
+def _is_foreign(device: ET.Element) -> bool:
+    return device.tag == "filesystem" or (device.tag == "hostdev" and device.get("type") in _HOST_DEVICES)
+
+
+def _host_device(device: ET.Element) -> str:
+    return " ".join(filter(None, (device.tag, device.get("type"), _identity(device))))
 
 
 # --- definitions ----------------------------------------------------------------------------------------------

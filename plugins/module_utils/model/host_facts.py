@@ -142,6 +142,8 @@ class NovaConf(Fact):
     environment: t.Optional[t.List[str]] = None
     #: Seconds between passes of update_available_resource; 0: the default (60); below 0: never; None: unread.
     update_resources_interval: t.Optional[int] = None
+    #: libvirt's secret with the key of ``rbd_user``; None: unset, or unread.
+    rbd_secret_uuid: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -192,6 +194,32 @@ class DomainInterface(Fact):
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class CephAuth(Fact):
+    """As which Ceph user a domain opens disks. ``secret``: the uuid of libvirt's secret that has the user's key."""
+
+    secret: str
+    user: t.Optional[str]
+    #: Whether one of these disks is a volume of Cinder's, whose user and secret Cinder chooses.
+    volume: bool
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class DomainTies(Fact):
+    """What a domain needs of any host on which it runs, beside memory, disks and networks."""
+
+    arch: t.Optional[str]
+    #: Type of the domain: ``kvm`` or ``qemu``.
+    virt: str
+    #: SHA-256 of its CPU, under which :attr:`HostFacts.guest_cpus` has it; None: it has none, or no model of its own.
+    cpu: t.Optional[str]
+    #: Path of its UEFI firmware; None: it has none.
+    firmware: t.Optional[str]
+    ceph: t.List[CephAuth]
+    #: Devices of the host that Nova did not give it: no live migration takes them along.
+    devices: t.List[str]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Domain(Fact):
     """A libvirt domain on a compute host. ``uuid`` is the Nova instance's uuid where Nova made it."""
 
@@ -226,6 +254,7 @@ class Domain(Fact):
     autostart: t.Optional[bool] = None
     #: Snapshots and checkpoints of which libvirt keeps metadata: with any, it refuses to undefine the domain.
     snapshots: t.Optional[int] = None
+    ties: t.Optional[DomainTies] = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -275,6 +304,22 @@ class Libvirt(Fact):
     hostname: str
     #: Host UUID from capabilities: not Nova's node identity.
     host_uuid: t.Optional[str]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class LibvirtOffers(Fact):
+    """What libvirt on a host can run. Each part that is None was not read; ``unread`` of the host says why."""
+
+    #: Version of QEMU.
+    hypervisor: t.Optional[str]
+    #: Architecture to names of machine types, aliases among them; of the host's own and of its guests' architectures.
+    machines: t.Optional[t.Dict[str, t.List[str]]]
+    #: The host's CPU as XML, without what differs between two equal ones (microcode, frequency, topology).
+    cpu: t.Optional[str]
+    #: Paths of UEFI firmware.
+    firmware: t.Optional[t.List[str]]
+    #: Uuids of libvirt's secrets, never their values.
+    secrets: t.Optional[t.List[str]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -634,6 +679,9 @@ class HostFacts(Fact):
     unknown_journals: t.List[UnknownJournal] = dataclasses.field(default_factory=list)
     #: None: unread, or evidence of an earlier version.
     instances_path: t.Optional[InstancesPath] = None
+    offers: t.Optional[LibvirtOffers] = None
+    #: The CPUs of the host's guests as XML, each once, by SHA-256.
+    guest_cpus: t.Dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

@@ -162,6 +162,15 @@ def properties_of(server: ApiServer, about: EvacuationFacts) -> t.Mapping[str, s
     return (about.image_properties or {}).get(server.id, {})
 
 
+def stored_machine_type(uuid: str, about: EvacuationFacts) -> t.Optional[str]:
+    """Return the machine type that Nova puts into a new definition of a server; None: not known.
+
+    Nova keeps it with the server's image properties, also where the image says nothing
+    (virt/libvirt/driver.py, _register_machine_types and _configure_guest_by_virt_type; 26 to 34).
+    """
+    return (about.image_properties or {}).get(uuid, {}).get("hw_machine_type")
+
+
 # --- what must be reset ---------------------------------------------------------------------------------------
 
 

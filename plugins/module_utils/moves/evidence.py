@@ -12,7 +12,7 @@ import uuid as uuids
 
 from ..capacity.leaving_guests import SMALL_PAGE
 from ..capacity.measured import IncomingServer
-from ..hazards import guest_places
+from ..hazards import guest_places, unfit
 from ..model import facts
 from ..model.errors import ApiError
 from ..model.lookups import Index
@@ -23,6 +23,7 @@ from ..systems.api import (
     host_account,
     http,
     migration_records,
+    server_disks,
     server_records,
     zone_facts,
 )
@@ -96,6 +97,7 @@ def collect(
     if api_db_url:
         about = nova.with_cells(about, api_db_url, sources)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
+    about = _with_machine_types(connection, about, servers, bundle)
     bundle, unread = _with_last_migrations(connection, bundle, about, servers)
     sent: t.Tuple[IncomingServer, ...] = ()
     try:
@@ -131,6 +133,27 @@ def _with_last_migrations(
     known = {row.id for row in cloud.migrations}
     rows = [*cloud.migrations, *(row for row in found.values() if row is not None and row.id not in known)]
     return dataclasses.replace(bundle, cloud=dataclasses.replace(cloud, migrations=rows)), ()
+
+
+def _with_machine_types(
+    connection: t.Any, about: facts.EvacuationFacts, servers: t.Sequence[facts.ApiServer], bundle: facts.Bundle
+) -> facts.EvacuationFacts:
+    """Add the machine types that Nova has stored, of the servers whose own some host of their zone does not support."""
+    judge = unfit.Judge(bundle)
+    zones = {target.host: target.zone for target in about.targets or []}
+    asked = [
+        server
+        for server in servers
+        if judge.lacking(
+            server.id, server.host, (host for host in zones if zones[host] == zones.get(server.host or ""))
+        )
+    ]
+    if not asked:
+        return about
+    try:
+        return dataclasses.replace(about, image_properties=server_disks.image_properties(connection, asked, {}, {}))
+    except ApiError as error:
+        return dataclasses.replace(about, unread=[*about.unread, facts.Unread("image_properties", error.message)])
 
 
 def _with_soft_deleted(

@@ -81,20 +81,20 @@ class AgainError(StepError):
 
 
 class ProbeError(AgainError):
-    """Before anybody is sent, the source hosts are to try whether they reach the destinations."""
+    """Before anybody is sent, source hosts are to try whether they reach destinations, and these to compare CPUs."""
 
-    def __init__(self, bundle: Bundle, probes: t.Sequence[reachability.Probe]) -> None:
-        super().__init__(f"the run first tests {count(len(probes), 'connection')} from source hosts to destinations")
+    def __init__(self, bundle: Bundle, probes: t.Sequence[reachability.Question]) -> None:
+        super().__init__(f"the run first asks {count(len({probe.on for probe in probes}), 'host')} about destinations")
         self.bundle = bundle
         self.probes = tuple(probes)
 
     @property
     def probe(self) -> t.Dict[str, t.List[Json]]:
-        """What is to be tried, by the inventory's name of each source host."""
+        """What is to be tried, by the inventory's name of the host that does it."""
         names = {name: facts.inventory_name for name, facts in by_nova_name(self.bundle).items()}
         wanted: t.Dict[str, t.List[Json]] = {}
         for probe in self.probes:
-            wanted.setdefault(names[probe.source], []).append(dataclasses.asdict(probe))
+            wanted.setdefault(names[probe.on], []).append(dataclasses.asdict(probe))
         return wanted
 
 
@@ -192,8 +192,10 @@ def decide(
     """Judge, choose hosts, and return what is known of the ways there. A host that does not answer is closed."""
 
     def judge() -> t.Tuple[checks.MoveDecision, reachability.Reach]:
-        made = checks.preflight(evidence, context.request, context.overrides, ours, past.tried, past.closed)
-        return made, checks.reached(evidence, made, context.request, context.probes, past.failures, context.able)
+        request, probes, able = context.request, context.probes, context.able
+        made = checks.preflight(evidence, request, context.overrides, ours, past.tried, past.closed, probes, able)
+        found = checks.reached(evidence, made, request, probes, past.failures, able)
+        return made, dataclasses.replace(found, missing=(*found.missing, *made.compare))
 
     decision, reached = judge()
     if reached.closed:
@@ -253,12 +255,12 @@ class AssignmentTable:
         return [self.held[uuid].host] if uuid in self.held else []
 
     def again(
-        self, uuid: str, tried: t.Mapping[str, str], closed: t.Mapping[str, str]
+        self, uuid: str, tried: t.Mapping[str, str], closed: t.Mapping[str, str], cold: bool = False
     ) -> t.Tuple[t.Optional[str], str]:
-        """Return another host, or none and why not."""
+        """Return another host, or none and why not. ``cold``: it moves cold after all."""
         self.held.pop(uuid, None)
         assignment, why = checks.assign_again(
-            self.evidence, self.decision, self.request, uuid, self.held, tried, closed
+            self.evidence, self.decision, self.request, uuid, self.held, tried, closed, cold
         )
         if assignment is not None:
             self.held[uuid] = assignment
@@ -405,14 +407,14 @@ class Mover:
         guest.candidates = [host for host in guest.candidates if host not in self._closed(guest)]
         if guest.candidates:
             return True
-        host, why = self.table.again(guest.uuid, guest.tried, self._closed(guest))
+        host, why = self.table.again(guest.uuid, guest.tried, self._closed(guest), guest.cold)
         if host is None and self._falls_back(guest):
             self.systems.remark(
                 f"{guest.name}: Nova cannot live-migrate the server. The run uses a cold migration, which stops the "
                 "server"
             )
             guest.cold, guest.live, guest.tried = True, False, {}
-            host, why = self.table.again(guest.uuid, guest.tried, self._closed(guest))
+            host, why = self.table.again(guest.uuid, guest.tried, self._closed(guest), guest.cold)
         if host is None:
             guest.reasons.append(why)
             return False

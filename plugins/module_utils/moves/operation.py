@@ -400,9 +400,9 @@ def carry_out(run: ServerRun) -> Result:
 
 
 def _to_probe(error: mover.ProbeError) -> Result:
-    """Ask for connections to be tried: by the inventory's name of each source host."""
+    """Ask for what hosts are to try: by the inventory's name of each."""
     hosts = ", ".join(sorted({probe.dest for probe in error.probes}))
-    msg = f"before the run moves a server, the run tests whether the source host can reach {hosts}"
+    msg = f"before the run moves a server, hosts test whether {hosts} can be reached and can run the servers"
     return {"changed": False, "state": "none", "again": True, "probe": error.probe, "msg": msg}
 
 

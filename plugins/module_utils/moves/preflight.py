@@ -26,7 +26,6 @@ from ..capacity.measured import (
     IncomingServer,
     by_nova_name,
     destinations,
-    libvirt_twins,
 )
 from ..capacity.planner import (
     PASSABLE,
@@ -42,8 +41,10 @@ from ..hazards import (
     in_flight,
     memory,
     power_state,
+    unfit,
     zones,
 )
+from ..model import server_state
 from ..model.codes.catalogue import remedy_text
 from ..model.facts import (
     SILENT_CELLS,
@@ -76,7 +77,7 @@ from ..model.lookups import (
     migration_evidence,
     migration_subject,
 )
-from ..model.requests import COLD_NEVER, MigrationRequest
+from ..model.requests import COLD_FALLBACK, COLD_NEVER, MigrationRequest
 from . import reachability
 from . import verify as failed_move
 
@@ -129,6 +130,8 @@ class MoveDecision:
     zones: t.Mapping[str, t.Optional[str]] = dataclasses.field(default_factory=dict)
     #: Hosts to which nobody is sent, and why.
     closed: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: What libvirt on destinations is to be asked before this can be decided.
+    compare: t.Tuple[unfit.CpuProbe, ...] = ()
 
     def refused(self, request: MigrationRequest, overrides: t.Sequence[Override]) -> t.List[Finding]:
         """Return what forbids the operation: with ``partial`` not what keeps single servers where they are."""
@@ -187,10 +190,13 @@ def preflight(
     ours: t.Container[str] = (),
     tried: t.Optional[Tried] = None,
     closed: t.Optional[t.Mapping[str, str]] = None,
+    results: t.Sequence[t.Mapping[str, t.Any]] = (),
+    able: bool = False,
 ) -> MoveDecision:
     """Judge the move of the servers that were read. ``ours``: those with a task that is waited for.
 
-    ``closed``: hosts to which nobody is sent in this run, and why.
+    ``closed``: hosts to which nobody is sent in this run, and why. ``results``: what hosts were asked before; ``able``:
+    whether somebody asks them what is missing.
     """
     about, facts = evidence.about, evidence.zones
     unread = _unread(evidence, request)
@@ -202,7 +208,8 @@ def preflight(
     items = [*_of_servers(evidence, request, servers, ours), *_of_hosts(evidence, request, servers)]
     checked = guest_places.joined(gather(items))
     barred = _barred(checked, servers, overrides)
-    leaving = in_order(_guest(server, evidence, request) for server in servers if server.id not in barred)
+    judge = unfit.Judge(evidence.bundle, results, able)
+    leaving = in_order(_guest(server, evidence, request, judge) for server in servers if server.id not in barred)
     hosts = _open_hosts(evidence, request, evidence.sent, closed or {})
     passed = _passed(leaving, overrides)
     # One that is on its way already has its host.
@@ -224,6 +231,7 @@ def preflight(
         passed,
         {server.id: _zone_of(facts, server) for server in servers},
         dict(closed or {}),
+        tuple(judge.probes),
     )
 
 
@@ -270,22 +278,39 @@ def _zone_of(facts: ZoneFacts, server: ApiServer) -> t.Optional[str]:
     return zones.constraint(pin, facts.aggregates or []) or zones.zone_of(facts, server.host)
 
 
-def _guest(server: ApiServer, evidence: Evidence, request: MigrationRequest) -> Guest:
+def _guest(server: ApiServer, evidence: Evidence, request: MigrationRequest, judge: unfit.Judge) -> Guest:
     """A server as the planner takes it."""
     zone = _zone_of(evidence.zones, server)
     cloud = evidence.bundle.cloud
     needs = placement.held_by(cloud, [server]).get(server.id) if cloud is not None else None
     found = guest_of(server, zone, needs, evidence.about)
     problems = list(found.problems)
-    if method_of(server.status, request) is None:
+    method = method_of(server.status, request)
+    if method is None:
         problems.append(Reason("SG710", f"the server is {server.status}"))
-    barred = dict(found.barred)
-    if method_of(server.status, request) == placement.LIVE:
-        why = (
-            f"libvirt on this host has the same host uuid as on {server.host}, so it refuses the live migration (SG107)"
-        )
-        barred.update(dict.fromkeys(libvirt_twins(evidence.bundle, server.host), why))
-    return dataclasses.replace(found, source=server.host, problems=tuple(problems), barred=barred)
+    hosts = [
+        target.host
+        for target in evidence.about.targets or []
+        if zone in (None, target.zone) and request.destination in (None, target.host)
+    ]
+
+    def against(live: bool) -> t.Dict[str, t.Tuple[Reason, ...]]:
+        stored = server_state.stored_machine_type(server.id, evidence.about)
+        return judge.unfit(hosts, unfit.needs(judge.domain(server.host, server.id), server.host, live, stored))
+
+    live, cold = method == placement.LIVE, placement.COLD in (method, _otherwise(method, request))
+    return dataclasses.replace(
+        found,
+        source=server.host,
+        problems=tuple(problems),
+        unfit=against(live) if method is not None else {},
+        unfit_cold=against(False) if cold else {},
+    )
+
+
+def _otherwise(method: t.Optional[str], request: MigrationRequest) -> t.Optional[str]:
+    """How a server moves where its live migration fails."""
+    return placement.COLD if method == placement.LIVE and request.cold == COLD_FALLBACK else None
 
 
 # --- servers --------------------------------------------------------------------------------------------------
@@ -519,8 +544,11 @@ def assign_again(
     held: t.Mapping[str, Assignment],
     tried: t.Mapping[str, str],
     closed: t.Optional[t.Mapping[str, str]] = None,
+    cold: bool = False,
 ) -> t.Tuple[t.Optional[Assignment], str]:
     """Return another assignment for a server, or none and why not. ``held``: those of the others.
+
+    ``cold``: it moves cold after all.
 
     From the same measurement, less all that was promised since: what has arrived is taken for on its way.
     """
@@ -537,7 +565,8 @@ def assign_again(
     hosts = _open_hosts(evidence, request, sent, decision.closed if closed is None else closed)
     where = {**(evidence.about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
     passed = {uuid: decision.passed.get(uuid, ())}
-    assignments = assign([guests[uuid]], hosts, where, request.arithmetic, passed, {uuid: tried})
+    guest = dataclasses.replace(guests[uuid], unfit=guests[uuid].unfit_cold) if cold else guests[uuid]
+    assignments = assign([guest], hosts, where, request.arithmetic, passed, {uuid: tried})
     if assignments.assigned:
         return assignments.assigned[0], assignments.assigned[0].why
     return None, why_not(assignments.unassigned[0])

@@ -14,6 +14,7 @@ import dataclasses
 import typing as t
 import urllib.parse
 
+from ..hazards.unfit import CpuProbe
 from ..model.facts import NovaConf
 
 #: libvirt's own ports, by transport (libvirt's C(uri.html), and ssh's).
@@ -43,13 +44,22 @@ class Probe:
     port: int
     turn: int = 0
 
+    @property
+    def on(self) -> str:
+        """The host that does it."""
+        return self.source
+
+
+#: What a host is to be asked before anybody is sent.
+Question = t.Union[Probe, CpuProbe]
+
 
 @dataclasses.dataclass(frozen=True)
 class Reach:
     """What is known of every pair that is needed."""
 
     #: To be tried now.
-    missing: t.Tuple[Probe, ...] = ()
+    missing: t.Tuple[Question, ...] = ()
     #: Destination to the reason why nobody is sent there.
     closed: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: Pairs that answered.
@@ -98,7 +108,7 @@ def reach(
 
     ``able``: whether somebody tries what is missing.
     """
-    last = {(entry["source"], entry["dest"]): entry for entry in results}
+    last = {(entry["source"], entry["dest"]): entry for entry in results if "source" in entry}
     missing: t.List[Probe] = []
     closed: t.Dict[str, str] = {}
     proven: t.Set[Pair] = set()

@@ -186,3 +186,45 @@ def test_an_unknown_unit_is_an_error_and_not_small_pages():
     text = "<domain><memoryBacking><hugepages><page size='1' unit='XB'/></hugepages></memoryBacking></domain>"
     with pytest.raises(domain_xml.DomainXMLError, match="XB"):
         domain_xml.hugepage_kib(domain_xml.parse(text))
+
+
+# --- what ties it to a host -----------------------------------------------------------------------------------------
+
+TIED = """<domain type='kvm'><os><type arch='x86_64' machine='pc-q35-7.2'>hvm</type>
+  <loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE.fd</loader></os>
+  <cpu mode='custom' match='exact' check='full'><model fallback='forbid'>EPYC</model>
+    <topology sockets='2' cores='1' threads='1'/><numa><cell id='0' cpus='0' memory='1' unit='GiB'/></numa>
+    <feature policy='require' name='ht'/></cpu>
+  <devices>
+    <disk type='network'><auth username='nova'><secret type='ceph' uuid='AAAA'/></auth>
+      <source protocol='rbd' name='vms/u_disk'/></disk>
+    <disk type='network'><source protocol='rbd' name='volumes/volume-1'><auth username='cinder'>
+      <secret type='ceph' uuid='bbbb'/></auth></source></disk>
+    <disk type='network'><source protocol='rbd' name='volumes/volume-2'/><auth username='cinder'>
+      <secret type='ceph' uuid='bbbb'/></auth></disk>
+    <disk type='block'><source dev='/dev/sda'/></disk>
+    <hostdev mode='subsystem' type='pci'><source><address domain='0' bus='1' slot='0' function='0'/></source></hostdev>
+    <hostdev mode='subsystem' type='usb'><source><address bus='1' device='2'/></source></hostdev>
+    <filesystem type='mount'><target dir='share'/></filesystem>
+  </devices></domain>"""
+
+
+def test_what_ties_a_guest_to_a_host():
+    root = domain_xml.parse(TIED)
+    found = domain_xml.ties(root)
+    assert (found.arch, found.virt, found.firmware) == ("x86_64", "kvm", "/usr/share/OVMF/OVMF_CODE.fd")
+    assert found.ceph == [facts.CephAuth("aaaa", "nova", False), facts.CephAuth("bbbb", "cinder", True)]
+    # PCI devices are Nova's, which chooses others on the destination.
+    assert [device.partition(" ")[0] for device in found.devices] == ["hostdev", "filesystem"]
+    cpu = domain_xml.guest_cpu(root)
+    assert "topology" not in cpu and "numa" not in cpu and "EPYC" in cpu
+    other = domain_xml.parse(TIED.replace("sockets='2'", "sockets='1'"))
+    assert domain_xml.ties(other).cpu == found.cpu, "the flavor's topology is no question of the processor"
+    assert domain_xml.ties(domain_xml.parse(TIED.replace("EPYC", "Opteron"))).cpu != found.cpu
+
+
+def test_a_guest_with_the_cpu_of_its_host_has_none_of_its_own():
+    plain = domain_xml.parse("<domain type='kvm'><cpu mode='host-passthrough' check='none'/></domain>")
+    assert domain_xml.ties(plain) == facts.DomainTies(None, "kvm", None, None, [], [])
+    assert domain_xml.ties(domain_xml.parse("<domain/>")).cpu is None
+    assert domain_xml.ties(domain_xml.parse(LIVE)).cpu

@@ -591,6 +591,32 @@ def test_what_the_source_does_not_reach_is_sent_nobody_and_all_stay_active(nova,
     assert nova.calls == []
 
 
+def test_cpus_are_compared_on_the_destinations_before_the_first_server(nova, state):
+    for host in NEAR:
+        offers = dataclasses.replace(nova.scene.cloud.bundle.hosts[host].offers, cpu="<cpu><model>other</model></cpu>")
+        nova.scene = nova.scene._with(cloud=nova.scene.cloud.host(host, offers=offers))
+    asked = nova.apply(state, probe=True)
+    assert (asked["again"], set(asked["probe"])) == (True, NEAR)
+    assert nova.calls == []
+    assert not state.open
+    results = {"compute3": {"result": "incompatible"}, "compute5": {"result": "superset"}}
+    probes = [{**entry, **results[host]} for host, entries in asked["probe"].items() for entry in entries]
+    assert nova.apply(state, probe=True, probes=probes)["state"] == "finished"
+    assert set(nova.hosts.values()) == {"compute5"}
+
+
+def test_a_cpu_that_no_destination_has_refuses_and_changes_nothing(nova, state):
+    for host in NEAR:
+        offers = dataclasses.replace(nova.scene.cloud.bundle.hosts[host].offers, cpu="<cpu><model>other</model></cpu>")
+        nova.scene = nova.scene._with(cloud=nova.scene.cloud.host(host, offers=offers))
+    asked = nova.apply(state, probe=True)["probe"]
+    probes = [{**entry, "error": "internal error"} for entries in asked.values() for entry in entries]
+    with pytest.raises(lifecycle.Refused) as refused:
+        nova.apply(state, probe=True, probes=probes)
+    assert {item["code"] for item in refused.value.data["report"]["findings"]} == {"SG523"}
+    assert nova.calls == []
+
+
 def test_the_other_host_takes_them_where_one_is_not_reached(nova, state):
     reads(nova)
     probes, result = [], {"again": True}

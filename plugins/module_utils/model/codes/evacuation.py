@@ -900,4 +900,57 @@ CODES: t.Tuple[Code, ...] = (
             ),
         },
     ),
+    Code(
+        "SG523",
+        "destination-cannot-run-guest",
+        BLOCKER,
+        "A host cannot run the server, or the run does not know whether the host can.",
+        from_hosts=True,
+        of_server=True,
+        of_destination=True,
+        overridden_by="the server's uuid",
+        override=(
+            "The override applies to hosts of which the run does not know whether they can run the server, and to "
+            "CPUs, Ceph users, UEFI firmware and devices. No override applies to a host that certainly lacks the "
+            "machine type or the Ceph secret, or that has the same libvirt host uuid as the server's host."
+        ),
+        remedies={
+            "machine-type": Remedy(
+                "Install on the destinations a version of QEMU that supports the machine type. Nova can change the "
+                "machine type of a server only while the server is off: nova-manage libvirt update_machine_type "
+                "SERVER TYPE."
+            ),
+            "ceph-secret": Remedy(
+                "On the destination, define the secret with the uuid that the evidence shows, and set its value (virsh "
+                "secret-define, virsh secret-set-value). Use the secret of another host of the zone as the pattern "
+                "(virsh secret-dumpxml UUID)."
+            ),
+            "cpu": Remedy(
+                "Choose hosts with the same kind of processor, or move the server cold (drain_live=false, "
+                "migrate_live=false). For the time after this, set cpu_mode=custom and cpu_models in nova.conf of "
+                "every host of the zone to a CPU that all of them support; a guest gets this CPU at its next hard "
+                "reboot or cold migration."
+            ),
+            "ceph-user": Remedy(
+                "Compare rbd_user and rbd_secret_uuid in nova.conf of both hosts. A secret has the key of one user "
+                "only: use the same user and secret on every host of the zone."
+            ),
+            "firmware": Remedy(
+                "Install on the destination the package of the UEFI firmware that the server's host has, in the same "
+                "version, or move the server cold (drain_live=false, migrate_live=false)."
+            ),
+            "devices": Remedy(
+                "Detach the devices that the evidence shows from the guest (virsh detach-device), or move the server "
+                "cold (drain_live=false, migrate_live=false): the new definition does not have them."
+            ),
+            "undecided": Remedy(
+                "Remove the cause for which the evidence shows something as not known, then run the same command "
+                "again. If you know that the host can run the server, override the finding for this server."
+            ),
+            "other-cpus": Remedy(
+                "No action is needed now. Before each live migration of a guest of this host, the run asks libvirt on "
+                "the destination whether the destination can provide the guest's CPU."
+            ),
+        },
+    ),
 )

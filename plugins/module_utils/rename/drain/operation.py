@@ -39,7 +39,10 @@ class GuestsOnTheMove:
         self.probes = probes
 
     def decide(self, request: MigrationRequest) -> preflight.MoveDecision:
-        """Return where the guests go. The source host tries the connections that no probe tells of yet."""
+        """Return where the guests go. The source host tries the connections that no probe tells of yet.
+
+        Raises ProbeError where other hosts are to compare CPUs first.
+        """
         found = self._collect([str(request.drain_host)], None)
         while True:
             context = dataclasses.replace(self.context(), request=request)
@@ -47,7 +50,7 @@ class GuestsOnTheMove:
             if not reached.missing:
                 unread = Checked((), tuple(preflight.unreached(reached)))
                 return dataclasses.replace(decision, checked=decision.checked + unread)
-            self.probes += steps.probe_from_host(self.systems, reached.missing)
+            self.probes += steps.probe_from_host(self.systems, found.bundle, reached.missing)
 
     def context(self) -> MoveContext:
         """Return what the mover is given; the step that moves guests fills in its request."""

@@ -22,6 +22,7 @@ from ...engine.runner import (
 from ...engine.service_status import DISABLED
 from ...engine.systems import Memory, Params, Systems, as_step_error, noted
 from ...hazards import power_state
+from ...hazards.unfit import CpuProbe
 from ...model.errors import ApiError
 from ...model.facts import SCHEMA, Bundle
 from ...model.findings import BLOCKER, Checked, blocking_findings
@@ -29,7 +30,7 @@ from ...model.lookups import uuid_key
 from ...model.requests import MigrationRequest
 from ...model.wording import count
 from ...moves import mover
-from ...moves.reachability import Probe
+from ...moves.reachability import Question
 from ...records import journal as journals
 from ...reports.terminal import findings_text
 from ...systems.api import (
@@ -89,9 +90,15 @@ class GuestMoves:
         return mover.MoveServers(systems, context, step)
 
 
-def probe_from_host(systems: Systems, probes: t.Sequence[Probe]) -> t.List[Json]:
-    """Try connections from the host itself, and return how each ended."""
-    targets = [dataclasses.asdict(probe) for probe in probes]
+def probe_from_host(systems: Systems, bundle: Bundle, questions: t.Sequence[Question]) -> t.List[Json]:
+    """Try connections from the host itself, and return how each ended.
+
+    Raises ProbeError where other hosts are to compare CPUs first.
+    """
+    others = [question for question in questions if isinstance(question, CpuProbe)]
+    if others:
+        raise mover.ProbeError(bundle, others)
+    targets = [dataclasses.asdict(question) for question in questions]
     try:
         (answer,) = systems.host.call([{"op": "probe_tcp", "targets": targets}])
     except StepError as error:
@@ -144,7 +151,7 @@ class MoveGuests:
             try:
                 return _told(self.systems, made, made.apply(params, memory))
             except mover.ProbeError as error:
-                probes += probe_from_host(self.systems, error.probes)
+                probes += probe_from_host(self.systems, error.bundle, error.probes)
 
     def undo(self, params: Params) -> None:
         """End unfinished moves. Guests that have moved stay: see :class:`ReturnGuestsOnRollback`."""

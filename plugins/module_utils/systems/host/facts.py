@@ -140,7 +140,10 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
     files = parts.read("compute_id_files", lambda: _identities(conf, nova, service, deployed))
     agent = parts.read("neutron_host", lambda: network_agent.agent_host(options.agent_units, systemctl)) or (None, [])
     external = parts.read("ovs_external_ids", lambda: host_names.ovs_external_ids(seen))
-    domains = parts.read("domains", lambda: libvirt.read_domains(options.libvirt_uri))
+    cpus: t.Dict[str, str] = {}
+    domains = parts.read("domains", lambda: libvirt.read_domains(options.libvirt_uri, cpus=cpus))
+    arches = {domain.ties.arch for domain in domains or [] if domain.ties is not None and domain.ties.arch}
+    offers = parts.read("offers", lambda: libvirt.read_offers(options.libvirt_uri, arches, parts))
     # A daemon of libvirt's may have been started by asking it, and guests come and go meanwhile.
     later = processes.table() if libvirt.asked() else seen
     operations, unknown = parts.read("open_operations", lambda: open_operations(options.state_dir)) or (None, [])
@@ -185,6 +188,8 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         guests_on_boot=parts.read("guests_on_boot", libvirt.guests_on_boot),
         unknown_journals=unknown,
         instances_path=parts.read("instances_path", lambda: _instances_path(conf, nova, deployed, domains)),
+        offers=offers,
+        guest_cpus=cpus,
     )
 
 

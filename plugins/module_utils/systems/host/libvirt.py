@@ -16,9 +16,9 @@ import typing as t
 import xml.etree.ElementTree as ET
 
 from ...model import domain_xml
-from ...model.host_facts import Domain, GuestDefinition, Libvirt
+from ...model.host_facts import Domain, GuestDefinition, Libvirt, LibvirtOffers
 from . import processes
-from .reading import HostError, within
+from .reading import HostError, Parts, within
 
 #: Seconds for all that is asked of libvirt at once. A libvirtd that waits for a storage that is gone never answers.
 PATIENCE = 60
@@ -69,10 +69,13 @@ def read_identity(uri: str) -> Libvirt:
 
 def identity(opened: t.Any, uri: str) -> Libvirt:
     """Return who an open connection says it is. ``hostname`` is what Nova takes for C(hypervisor_hostname)."""
-    number = opened.getLibVersion()
-    version = f"{number // 1000000}.{number // 1000 % 1000}.{number % 1000}"
     capabilities = ET.fromstring(opened.getCapabilities())  # noqa: S314 - libvirt's own output
+    version = _version(opened.getLibVersion())
     return Libvirt(uri, version, opened.getHostname(), capabilities.findtext("host/uuid"))
+
+
+def _version(number: int) -> str:
+    return f"{number // 1000000}.{number // 1000 % 1000}.{number % 1000}"
 
 
 def hostname(uri: str) -> str:
@@ -85,22 +88,114 @@ def hostname(uri: str) -> str:
     return within(PATIENCE, uri, read)
 
 
+def read_offers(uri: str, arches: t.Collection[str], parts: Parts) -> LibvirtOffers:
+    """Return what libvirt can run, of the host's own architecture and of these. Raises as :func:`read_identity` does.
+
+    A part that libvirt refuses by itself is None, and noted in ``parts``.
+    """
+
+    def read() -> LibvirtOffers:
+        with connection(uri) as opened:
+            return offers(opened, arches, parts)
+
+    return within(PATIENCE, uri, read)
+
+
+def offers(opened: t.Any, arches: t.Collection[str], parts: Parts) -> LibvirtOffers:
+    """Return what the libvirt of an open connection can run."""
+    import libvirt
+
+    def part(name: str, ask: t.Callable[[], t.Any]) -> t.Any:
+        try:
+            return ask()
+        except libvirt.libvirtError as error:
+            parts.note(f"offers.{name}", str(error))
+            return None
+
+    root = ET.fromstring(opened.getCapabilities())  # noqa: S314 - libvirt's own output
+    cpu = root.find("host/cpu")
+    wanted = {*arches, root.findtext("host/cpu/arch") or ""}
+    machines: t.Dict[str, t.List[str]] = {}
+    aliases: t.List[t.Tuple[str, str]] = []
+    for arch in root.findall("guest/arch"):
+        name = arch.get("name", "")
+        if name in wanted:
+            found = {(entry.text or "").strip(): entry.get("canonical") for entry in arch.iter("machine")}
+            machines[name] = sorted({*machines.get(name, []), *found})
+            aliases += [(name, machine) for machine, canonical in found.items() if canonical]
+    return LibvirtOffers(
+        hypervisor=part("hypervisor", lambda: _version(opened.getVersion())),
+        machines=machines,
+        cpu=None if cpu is None else domain_xml.cpu_text(cpu),
+        firmware=part("firmware", lambda: _firmware(opened, aliases)),
+        secrets=part("secrets", lambda: sorted(secret.UUIDString() for secret in opened.listAllSecrets(0))),
+    )
+
+
+def _firmware(opened: t.Any, aliases: t.Iterable[t.Tuple[str, str]]) -> t.List[str]:
+    """Ask for each machine type that has a name for its newest version: secure boot is for some of them only.
+
+    libvirt lists the files that exist (qemu_capabilities.c, virQEMUCapsFillDomainLoaderCaps).
+    """
+    found: t.Set[str] = set()
+    for arch, machine in sorted(set(aliases)):
+        root = ET.fromstring(opened.getDomainCapabilities(None, arch, machine, None, 0))  # noqa: S314 - as above
+        found.update(value.text or "" for value in root.findall("os/loader/value"))
+    return sorted(found)
+
+
+#: virCPUCompareResult.
+_COMPARED = {0: "incompatible", 1: "identical", 2: "superset"}
+
+
+def compare_cpus(uri: str, targets: t.Sequence[t.Mapping[str, t.Any]]) -> t.List[t.Dict[str, t.Any]]:
+    """Have libvirt compare CPUs with what its QEMU offers on this host, and return each with ``result`` or ``error``.
+
+    As Nova does on the destination of a live migration (virt/libvirt/host.py, compare_hypervisor_cpu, 27 to 34).
+    libvirt answers this on a connection for writing only; it changes nothing.
+    """
+
+    def compare() -> t.List[t.Dict[str, t.Any]]:
+        with connection(uri, write=True) as opened:
+            return [{**target, **_compared(opened, target)} for target in targets]
+
+    if not targets:
+        return []
+    try:
+        return within(PATIENCE, uri, compare)
+    except HostError as error:
+        return [{**target, "error": str(error)} for target in targets]
+
+
+def _compared(opened: t.Any, target: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+    import libvirt
+
+    try:
+        found = opened.compareHypervisorCPU(None, target["arch"], None, target["virt"], target["cpu"], 0)
+    except libvirt.libvirtError as error:
+        return {"error": str(error)}
+    return {"result": _COMPARED[found]} if found in _COMPARED else {"error": f"libvirt answered {found}"}
+
+
 def asked() -> bool:
     """Whether this process has the binding, so that a daemon may have been asked."""
     return "libvirt" in sys.modules
 
 
-def read_domains(uri: str, proc: str = "/proc") -> t.List[Domain]:
-    """Return every domain, active or not, sorted by uuid. Raises as :func:`read_identity` does."""
+def read_domains(uri: str, proc: str = "/proc", cpus: t.Optional[t.Dict[str, str]] = None) -> t.List[Domain]:
+    """Return every domain, active or not, sorted by uuid. Raises as :func:`read_identity` does.
+
+    ``cpus``: takes the CPU of each, by its SHA-256.
+    """
 
     def read() -> t.List[Domain]:
         with connection(uri) as opened:
-            return domains(opened, proc)
+            return domains(opened, proc, cpus)
 
     return within(PATIENCE, uri, read)
 
 
-def domains(opened: t.Any, proc: str = "/proc") -> t.List[Domain]:
+def domains(opened: t.Any, proc: str = "/proc", cpus: t.Optional[t.Dict[str, str]] = None) -> t.List[Domain]:
     """Return every domain of an open connection, sorted by uuid.
 
     A domain that vanishes between listing and reading is left out, as if it had been listed a moment later; any
@@ -112,7 +207,7 @@ def domains(opened: t.Any, proc: str = "/proc") -> t.List[Domain]:
     result = []
     for handle in opened.listAllDomains(0):
         try:
-            result.append(_domain(handle, guests, proc))
+            result.append(_domain(handle, guests, proc, {} if cpus is None else cpus))
         except libvirt.libvirtError as error:
             if error.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
                 raise
@@ -180,13 +275,16 @@ def end_domain(uri: str, uuid: str, managed_save: bool = False) -> None:
     within(PATIENCE, f"{uri}: end of {uuid}", end)
 
 
-def _domain(handle: t.Any, guests: t.Mapping[str, t.Sequence[int]], proc: str) -> Domain:
+def _domain(handle: t.Any, guests: t.Mapping[str, t.Sequence[int]], proc: str, cpus: t.Dict[str, str]) -> Domain:
     uuid, name = handle.UUIDString(), handle.name()
     state, maximum, _memory, vcpus, _time = handle.info()
     xml = handle.XMLDesc(0)
     root = domain_xml.parse(xml)
     nova = domain_xml.nova_metadata(root)
     pid = _pid(uuid, name, guests) if handle.isActive() else None
+    ties, cpu = domain_xml.ties(root), domain_xml.guest_cpu(root)
+    if ties.cpu is not None and cpu is not None:
+        cpus[ties.cpu] = cpu
     return Domain(
         uuid=uuid,
         name=name,
@@ -208,6 +306,7 @@ def _domain(handle: t.Any, guests: t.Mapping[str, t.Sequence[int]], proc: str) -
         managed_save=bool(handle.hasManagedSaveImage(0)),
         autostart=bool(handle.autostart()),
         snapshots=_snapshots(handle),
+        ties=ties,
     )
 
 

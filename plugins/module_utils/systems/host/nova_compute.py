@@ -271,6 +271,7 @@ def nova_facts(loaded: ServiceConfig, service: Service) -> NovaConf:
         sync_power_state_interval=nova_conf.integer(config, "DEFAULT", "sync_power_state_interval"),
         environment=None if loaded.environment_unread else sorted(config.environment),
         update_resources_interval=nova_conf.integer(config, "DEFAULT", "update_resources_interval"),
+        rbd_secret_uuid=config.get("libvirt", "rbd_secret_uuid") or None,
     )
 
 

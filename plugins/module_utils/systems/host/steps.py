@@ -715,6 +715,7 @@ class HostRunner(JournalKeeper):
                 "probe_tcp": lambda request: {
                     "probes": probes.probe_tcp(request["targets"], float(request.get("timeout", 5)))
                 },
+                "compare_cpu": lambda request: {"probes": libvirt.compare_cpus(request["uri"], request["targets"])},
             }
         )
         self.writes.update(

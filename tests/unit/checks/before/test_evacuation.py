@@ -67,6 +67,40 @@ def test_after_the_fence_nothing_stands_against_it():
     assert evacuation.death(some.bundle, some.about, some.request).findings == ()
 
 
+# --- can the destination run them? ------------------------------------------------------------------------------
+
+
+def stored(machine):
+    return scene().told(image_properties={ONE: {"hw_machine_type": machine}, TWO: {"hw_machine_type": "pc"}})
+
+
+def test_a_host_without_the_machine_type_is_no_destination():
+    """R11: the dead host is not read, but Nova shows what it has stored."""
+    assert blockers(stored("pc")) == []
+    some = stored("pc-i440fx-2.8")
+    (item,) = told(some, "SG523")
+    assert (item.object.id, item.severity, item.absolute) == (ONE, "blocker", True)
+    overrides = [Override("SG523", ONE, "try it")]
+    assert ONE not in places(some, overrides=overrides)
+
+
+def test_a_host_without_the_secret_of_its_own_nova_conf_is_no_destination():
+    some = scene()
+    offers = dataclasses.replace(some.bundle.hosts["compute3"].offers, secrets=[])
+    lacking = some.having(some.cloud.host("compute3", offers=offers))
+    assert {item.object.id for item in told(lacking, "SG523")} == {ONE, TWO}
+    unread = some.having(some.cloud.host("compute3", offers=None))
+    assert {item.absolute for item in told(unread, "SG523")} == {False}
+    overrides = [Override("SG523", uuid, "I looked") for uuid in (ONE, TWO)]
+    assert set(places(unread, overrides=overrides)) == {ONE, TWO}
+
+
+def test_machine_types_that_nova_does_not_show_are_unchecked_and_bar_nobody():
+    some = scene().told(image_properties={ONE: {}, TWO: {"hw_machine_type": "pc"}})
+    assert [item.object for item in decide(some).checked.unchecked if item.code == "SG523"] == ["compute1"]
+    assert set(places(some)) == {ONE, TWO}
+
+
 # --- each thing spoiled ---------------------------------------------------------------------------------------
 
 LOST = disks(image(f"{TWO}_disk"))

@@ -305,7 +305,7 @@ def test_parts_that_were_not_read_are_undecided():
     assert {code for code, _object in unchecked(some)} == {"SG710", "SG519", "SG512"}
     assert blockers(some) == []
     some = scene().told(image_properties={ONE: {}}, shares={ONE: 0})
-    assert unchecked(some) == {("SG519", TWO), ("SG710", TWO)}
+    assert unchecked(some) == {("SG519", TWO), ("SG710", TWO), ("SG523", "compute1")}
 
 
 # --- in transit -----------------------------------------------------------------------------------------------

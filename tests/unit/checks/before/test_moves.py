@@ -153,11 +153,80 @@ def test_a_host_whose_libvirt_has_the_uuid_of_the_source_is_no_live_destination(
     assert (item.severity, item.evidence["also on"]) == ("warning", ["compute3"])
     assert "libvirtd.conf" in item.remedy
     none = judge(with_uuid_of_the_source(Scene(), "compute3", "compute5"))
-    assert codes(none) == ["SG406"]
+    assert codes(none) == ["SG523"]
     # What is stopped moves cold.
     cold = with_uuid_of_the_source(Scene(), "compute3", "compute5")
     decision = judge(cold.server(ONE, status="SHUTOFF").server(TWO, status="SHUTOFF"))
     assert (codes(decision), set(places(decision)), codes(decision, "warning")) == ([], {ONE, TWO}, [])
+
+
+# --- can the destination run them?
+
+
+def running(scene, machine, uuid=ONE):
+    """One guest has this machine type."""
+    host = scene.cloud.bundle.hosts["compute1"]
+    rows = [dataclasses.replace(row, machine_type=machine) if row.uuid == uuid else row for row in host.domains]
+    return scene._with(cloud=scene.cloud.host("compute1", domains=rows))
+
+
+def offering(scene, host, **changes):
+    found = dataclasses.replace(scene.cloud.bundle.hosts[host].offers, **changes)
+    return scene._with(cloud=scene.cloud.host(host, offers=found))
+
+
+OLD = {"x86_64": ["pc", "pc-i440fx-2.8", "pc-q35-7.2"]}
+
+
+def test_a_host_without_the_machine_type_is_no_destination():
+    """R11."""
+    scene = offering(running(Scene(), "pc-i440fx-2.8"), "compute5", machines=OLD)
+    decision = judge(scene)
+    assert (codes(decision), places(decision)[ONE]) == ([], "compute5")
+    (item,) = [item for item in judge(running(Scene(), "pc-i440fx-2.8")).checked.findings if item.code == "SG523"]
+    assert (item.object.id, item.severity, item.absolute) == (ONE, "blocker", True)
+    assert {"compute3", "compute5"} <= set(item.evidence["hosts"])
+
+
+def test_what_nova_has_stored_decides_where_a_stopped_server_may_go():
+    scene = running(Scene(), "pc-i440fx-2.8").server(ONE, status="SHUTOFF")
+    undecided = judge(scene)
+    assert codes(undecided) == ["SG523"]
+    overrides = [Override("SG523", ONE, "its image says pc")]
+    decision = judge(scene, overrides=overrides)
+    assert (decision.refused(REQUEST, overrides), ONE in places(decision)) == ([], True)
+    stored = scene.about(image_properties={ONE: {"hw_machine_type": "pc"}})
+    assert codes(judge(stored)) == []
+    pinned = judge(scene.about(image_properties={ONE: {"hw_machine_type": "pc-i440fx-2.8"}}), overrides=overrides)
+    assert [item.code for item in pinned.refused(REQUEST, overrides)] == ["SG523"]
+
+
+def test_one_that_falls_back_to_a_cold_migration_goes_by_the_new_definition():
+    request = dataclasses.replace(REQUEST, cold="fallback")
+    scene = with_uuid_of_the_source(Scene(), "compute3")
+    evidence = scene.evidence("compute1")
+    decision = moves.preflight(evidence, request)
+    tried = {"compute5": "refused"}
+    assert moves.assign_again(evidence, decision, request, ONE, {}, tried)[0] is None
+    assert moves.assign_again(evidence, decision, request, ONE, {}, tried, cold=True)[0].host == "compute3"
+
+
+def test_libvirt_is_asked_about_cpus_before_anything_is_decided():
+    scene = offering(Scene(), "compute3", cpu="<cpu><model>Opteron</model></cpu>")
+    scene = offering(scene, "compute5", cpu="<cpu><model>Opteron</model></cpu>")
+    asked = judge(scene, able=True)
+    assert {(probe.on, probe.virt) for probe in asked.compare} == {("compute3", "kvm"), ("compute5", "kvm")}
+    assert codes(asked) == []
+    # Nobody asks it: that is not known.
+    assert codes(judge(scene)) == ["SG523"]
+    said = [{"digest": probe.digest, "dest": probe.dest, "result": "incompatible"} for probe in asked.compare]
+    assert codes(judge(scene, results=said, able=True)) == ["SG523"]
+    overrides = [Override("SG523", uuid, "tried by hand") for uuid in (ONE, TWO)]
+    assert not judge(scene, overrides=overrides, results=said, able=True).refused(REQUEST, overrides)
+    said[0]["result"] = "superset"
+    decision = judge(scene, results=said, able=True)
+    assert (codes(decision), set(places(decision).values())) == ([], {said[0]["dest"]})
+    assert decision.compare == ()
 
 
 def test_no_real_memory_is_sg501_and_may_be_passed_by_name():

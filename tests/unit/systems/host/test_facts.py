@@ -83,6 +83,7 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
         "domains", "memory", "hugepages", "units", "resolutions", "etc_hosts", "ovs_external_ids", "open_operations",
         "nova_version", "neutron_host", "rbd", "definitions", "boot_id", "name_spaces", "name_users", "deployment",
         "instances_path",
+        "offers",
     }  # fmt: skip
     assert none == told
     assert {item.reason for item in read.unread if item.part == "addresses"} == {"ip: No such file or directory"}
@@ -300,7 +301,7 @@ def test_the_named_options_and_nothing_else(conf):
         "host = a.example\nlog_dir = /var/log/$host\nmy_ip = 10.0.0.1\n"
         "compute_driver = libvirt.LibvirtDriver\n"
         "[libvirt]\nimages_type=rbd\nimages_rbd_pool=vms\nrbd_user=nova\nlive_migration_inbound_addr=$my_ip\n"
-        "images_rbd_ceph_conf = /etc/ceph/ceph.conf\n"
+        "images_rbd_ceph_conf = /etc/ceph/ceph.conf\nrbd_secret_uuid = 1111\n"
     )
     conf.write_text(text)
     run = service(["python3", "/usr/bin/nova-compute", "--config-file", str(conf)])
@@ -314,8 +315,9 @@ def test_the_named_options_and_nothing_else(conf):
         log_file="/var/log/a.example/nova-compute.log",
         running_deleted_instance_action="reap", running_deleted_instance_timeout=0,
         resume_guests_state_on_host_boot=False, update_resources_interval=0, sync_power_state_interval=600,
+        rbd_secret_uuid="1111",
     )  # fmt: skip
-    assert "secret" not in json.dumps(facts.to_plain(read))
+    assert ":secret@" not in json.dumps(facts.to_plain(read))
 
 
 def test_what_is_unset(conf):

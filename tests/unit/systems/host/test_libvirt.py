@@ -13,7 +13,7 @@ import types
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import libvirt, processes
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import libvirt, processes, reading
 from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 
 LIVE = (pathlib.Path(__file__).parent / "recorded" / "domain.xml").read_text()
@@ -111,6 +111,97 @@ def add_process(proc, pid, argv):
     (folder / "cmdline").write_bytes(b"".join(word.encode() + b"\0" for word in argv))
     (folder / "stat").write_text(f"{pid} (CPU 0/KVM) a) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 {pid}00 20 21\n")
     (folder / "status").write_text("Name:\tqemu\nVmRSS:\t  73728 kB\n")
+
+
+# --- what libvirt can run -----------------------------------------------------------------------------------------
+
+OFFERED = """<capabilities>
+  <host><uuid>7fe11cd1-4525-5ffa-817c-991f06c17f73</uuid>
+    <cpu><arch>x86_64</arch><model>EPYC</model><vendor>AMD</vendor><microcode version='1'/>
+      <counter name='tsc' frequency='2450000000'/><topology sockets='1' cores='2' threads='1'/>
+      <feature name='ht'/><pages unit='KiB' size='4'/></cpu></host>
+  <guest><os_type>hvm</os_type><arch name='i686'><machine>pc</machine></arch></guest>
+  <guest><os_type>hvm</os_type><arch name='x86_64'>
+    <machine maxCpus='255' canonical='pc-i440fx-7.2'>pc</machine><machine>pc-i440fx-7.2</machine>
+    <machine canonical='pc-q35-7.2'>q35</machine><machine>pc-q35-7.2</machine>
+    <domain type='qemu'/><domain type='kvm'><machine>pc-q35-7.2</machine></domain></arch></guest>
+</capabilities>"""
+LOADER = "<domainCapabilities><os supported='yes'><loader supported='yes'>{}</loader></os></domainCapabilities>"
+
+
+class Secret:
+    def UUIDString(self):  # noqa: N802
+        return "457eb676-33da-42ec-9a8c-9293d545c337"
+
+
+class Offering:
+    """A connection that answers what libvirt can run. ``fails``: what it refuses."""
+
+    def __init__(self, fails=()):
+        self.fails, self.asked = fails, []
+
+    def _answer(self, name, value):
+        if name in self.fails:
+            raise BindingError(f"{name} is not supported")
+        return value
+
+    def getCapabilities(self):  # noqa: N802
+        return OFFERED
+
+    def getVersion(self):  # noqa: N802
+        return self._answer("version", 7002000)
+
+    def getDomainCapabilities(self, _emulator, arch, machine, _virt, _flags):  # noqa: N802
+        self.asked.append((arch, machine))
+        return self._answer("firmware", LOADER.format(f"<value>/usr/share/OVMF/{machine}.fd</value>"))
+
+    def listAllSecrets(self, _flags):  # noqa: N802
+        return self._answer("secrets", [Secret()])
+
+    def compareHypervisorCPU(self, _emulator, arch, _machine, virt, cpu, _flags):  # noqa: N802
+        assert (arch, virt) == ("x86_64", "kvm")
+        return self._answer(cpu, {"same": 1, "more": 2, "less": 0}.get(cpu, -1))
+
+    def close(self):
+        self.closed = True
+
+
+def test_what_libvirt_can_run(binding):
+    parts, opened = reading.Parts(), Offering()
+    found = libvirt.offers(opened, (), parts)
+    assert found.machines == {"x86_64": ["pc", "pc-i440fx-7.2", "pc-q35-7.2", "q35"]}
+    assert found.cpu == (
+        '<cpu><arch>x86_64</arch><model>EPYC</model><vendor>AMD</vendor><feature name="ht"></feature></cpu>'
+    )
+    assert (found.hypervisor, found.secrets) == ("7.2.0", ["457eb676-33da-42ec-9a8c-9293d545c337"])
+    assert found.firmware == ["/usr/share/OVMF/pc.fd", "/usr/share/OVMF/q35.fd"]
+    assert opened.asked == [("x86_64", "pc"), ("x86_64", "q35")], "one question for each name, not for each version"
+    assert parts.unread == []
+    assert sorted(libvirt.offers(opened, ("i686",), parts).machines) == ["i686", "x86_64"]
+
+
+def test_what_libvirt_refuses_is_unread_by_itself(binding):
+    parts = reading.Parts()
+    found = libvirt.offers(Offering(("version", "firmware", "secrets")), (), parts)
+    assert (found.hypervisor, found.firmware, found.secrets) == (None, None, None)
+    assert found.machines
+    assert [item.part for item in parts.unread] == ["offers.hypervisor", "offers.firmware", "offers.secrets"]
+
+
+def test_cpus_are_compared(binding):
+    binding.open = lambda _uri: Offering(("broken",))
+    targets = [{"cpu": cpu, "arch": "x86_64", "virt": "kvm"} for cpu in ("same", "more", "less", "broken", "odd")]
+    found = libvirt.compare_cpus("qemu:///system", targets)
+    assert [entry.get("result") for entry in found] == ["identical", "superset", "incompatible", None, None]
+    assert [bool(entry.get("error")) for entry in found] == [False, False, False, True, True]
+    assert [entry["cpu"] for entry in found] == [entry["cpu"] for entry in targets]
+    assert libvirt.compare_cpus("nowhere:///", []) == []
+
+    def refuse(_uri):
+        raise BindingError("no access")
+
+    binding.open = refuse
+    assert all("no access" in entry["error"] for entry in libvirt.compare_cpus("qemu:///system", targets))
 
 
 def test_identity(binding):
