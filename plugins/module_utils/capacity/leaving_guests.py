@@ -87,7 +87,7 @@ class Guest:
     #: Hosts to which it must not go for what their aggregates say, and those that come last; each with the reason.
     barred: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     avoided: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    #: Hosts that cannot run it, or of which that is not known, with the reasons. The same where it moves cold after all.
+    #: Hosts that cannot run it, or of which that is unknown, each with the reasons; the other: where it moves cold.
     unfit: t.Mapping[str, t.Tuple[Reason, ...]] = dataclasses.field(default_factory=dict)
     unfit_cold: t.Mapping[str, t.Tuple[Reason, ...]] = dataclasses.field(default_factory=dict)
     #: What must be reset before Nova takes it, as the operator allows it: values of :data:`requests.RESETS`.

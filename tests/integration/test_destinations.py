@@ -1,0 +1,157 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""SG523: the only other host of the zone cannot run the guests, and nothing moves. What libvirt itself says decides.
+
+compute1 and compute2 are in az1. Each test changes libvirt on compute2, and gives it back what it had.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+from labkit import guests as guestkit
+from labkit import waiting, zoning
+from labkit.zoning import NEIGHBOUR, SOURCE, state_dir
+
+matrix = pytest.mark.matrix
+CONF, CACHE = "/etc/libvirt/libvirtd.conf", "/var/cache/libvirt/qemu/capabilities"
+
+
+@pytest.fixture
+def clean(lab):
+    """No guests, all hosts enabled, before and after."""
+    zoning.tidy(lab)
+    yield lab
+    zoning.tidy(lab)
+
+
+@pytest.fixture
+def drain(playbooks):
+    def run(*flags, **given):
+        variables = {"stackguard_state_dir": str(state_dir(playbooks.lab)), "drain_host": SOURCE, **given}
+        return playbooks.run("drain_host", variables=variables, flags=flags, timeout=900)
+
+    return run
+
+
+@contextlib.contextmanager
+def changed(lab, change, back):
+    """Change libvirt on the other host of the zone, and change it back."""
+    lab.ssh(NEIGHBOUR, change)
+    settle(lab)
+    try:
+        yield
+    finally:
+        lab.ssh(NEIGHBOUR, back)
+        settle(lab)
+
+
+def settle(lab):
+    """Nova disables a service whose libvirt was away, until it looks again."""
+    lab.ssh(NEIGHBOUR, "systemctl restart libvirtd")
+    lab.ssh(NEIGHBOUR, "systemctl restart nova-compute", timeout=300)
+    guestkit.wait_compute(lab, NEIGHBOUR)
+    waiting.until("the service is enabled", lambda: lab.service(NEIGHBOUR)["status"] == "enabled" or None, 120)
+
+
+def edited(path, words):
+    """Commands that edit files of the host, and that give them back."""
+    keep = f"for file in {path}; do cp -p $file $file.kept; {words} $file; done"
+    return keep, f"for file in {path}; do mv $file.kept $file; done"
+
+
+def refused(lab, done, guests):
+    """It was refused by SG523 for each of these, before anything was changed."""
+    done.failed()
+    found = [item for item in done.report["findings"] if item["severity"] == "blocker"]
+    assert {(item["code"], item["object"]["id"]) for item in found} == {("SG523", uuid) for uuid in guests.values()}
+    assert not [row for uuid in guests.values() for row in zoning.migrations(lab, uuid)]
+    assert lab.service(SOURCE)["status"] == "enabled"
+    return found
+
+
+def stop(lab, guests):
+    for uuid in guests.values():
+        lab.action(uuid, "os-stop")
+        guestkit.wait_for(lab, uuid, "SHUTOFF")
+
+
+def here(lab, guests, host):
+    return {lab.server(uuid)["OS-EXT-SRV-ATTR:host"] for uuid in guests.values()} == {host}
+
+
+def test_a_host_without_the_ceph_secret_is_no_destination(clean, drain):
+    lab = clean
+    uuid = lab.ssh(SOURCE, "virsh secret-list").split()[3]
+    define, value = (
+        lab.ssh(SOURCE, f"virsh -q {word} {uuid}").strip() for word in ("secret-dumpxml", "secret-get-value")
+    )
+    guests = zoning.boot(lab)
+    lab.ssh(NEIGHBOUR, f"virsh secret-undefine {uuid}")
+    try:
+        refused(lab, drain(), guests)
+        # A new definition has the secret of the destination's own nova.conf.
+        stop(lab, guests)
+        refused(lab, drain(), guests)
+    finally:
+        lab.ssh(NEIGHBOUR, "cat > /root/secret.xml && virsh secret-define /root/secret.xml", stdin=define)
+        lab.ssh(NEIGHBOUR, f"virsh secret-set-value {uuid} {value} && rm /root/secret.xml")
+    drain().ok()
+    assert here(lab, guests, NEIGHBOUR)
+
+
+@matrix
+def test_a_host_with_the_same_libvirt_uuid_takes_stopped_servers_only(clean, drain):
+    """R13."""
+    lab = clean
+    uuid = lab.ssh(SOURCE, "virsh capabilities | sed -n 's|.*<uuid>\\(.*\\)</uuid>.*|\\1|p'").strip()
+    guests = zoning.boot(lab)
+    with changed(lab, *edited(CONF, f"sed -i 's/^host_uuid_source.*/host_uuid = \"{uuid}\"/'")):
+        (item,) = refused(lab, drain(), guests)
+        assert "libvirtd.conf" in item["remedy"]
+        stop(lab, guests)
+        drain().ok()
+    assert here(lab, guests, NEIGHBOUR)
+
+
+@matrix
+def test_a_host_without_the_machine_type_is_no_destination(clean, drain, playbooks):
+    """R11: libvirt on it does not list the type of the guests. What Nova has stored decides for those that are off."""
+    lab = clean
+    guests = zoning.boot(lab)
+    machine = lab.ssh(SOURCE, f"virsh dumpxml {guests['web1']} | sed -n \"s/.*machine='\\([^']*\\)'.*/\\1/p\"").strip()
+    with changed(lab, *edited(f"{CACHE}/*.xml", f"sed -i \"/<machine .*name='{machine}'/d\"")):
+        refused(lab, drain(), guests)
+        report = playbooks.run("audit", "audit_fail_on=never").ok()
+        told = [
+            item for item in report.report["findings"] if item["code"] == "SG523" and item["object"]["id"] == SOURCE
+        ]
+        assert machine in json.dumps([item["evidence"] for item in told])
+        stop(lab, guests)
+        # Nova has stored pc, which is the alias of the type that is gone.
+        (item,) = refused(lab, drain(), guests)
+        word = [{"code": "SG523", "object": item["object"]["id"], "reason": "certain all the same"}]
+        refused(lab, drain(stackguard_overrides=word), guests)
+
+
+def test_libvirt_compares_cpus_as_nova_has_it_do(clean):
+    """The question that a destination is asked: of its own CPU, of one that it lacks, and of one that nobody knows."""
+    script = """
+import json, libvirt, xml.etree.ElementTree as ET
+opened = libvirt.open("qemu:///system")
+cpu = ET.tostring(ET.fromstring(opened.getCapabilities()).find("host/cpu"), encoding="unicode")
+def ask(text):
+    try:
+        return opened.compareHypervisorCPU(None, "x86_64", None, "qemu", text, 0)
+    except libvirt.libvirtError as error:
+        return "error"
+lacking = "<cpu mode='custom' match='exact'><model>qemu64</model><feature policy='require' name='amx-tile'/></cpu>"
+plain = "<cpu mode='custom' match='exact'><model>qemu64</model></cpu>"
+odd = "<cpu mode='custom' match='exact'><model>nobody</model></cpu>"
+print(json.dumps([ask(text) for text in (plain, lacking, odd)]))
+"""
+    assert clean.python(NEIGHBOUR, script) == [2, 0, "error"]
