@@ -18,7 +18,8 @@ READ = {
         *("resume_guests_state_on_host_boot", "sync_power_state_interval", "environment"),
     ),
     "compute_id_files": ("path", "read_by_nova", "exists", "uuid", "error", "os_error", "unread"),
-    "domains": ("uuid", "name", "state"),
+    "domains": ("uuid", "name", "state", "cpu_policy", "vtpm", "encrypted"),
+    "start": ("options", "provider_configs", "cores", "vtpm", "brokers"),
     "cell": ("name", "uuid", "dialect", "collations", "scope"),
     "services": ("id", "uuid", "host", "binary", "version", "deleted"),
     "compute_nodes": ("id", "uuid", "host", "hypervisor_hostname", "deleted"),
@@ -47,6 +48,8 @@ def record(evidence, name, host, seen, about):
         "facts": {
             "host": _kept("host", facts),
             "libvirt": facts["libvirt"]["hostname"],
+            "libvirt_version": facts["libvirt"]["version"],
+            "start": _kept("start", facts["start"]) if facts["start"] else None,
             "nova_conf": _kept("nova_conf", facts["nova_conf"]) if facts["nova_conf"] else None,
             "compute_id_files": [_kept("compute_id_files", row) for row in facts["compute_id_files"] or []],
             "domains": [_kept("domains", row) for row in facts["domains"]],

@@ -372,6 +372,7 @@ def _host(number, names, guests, release, l2_agents):
         open_operations=[],
         nova_version=f"{release}.0.0",
         neutron_host=name.conf if l2_agents else None,
+        start=facts.StartFacts({}, provider_configs=[]),
         neutron_host_lines=[facts.FileLine("/etc/neutron/neutron.conf", 2, line.text) for line in lines if l2_agents],
         unread=[] if l2_agents else [facts.Unread("ovs_external_ids", "no Open vSwitch here")],
         # Besides those that libvirt shows: none.
@@ -510,6 +511,9 @@ def domain(host, number):
         interfaces=[facts.DomainInterface(f"fa:16:3e:00:{host % 256:02x}:{number:02x}", f"tap{number}", "ethernet")],
         xml_digest=uid("xml", host, number),
         ties=ties(),
+        cpu_policy="shared",
+        vtpm=False,
+        encrypted=False,
     )
 
 

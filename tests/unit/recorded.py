@@ -52,6 +52,12 @@ def _filled(cls, **values):
     return cls(**{**missing, **values})
 
 
+#: What records of before the forecast read it have: nova.conf of the lab sets none of these options, and its guests
+#: are plain ones.
+STARTED = {"options": {}, "provider_configs": []}
+PLAIN = {"cpu_policy": "shared", "vtpm": False, "encrypted": False}
+
+
 def bundle(record):
     """The evidence of a record, as far as the forecast reads it."""
     kept = record["facts"]
@@ -59,10 +65,11 @@ def bundle(record):
     host = _filled(
         facts.HostFacts,
         **kept["host"],
-        libvirt=_filled(facts.Libvirt, hostname=kept["libvirt"]),
+        libvirt=_filled(facts.Libvirt, hostname=kept["libvirt"], version=kept.get("libvirt_version", "9.0.0")),
+        start=_filled(facts.StartFacts, **kept.get("start", STARTED)),
         nova_conf=conf,
         compute_id_files=[_filled(facts.ComputeIdFile, **row) for row in kept["compute_id_files"]],
-        domains=[_filled(facts.Domain, **row) for row in kept["domains"]],
+        domains=[_filled(facts.Domain, **{**PLAIN, **row}) for row in kept["domains"]],
     )
     rows = {
         "services": facts.ServiceRow,

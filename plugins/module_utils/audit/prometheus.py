@@ -109,7 +109,7 @@ def _forecast(metrics: _Metrics, found: AuditResult) -> None:
     metrics.gauge(
         "host_forecast_guests_destroyed",
         "For each host, the number of guests that nova-compute would destroy at its next start.",
-        [({"host": start.inventory_name}, len(start.destroys)) for start in found.starts if start.outcome != UNKNOWN],
+        [({"host": start.inventory_name}, len(start.destroys)) for start in found.starts if start.destroys_known],
     )
 
 

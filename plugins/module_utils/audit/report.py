@@ -15,7 +15,7 @@ import dataclasses
 import json
 import typing as t
 
-from ..hazards.forecast import STARTS, Start
+from ..hazards.forecast import REFUSES, STARTS, Start
 from ..model.facts import Bundle, HostFacts, to_plain
 from ..model.findings import (
     BLOCKER,
@@ -149,16 +149,20 @@ def _start_short(start: Start) -> t.Dict[str, t.Any]:
     return {
         "outcome": outcome,
         "destroys": len(start.destroys),
+        "destroys_known": start.destroys_known,
         "releases": list(start.releases),
         "summary": start.told,
     }
 
 
 def _known_starts(starts: t.Sequence[Start]) -> t.Dict[str, t.Optional[str]]:
-    """By inventory name, None where a start of nova-compute is known to destroy nothing, else what is known."""
+    """By inventory name, None where a start of nova-compute is known to destroy nothing, else what is known.
+
+    A start that is known to be refused is in vain; where it is only not known, it may be tried.
+    """
     return {
         start.inventory_name: None
-        if start.outcome == STARTS and not start.destroys and not start.unread
+        if start.outcome != REFUSES and not start.destroys and start.destroys_known
         else f"a start of nova-compute: {start.told}"
         for start in starts
     }
@@ -243,7 +247,9 @@ def _start_plain(start: Start) -> t.Dict[str, t.Any]:
             for fate in start.guests
         ],
         "nodes": to_plain(start.nodes),
+        "destroys_known": start.destroys_known,
         "unread": list(start.unread),
+        "doubts": list(start.doubts),
         "told": start.told,
     }
 

@@ -23,7 +23,8 @@ up by name as their database compares names (C(model/stored_names.py)); where th
 outcome, and a guest's worse fate is reported. What nova-compute makes of C([DEFAULT] host) is in
 C(model/host_domain.py).
 
-Not forecast: what a guest or libvirt refuses, and rows whose guest stays as it is.
+Two questions are answered apart: what a start destroys, and whether nova-compute starts. What only refuses is in the
+table of C(start_table.py), with what is not judged. Not forecast: rows whose guest stays as it is.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ from ..model.names import (
 from ..model.problems import ProblemError
 from ..model.stored_names import found_as, name_key, why_unknown
 from ..model.wording import quoted_text
-from . import guest_places
+from . import guest_places, start_rules, start_table
 from .recovery import (
     ABORTED,
     DESTROYED,
@@ -90,6 +91,7 @@ from .recovery import (
     reaping,
     recovery,
 )
+from .start_rules import Refusal
 
 EVACUATED = "_destroy_evacuated_instances"
 DELETED = "_cleanup_running_deleted_instances"
@@ -272,18 +274,6 @@ STARTS, REFUSES, UNKNOWN = "starts", "refuses", "unknown"
 
 
 @dataclasses.dataclass(frozen=True)
-class Refusal:
-    """A start that ends before it serves. ``text``: what nova-compute prints; ``rule``: Nova's function.
-
-    ``early``: before any guest is touched.
-    """
-
-    rule: str
-    text: str
-    early: bool = True
-
-
-@dataclasses.dataclass(frozen=True)
 class NodeFate:
     """What would become of a compute node. ``uuid``: None where nova-compute would make one up."""
 
@@ -295,9 +285,10 @@ class NodeFate:
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """What nova-compute would do if it started on a host now. ``outcome``: starts, refuses or unknown.
+    """What nova-compute would do if it started on a host now. ``outcome``: whether it does: starts, refuses or unknown.
 
-    ``releases``: those that its nova-compute may be of; ``unread``: why a part of this could not be told.
+    ``releases``: those that its nova-compute may be of; ``unread``: why a part of what it destroys could not be told.
+    Where it is only not known whether it starts, guests and nodes are told as if it does: no more is destroyed.
     """
 
     inventory_name: str
@@ -310,6 +301,13 @@ class Start:
     nodes: t.Tuple[NodeFate, ...]
     new_service: bool
     unread: t.Tuple[str, ...] = ()
+    #: Why it is not known whether it starts.
+    doubts: t.Tuple[str, ...] = ()
+
+    @property
+    def destroys_known(self) -> bool:
+        """Whether all that it destroys is told."""
+        return not self.unread
 
     @property
     def destroys(self) -> t.List[Fate]:
@@ -319,9 +317,11 @@ class Start:
     @property
     def told(self) -> str:
         """The outcome in one line."""
-        if self.outcome == UNKNOWN:
-            return "unknown: " + "; ".join(self.unread)
+        if self.outcome == UNKNOWN and self.unread:
+            return "unknown: " + "; ".join(dict.fromkeys([*self.unread, *self.doubts]))
         parts = [f"refuses: {self.refusal.text}"] if self.refusal else ["starts"]
+        if self.outcome == UNKNOWN:
+            parts = [f"not known whether it starts: {'; '.join(self.doubts)}"]
         parts += [_told(fate) for fate in self.guests[:_SHOWN]]
         if len(self.guests) > _SHOWN:
             parts.append(f"and {len(self.guests) - _SHOWN} more guests")
@@ -362,6 +362,7 @@ def start(index: Index, facts: HostFacts) -> Start:
     if case.doubts:
         return Start(facts.inventory_name, host, known, UNKNOWN, None, (), (), False, tuple(case.doubts))
     found = {release: case.refusal(release) for release in known}
+    doubts = tuple(case.start_doubts)
     if len(set(found.values())) > 1:
         # No two releases with the same service version differ in this; packages name one release.
         why = ("the result depends on the Nova release: " + ", ".join(map(str, known)),)
@@ -373,11 +374,14 @@ def start(index: Index, facts: HostFacts) -> Start:
     stumbled, unsaid = case.refusal_by_orphan(nodes)
     refusal = stumbled or refusal
     guests, unread = case.guests(reaps=refusal is None)
-    unread += unsaid
+    if refusal is not None and refusal.evacuated_only:
+        guests = tuple(fate for fate in guests if fate.rule == EVACUATED)
     # It is made before the resource tracker looks at the nodes (nova/service.py, start).
-    new = case.service is None
+    new = case.service is None and not (refusal and refusal.evacuated_only)
     outcome = STARTS if refusal is None else REFUSES
-    return Start(facts.inventory_name, host, known, outcome, refusal, guests, nodes, new, unread)
+    if refusal is None and doubts:
+        outcome = UNKNOWN
+    return Start(facts.inventory_name, host, known, outcome, refusal, guests, nodes, new, (*unread, *unsaid), doubts)
 
 
 def _missing(index: Index, facts: HostFacts, known: t.Sequence[int]) -> t.List[str]:
@@ -413,6 +417,8 @@ class _Case:
         self._serves = True
         #: What the outcome depends on and is not known.
         self.doubts: t.List[str] = []
+        #: Why it is not known whether it starts.
+        self.start_doubts: t.List[str] = []
         libvirt = facts.libvirt
         self._hypervisor_hostname = libvirt.hostname if libvirt else ""
         services = self._found("services.host", index.services_by_name.get(name_key(host), []))
@@ -449,16 +455,44 @@ class _Case:
     # --- refusing
 
     def refusal(self, release: int) -> t.Optional[Refusal]:
-        """Return the first reason why a nova-compute of this release does not start; None: it does."""
+        """Return the first reason why a nova-compute of this release does not start; None: none is known."""
         if release < REFUSES_SINCE:
             return None
-        return (
-            self._unusable_files()
-            or (self._lost_identity() if self.service else self._guests_of_a_new_service(release))
-            or self._renamed()
-            or self._service_of_another_name(release)
-            or self._duplicate(release)
+        later = release >= start_table.IDENTITY_LATER_SINCE
+        places = (
+            (start_table.IDENTITY_LATER if later else start_table.IDENTITY_FIRST, self._identity(release)),
+            (start_table.NAMES, self._renamed()),
+            (start_table.SERVICE_NAME, self._service_of_another_name(release)),
+            (start_table.NODE, self._duplicate(release)),
+            *self._configured(release),
         )
+        return min(((at, found) for at, found in places if found), key=lambda place: place[0], default=(0, None))[1]
+
+    def _identity(self, release: int) -> t.Optional[Refusal]:
+        return self._unusable_files() or (
+            self._lost_identity() if self.service else self._guests_of_a_new_service(release)
+        )
+
+    def _configured(self, release: int) -> t.List[t.Tuple[int, Refusal]]:
+        """What refuses by nova.conf and by how guests are made, with its place; what is in doubt is noted."""
+        start = self._facts.start
+        if start is None:
+            self.start_doubts.append("the run did not read the options by which nova-compute may refuse to start")
+            return []
+        guests, read = self._processed()
+        about = start_rules.Situation(self._facts, start, release, guests, read)
+        refusals, doubts = start_table.judge(about)
+        self.start_doubts += [doubt for doubt in doubts if doubt not in self.start_doubts]
+        return refusals
+
+    def _processed(self) -> t.Tuple[t.List[t.Tuple[InstanceRow, t.Optional[Domain]]], bool]:
+        """Return the guests that nova-compute looks at, in the order of their rows, and whether they are all."""
+        if not self._index.cells_read("instances") or not self._index.cells_read("migrations"):
+            return [], False
+        domains = {domain.uuid: domain for domain in self._facts.domains or []}
+        rows = sorted((row for _cell, row in self._index.instances_by_host.get(self._host, [])), key=lambda row: row.id)
+        gone = {row.uuid: _record(self._index, self._host, row.uuid)[0] is not None for row in rows}
+        return [(row, domains.get(row.uuid)) for row in rows if not gone[row.uuid]], True
 
     def _unusable_files(self) -> t.Optional[Refusal]:
         """virt/node.py, read_local_node_uuid: 27 to 34 alike. It catches FileNotFoundError and ValueError only."""

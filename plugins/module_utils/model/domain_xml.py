@@ -33,6 +33,7 @@ from .host_facts import (
     DomainInterface,
     DomainTies,
 )
+from .start_options import cpu_set
 
 _CHARACTER_DEVICES = ("serial", "console", "parallel", "channel")
 _RUN_TIME_PLACES = ("/run/libvirt/", "/var/run/libvirt/", "/var/lib/libvirt/qemu/")
@@ -170,6 +171,21 @@ def hugepage_kib(root: ET.Element) -> t.Optional[int]:
             raise DomainXMLError(f"huge pages in {page.get('unit')}")
         sizes.append(int(page.get("size", "0")) * _KIB[unit])
     return max(sizes, default=0)
+
+
+def cpu_policy(root: ET.Element) -> str:
+    """Return how a domain's CPUs are pinned, in Nova's words; empty: its XML fits more than one.
+
+    nova/virt/libvirt/driver.py, C(_get_guest_numa_config): of a guest without NUMA topology no CPU is pinned. Of one
+    with it each is: a dedicated one to one CPU of its own, a shared one to all shared CPUs of its node, maybe one.
+    """
+    pins = [cpu_set(element.get("cpuset", "")) for element in root.findall("cputune/vcpupin")]
+    single = [pin for pin in pins if len(pin) == 1]
+    if not single:
+        return "shared"
+    if len(single) < len(pins):
+        return "mixed"
+    return "dedicated" if len(single) > 1 and len(set(single)) == len(single) else ""
 
 
 def disks(root: ET.Element) -> t.List[DomainDisk]:

@@ -173,6 +173,29 @@ class InstancesPath(Fact):
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class StartFacts(Fact):
+    """What a start of nova-compute looks at besides, and may refuse by (C(hazards/start_rules.py)).
+
+    A part that is None was not read, or nothing needs it.
+    """
+
+    #: Each option of C(start_options.WATCHED) that is set, as C([section] option): its values. No value: it is set, and
+    #: to what could not be told.
+    options: t.Dict[str, t.List[str]]
+    #: Files of C([compute] provider_config_location) that nova-compute would read.
+    provider_configs: t.Optional[t.List[str]] = None
+    #: CPUs of C([compute] cpu_dedicated_set), where Nova manages their power: their governor, empty where they have
+    #: none; or C(offline), or C(missing).
+    cores: t.Optional[t.Dict[str, str]] = None
+    #: Where C([libvirt] swtpm_enabled) is set: whether there is what it needs: libvirt, program, user, group.
+    vtpm: t.Optional[t.Dict[str, bool]] = None
+    #: Address and port of each broker of C(transport_url): empty where it took a connection from here, else why not.
+    brokers: t.Optional[t.Dict[str, str]] = None
+    #: Why a part was not read. They are no parts of the host: nothing but the forecast needs them.
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class DomainDisk(Fact):
     """A disk of a domain: target device and source."""
 
@@ -255,6 +278,12 @@ class Domain(Fact):
     #: Snapshots and checkpoints of which libvirt keeps metadata: with any, it refuses to undefine the domain.
     snapshots: t.Optional[int] = None
     ties: t.Optional[DomainTies] = None
+    #: Nova's words for how its CPUs are pinned, as far as the XML tells: shared, dedicated, mixed, or empty: it may be
+    #: any. None: unread.
+    cpu_policy: t.Optional[str] = None
+    #: Whether it has an emulated TPM, and whether its memory is encrypted; None: unread.
+    vtpm: t.Optional[bool] = None
+    encrypted: t.Optional[bool] = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -682,6 +711,7 @@ class HostFacts(Fact):
     offers: t.Optional[LibvirtOffers] = None
     #: The CPUs of the host's guests as XML, each once, by SHA-256.
     guest_cpus: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+    start: t.Optional[StartFacts] = None
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

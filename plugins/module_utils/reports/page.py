@@ -61,6 +61,7 @@ OUTCOMES: t.Mapping[str, str] = {
     "destroys": "nova-compute would destroy {guests} on {hosts}",
     "refuses": "nova-compute would refuse to start on {hosts}",
     "unknown": "the audit could not forecast what nova-compute would do on {hosts}",
+    "may refuse": "nova-compute would destroy no guest on {hosts}, and the audit could not forecast whether it starts",
     "changes guests": "nova-compute would start on {hosts} and change guests",
     "starts": "nova-compute would start on {hosts} and change no guest",
 }
@@ -221,8 +222,9 @@ class PageHost:
 
     @property
     def outcome(self) -> str:
-        """The same in one word."""
-        return str(self.start.get("outcome") or "unknown")
+        """The same as one of OUTCOMES."""
+        outcome = str(self.start.get("outcome") or "unknown")
+        return "may refuse" if outcome == "unknown" and self.start.get("destroys_known") else outcome
 
     @property
     def used(self) -> t.Optional[int]:

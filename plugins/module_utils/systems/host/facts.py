@@ -50,6 +50,7 @@ from . import (
     network_agent,
     nova_compute,
     processes,
+    start_checks,
     units,
 )
 from . import names as host_names
@@ -190,6 +191,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         instances_path=parts.read("instances_path", lambda: _instances_path(conf, nova, deployed, domains)),
         offers=offers,
         guest_cpus=cpus,
+        start=None if conf is None else start_checks.read(conf, service, options.libvirt_uri),
     )
 
 

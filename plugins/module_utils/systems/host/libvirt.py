@@ -98,6 +98,18 @@ def read_offers(uri: str, arches: t.Collection[str], parts: Parts) -> LibvirtOff
         with connection(uri) as opened:
             return offers(opened, arches, parts)
 
+
+def emulates_tpm(uri: str) -> bool:
+    """Return whether libvirt emulates TPMs here (nova/virt/libvirt/host.py, supports_vtpm). Raises as read_identity."""
+
+    def read() -> bool:
+        with connection(uri) as opened:
+            text = opened.getDomainCapabilities()
+        tpm = ET.fromstring(text).find("devices/tpm")  # noqa: S314 - libvirt's own output
+        if tpm is None or tpm.get("supported") != "yes":
+            return False
+        return "emulator" in [value.text for value in tpm.findall("enum[@name='backendModel']/value")]
+
     return within(PATIENCE, uri, read)
 
 
@@ -307,6 +319,9 @@ def _domain(handle: t.Any, guests: t.Mapping[str, t.Sequence[int]], proc: str, c
         autostart=bool(handle.autostart()),
         snapshots=_snapshots(handle),
         ties=ties,
+        cpu_policy=domain_xml.cpu_policy(root),
+        vtpm=root.find("devices/tpm") is not None,
+        encrypted=root.find("launchSecurity") is not None,
     )
 
 

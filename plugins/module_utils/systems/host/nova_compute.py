@@ -15,6 +15,7 @@ import socket
 import subprocess
 import typing as t
 
+from ...model import start_options
 from ...model.host_facts import NovaConf
 from . import (
     commands,
@@ -102,11 +103,12 @@ def load(files: t.Sequence[str], folders: t.Sequence[str], service: Service) -> 
 
     Raises ReadError or ConfError.
     """
+    service, unexpanded = as_next_started(service)
     arguments, kolla = _arguments(files, folders, service)
-    names = [nova_conf.variable(*option) for option in (*_DEFAULTS, *_OTHERS)]
+    names = [nova_conf.variable(*option) for option in (*_DEFAULTS, *_OTHERS, *start_options.WATCHED)]
     environment, unread = next_environment(service, names, kolla)
     if not (files or folders):
-        unread = unread or _unexpanded(service)
+        unread = unread or unexpanded
         environment = {} if unread else environment
     config = nova_conf.Config.load(arguments, environment)
     config.defaults.update(_DEFAULTS)
@@ -120,18 +122,33 @@ def load(files: t.Sequence[str], folders: t.Sequence[str], service: Service) -> 
     return ServiceConfig(config, kolla, unread)
 
 
-def _unexpanded(service: Service) -> t.Optional[str]:
-    """Return why the options of the next start are not known: its command line has variables; None: it has none.
+def as_next_started(service: Service) -> t.Tuple[Service, t.Optional[str]]:
+    """Return a service with the command line of its next start, and why that is not known; None: it is.
 
-    A process has its arguments without variables. systemd.service(5): C($$) is a dollar sign.
+    A process has its arguments without variables, and those of its next start may be others: what its unit says decides
+    where variables are in it.
     """
-    found = [word for word in service.argv if service.pid is None and re.search(r"\$(?!\$)", word.replace("$$", ""))]
-    if not found:
-        return None
-    return (
-        f"the command line of {service.unit or service.program} contains {', '.join(found)}, and the run does not know "
-        "which options these variables add. Set nova_conf_files"
-    )
+    argv = service.argv if service.pid is None else _of_unit(service)
+    names = units.variables(argv)
+    if not names or service.shown.get("ExecStartEx", "").find("no-env-expand") >= 0:
+        return service, None
+    try:
+        if service.unit is None:
+            raise ReadError("no unit of the service is known")
+        given = unit_environment.next_start(service.unit, service.shown.get("LoadState"), names)
+        return dataclasses.replace(service, argv=units.expanded(argv, given)), None
+    except ReadError as error:
+        found = ", ".join(f"${name}" for name in names)
+        return service, (
+            f"the command line of {service.unit or service.program} contains {found}, and the run does not know which "
+            f"options these variables add ({error}). Set nova_conf_files"
+        )
+
+
+def _of_unit(service: Service) -> t.List[str]:
+    """Return the command line of the unit of a running service, where that is the service itself."""
+    argv = units.command_of(service.unit, dict(service.shown)) if service.unit and service.same_root else []
+    return argv if processes.runs(argv, service.program) else []
 
 
 def next_environment(
@@ -212,6 +229,7 @@ _OTHERS = (
     ("DEFAULT", "host"),
     ("DEFAULT", "my_ip"),
     ("DEFAULT", "state_path"),
+    ("DEFAULT", "transport_url"),
 )
 
 

@@ -277,6 +277,22 @@ class Config:
                 return value
         return None
 
+    def values(self, names: t.Sequence[t.Tuple[str, str]], multiple: bool = False) -> t.List[str]:
+        """Return what an option is set to, by its name or an older one; all of it where it may be set several times.
+
+        The first name is the one of today. Raises :class:`ConfError` as :meth:`get` does.
+        """
+        if self.from_environment(*names[0]):
+            return [self._expanded(self.environment[variable(*names[0])], *names[0], 0)]
+        found: t.List[str] = []
+        for sections in reversed(self._values):
+            for section, option in names:
+                given = sections.get(section, {}).get(option, [])
+                found = [self._expanded(value, section, option, 0) for value in given] + found
+                if found and not multiple:
+                    return found[-1:]
+        return found
+
     def from_environment(self, section: str, option: str) -> bool:
         """Whether an environment variable sets the option, so that no file can."""
         return variable(section, option) in self.environment
@@ -319,8 +335,9 @@ class Config:
         value = self.raw(section, option)
         if value is None:
             value = self.defaults.get((section, option))
-        if value is None:
-            return None
+        return None if value is None else self._expanded(value, section, option, depth)
+
+    def _expanded(self, value: str, section: str, option: str, depth: int) -> str:
         return _Template(value.replace(r"\$", "$$")).safe_substitute(_Substitutions(self, section, option, depth))
 
     def known(self, section: str, option: str) -> bool:

@@ -46,7 +46,7 @@ def object_path(unit: str) -> str:
 
 
 def next_start(
-    unit: str, load_state: t.Optional[str], names: t.Container[str], run: t.Optional[Run] = None
+    unit: str, load_state: t.Optional[str], names: t.Collection[str], run: t.Optional[Run] = None
 ) -> Variables:
     """Return the named variables that a start of this unit would set. Raises :class:`ReadError`."""
     found = _named(_ask(run, _MANAGER, f"{_NAME}.Manager", "Environment")[0], names)
@@ -168,10 +168,10 @@ def _value(text: str) -> t.Optional[str]:
 # --- a unit that is masked ------------------------------------------------------------------------------------
 
 
-def _nothing_set(unit: str, names: t.Container[str]) -> None:
+def _nothing_set(unit: str, names: t.Collection[str]) -> None:
     """Raise :class:`ReadError` where a file of the unit or of its drop-ins might set one of the variables."""
     for path, key, value in _settings(unit):
-        doubt = key in ("Environment", "PassEnvironment") and "OS_" in value
+        doubt = key in ("Environment", "PassEnvironment") and any(word in value for word in ("OS_", *names))
         if key == "EnvironmentFile" and value:
             file = value.lstrip("-")
             doubt = "%" in file or bool(_of_file(file, value.startswith("-"), names))

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import subprocess
 import time
@@ -25,7 +26,7 @@ import typing as t
 
 from ...model.host_facts import Unit
 from . import commands
-from .reading import HostError
+from .reading import HostError, ReadError
 
 SYSTEM = "/etc/systemd/system"
 #: Where packages and administrators put unit files, first come, first taken (systemd.unit(5)).
@@ -47,6 +48,7 @@ _PROPERTIES = (
     "ControlGroup",
     "DropInPaths",
     "ExecStart",
+    "ExecStartEx",
     "User",
     "Group",
     "SupplementaryGroups",
@@ -217,6 +219,53 @@ def packaged_exec_start(name: str) -> t.List[str]:
         except ValueError:
             return []
     return []
+
+
+#: A variable in a word of a command line: C($NAME) is the whole word, C(${NAME}) stands anywhere (systemd.service(5)).
+_VARIABLE = re.compile(r"\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)\})")
+_WORD = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)\Z")
+
+
+def variables(argv: t.Sequence[str]) -> t.List[str]:
+    """Return the names of the variables in a command line, as systemd would look them up; C($$) is a dollar sign."""
+    found = [_WORD.match(word) for word in argv[1:]]
+    names = [match.group(1) for match in found if match]
+    names += [match.group(1) for word in argv[1:] for match in _VARIABLE.finditer(word) if match.group(1)]
+    return list(dict.fromkeys(names))
+
+
+def expanded(argv: t.Sequence[str], given: t.Mapping[str, str]) -> t.List[str]:
+    """Return a command line as systemd expands it: systemd.service(5), "Command lines".
+
+    C(${NAME}) is replaced by the value. C($NAME) as a word of its own is split at blanks into any number of words, and
+    quotes hold together. A variable that is unset is empty. Raises :class:`ReadError` for quotes that do not end, and
+    for variables that systemd itself sets.
+    """
+    own = [name for name in variables(argv) if name in _SYSTEMDS and name not in given]
+    if own:
+        raise ReadError(f"systemd sets {', '.join(own)} only at the start")
+    result = list(argv[:1])
+    for word in argv[1:]:
+        match = _WORD.match(word)
+        if match is None:
+            result.append(_VARIABLE.sub(lambda found: given.get(found.group(1), "") if found.group(1) else "$", word))
+            continue
+        try:
+            result += shlex.split(given.get(match.group(1), ""))
+        except ValueError:
+            raise ReadError(f"the quotes in ${match.group(1)} do not end") from None
+    return result
+
+
+#: What systemd sets for a process besides what is configured (systemd.exec(5), "Environment variables set ...").
+_SYSTEMDS = frozenset(
+    (
+        *("PATH", "LANG", "USER", "LOGNAME", "HOME", "SHELL", "TERM", "INVOCATION_ID", "JOURNAL_STREAM", "PIDFILE"),
+        *("RUNTIME_DIRECTORY", "STATE_DIRECTORY", "CACHE_DIRECTORY", "LOGS_DIRECTORY", "CONFIGURATION_DIRECTORY"),
+        *("CREDENTIALS_DIRECTORY", "MAINPID", "MANAGERPID", "SYSTEMD_EXEC_PID", "LISTEN_FDS", "LISTEN_PID"),
+        *("LISTEN_FDNAMES", "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LOG_NAMESPACE"),
+    )
+)
 
 
 # --- keep from starting ---------------------------------------------------------------------------------------

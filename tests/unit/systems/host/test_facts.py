@@ -75,8 +75,9 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
         host.HostOptions("h", nova_conf_files=(str(tmp_path / "nowhere"),), rbd=True, definitions=True, name_users=True)
     )
     plain = facts.to_plain(read)
-    # A rehearsal is no reading: it belongs to a rename. Without Open vSwitch it has no version.
-    none = {name for name, value in plain.items() if value is None} - {"rehearsal", "ovs_version"}
+    # A rehearsal is no reading: it belongs to a rename. Without Open vSwitch it has no version, nor options without
+    # nova.conf.
+    none = {name for name, value in plain.items() if value is None} - {"rehearsal", "ovs_version", "start"}
     told = {item.part for item in read.unread}
     assert none == {
         "static_hostname", "fqdn", "addresses", "machine_id", "dmi_uuid", "compute_id_files", "nova_conf", "libvirt",
@@ -499,26 +500,79 @@ def test_an_unread_environment_is_a_note_and_the_facts_say_so(conf, monkeypatch)
     assert nova_compute.nova_facts(nova_compute.load((str(conf),), (), service()), service()).environment is None
 
 
+def started_by(conf, monkeypatch, *words, pid=None, shown=None, unit="u.service", given=(), environment=None):
+    """The configuration that a unit's command line leads to, where systemd gives these variables."""
+
+    def next_start(_unit, _state, names, *_run):
+        if environment is None:
+            raise reading.ReadError("EnvironmentFile=/x is missing")
+        return {name: value for name, value in environment.items() if name in names}
+
+    monkeypatch.setattr(unit_environment, "next_start", next_start)
+    argv = ["/usr/bin/nova-compute", f"--config-file={conf}", *words]
+    run = nova_compute.Service("nova-compute", argv, pid, True, unit, shown or {})
+    loaded, parts = nova_compute.load(given, (), run), host.Parts()
+    nova_compute.note_odd_options(parts, loaded)
+    return loaded, nova_compute.nova_facts(loaded, run), parts
+
+
+@pytest.mark.parametrize("words", [["$NOVA_OPTS"], ["${NOVA_OPTS}"]])
+def test_variables_of_which_nothing_is_known_are_unread(conf, monkeypatch, words):
+    """They may add a file that sets another host: the forecast said that nova-compute starts."""
+    _loaded, found, parts = started_by(conf, monkeypatch, *words)
+    assert found.environment is None
+    assert [item.part for item in parts.unread] == ["nova_conf.environment"]
+    # An operator's files are these files, whatever the command line adds.
+    assert not started_by(conf, monkeypatch, *words, given=(str(conf),), environment={})[2].unread
+
+
 @pytest.mark.parametrize(
-    ("more", "pid", "given", "known"),
+    ("words", "options"),
     [
-        (["$NOVA_OPTS"], None, (), False),
-        (["${NOVA_OPTS}"], None, (), False),
-        # A process has its arguments without variables; C($$) is a dollar; an operator's files are these files.
-        (["$NOVA_OPTS"], 5, (), True),
-        (["--debug=a$$b"], None, (), True),
-        ([], None, (), True),
-        (["$NOVA_OPTS"], None, "conf", True),
+        (["$NOVA_OPTS"], "--config-file={other}"),
+        (["$NOVA_OPTS"], "--debug --config-file {other}"),
+        (["$NOVA_OPTS"], "'--config-file={other}'"),
+        (["--config-file", "${NOVA_OPTS}"], "{other}"),
+        (["--config-file=${NOVA_OPTS}"], "{other}"),
     ],
 )
-def test_variables_on_the_command_line_are_unread(conf, monkeypatch, more, pid, given, known):
-    """They may add a file that sets another host: the forecast said that nova-compute starts."""
-    monkeypatch.setattr(unit_environment, "next_start", lambda *_args: {})
-    run = nova_compute.Service("nova-compute", [f"--config-file={conf}", *more], pid, True, "u.service", {})
-    loaded, parts = nova_compute.load((str(conf),) if given else (), (), run), host.Parts()
-    nova_compute.note_odd_options(parts, loaded)
-    assert (nova_compute.nova_facts(loaded, run).environment is not None) is known
-    assert [item.part for item in parts.unread] == ([] if known else ["nova_conf.environment"])
+def test_a_file_that_a_variable_adds_is_read(conf, monkeypatch, tmp_path, words, options):
+    """H8: `host` of a file in $NOVA_OPTS was not seen, and the forecast said that nova-compute starts."""
+    other = tmp_path / "other.conf"
+    other.write_text("[DEFAULT]\nhost = env-other\n")
+    environment = {"NOVA_OPTS": options.format(other=other)}
+    loaded, found, parts = started_by(conf, monkeypatch, *words, environment=environment)
+    assert (found.host, parts.unread) == ("env-other", [])
+    assert loaded.config.files == [str(conf), str(other)]
+
+
+def test_a_variable_that_is_unset_adds_nothing(conf, monkeypatch):
+    loaded, found, parts = started_by(conf, monkeypatch, "$NOVA_OPTS", "--debug=a$$b", environment={})
+    assert (loaded.config.files, found.environment, parts.unread) == ([str(conf)], [], [])
+
+
+def test_a_process_is_read_by_what_its_unit_would_start_where_that_has_variables(conf, monkeypatch, tmp_path):
+    other = tmp_path / "other.conf"
+    other.write_text("[DEFAULT]\nhost = env-other\n")
+    start = f"{{ path=/usr/bin/nova-compute ; argv[]=/usr/bin/nova-compute --config-file {conf} $NOVA_OPTS ; x }}"
+    environment = {"NOVA_OPTS": f"--config-file={other}"}
+    shown = {"LoadState": "loaded", "ExecStart": start}
+    assert started_by(conf, monkeypatch, pid=5, shown=shown, environment=environment)[1].host == "env-other"
+    # Without variables it is as it was started.
+    plain = {**shown, "ExecStart": start.replace("$NOVA_OPTS", "")}
+    assert started_by(conf, monkeypatch, pid=5, shown=plain, environment=environment)[1].host is None
+    # A unit that starts something else says nothing about it.
+    shell = {**shown, "ExecStart": "{ argv[]=/bin/sh -c $NOVA_OPTS ; x }"}
+    assert started_by(conf, monkeypatch, pid=5, shown=shell, environment=environment)[1].environment == []
+
+
+def test_variables_that_nothing_expands_or_only_systemd_knows(conf, monkeypatch):
+    # ExecStart=: keeps them as they are.
+    kept = {"ExecStartEx": "{ path=/usr/bin/nova-compute ; flags=no-env-expand ; x }"}
+    assert not started_by(conf, monkeypatch, "$NOVA_OPTS", shown=kept, environment={})[2].unread
+    assert started_by(conf, monkeypatch, "${HOME}/x", environment={})[2].unread
+    assert started_by(conf, monkeypatch, "$NOVA_OPTS", unit=None, environment={})[2].unread
+    assert started_by(conf, monkeypatch, "$NOVA_OPTS", environment={"NOVA_OPTS": "'x"})[2].unread
 
 
 def test_a_stopped_container_of_kolla_is_asked_for_what_it_was_made_with(monkeypatch):
