@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT / "tests" / "unit" / "systems"))
 import grant_statements  # noqa: E402
 import yaml  # noqa: E402
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import move_leftovers, unfit  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import move_leftovers, start_table  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, old_variables  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model.codes.code import Code  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES  # noqa: E402
@@ -38,11 +38,15 @@ SPECIFICATION = "roles/evacuate_host/meta/argument_specs.yml"
 #: The choices of evacuate_fence in it: the first ones after its name.
 CHOICES = re.compile(r"(\n      evacuate_fence:\n(?:        .*\n)*?        choices: \[)[^\]]*(\])")
 GRANTS = "docs/database-grants.md"
+#: The newest release of Nova that rules were read from.
+NEWEST = 34
 CODES = "docs/codes"
 PAGES = (
     "docs/leftovers.md",
     *("docs/name-places.md", "docs/guides/evacuate.md", "docs/codes/README.md", "docs/upgrading.md"),
     "docs/destinations.md",
+    *("docs/name-places.md", "docs/forecast.md", "docs/guides/evacuate.md", "docs/codes/README.md"),
+    "docs/upgrading.md",
     *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("roles/*/README.md"))),
 )
 #: What a page of a code says below that heading.
@@ -85,6 +89,21 @@ def destinations() -> str:
         compared = "" if row.judge is None else "yes"
         rows.append((row.what, row.loss, compared, row.live, row.cold))
     return table(("what", "what is lost without a comparison", "SG523", "live migration", "new definition"), *rows)
+
+
+def starts() -> str:
+    """Every place where a start of nova-compute can destroy or refuse, and what judges it."""
+    rows = []
+    for rule in start_table.RULES:
+        file, _blank, function = rule.place.rpartition(" ")
+        last = rule.until or NEWEST
+        releases = str(last) if last == rule.since else f"{rule.since} to {last}"
+        verdict = f"**not judged**: {rule.unjudged}"
+        if not rule.unjudged:
+            verdict = f"`{rule.judged or f'start_rules.{rule.judge.__name__}'}`"
+        rows.append((rule.loss, rule.when, f"`{file}`, `{function}`", releases, rule.reads, verdict))
+    head = ("what is lost", "if", "Nova's source", "releases", "the audit reads", "judged by")
+    return table(head, *rows)
 
 
 def kinds() -> str:
@@ -144,7 +163,7 @@ def upgrades() -> str:
 
 def made(name: str, page: str) -> str:
     kind, _blank, rest = name.partition(" ")
-    tables = {"places": places, "fences": kinds, "upgrades": upgrades, "leftovers": leftovers, "destinations": destinations}
+    tables = {"places": places, "fences": kinds, "upgrades": upgrades, "leftovers": leftovers, "destinations": destinations, "starts": starts}
     tables.update(codes=lambda: codes(rest, page), variables=lambda: variables(rest))
     return tables[kind]()
 

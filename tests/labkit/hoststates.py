@@ -80,6 +80,8 @@ class State:
     ``file``, ``second``: C(compute_id) in state_path and beside nova.conf. ``host``: C([DEFAULT] host);
     ``variable``: the same by an environment variable, of a drop-in or of a file. ``kernel``: the host's own name.
     ``service``, ``node``: its rows. ``more``: a second node of its name.
+    ``settings``: section, option and value of nova.conf. ``opts``: how ExecStart names a variable, where that is set, and
+    C(host) in the file that it adds. ``broker``: right, or gone. ``provider``: a file of provider_config_location.
     """
 
     seed: int
@@ -96,6 +98,10 @@ class State:
     action: str | None = None
     timeout: int = 0
     resume: bool = False
+    settings: tuple[tuple[str, str, str], ...] = ()
+    opts: tuple[str, str, str] | None = None
+    broker: str = "right"
+    provider: str | None = None
 
 
 UNTOUCHED = State(seed=-1, focus="nothing", guests=(Guest(),) * SLOTS)
@@ -282,6 +288,36 @@ def _empty():
 # --- the host -------------------------------------------------------------------------------------------------
 
 INVALID = ("compute_1.", "-compute", "two words", "10.5", "bücher.example")
+#: Settings by which nova-compute 34 refuses to start, whatever its guests are.
+REFUSED = (
+    (("DEFAULT", "force_raw_images", "False"),),
+    (("compute", "max_disk_devices_to_attach", "0"),),
+    (("compute", "cpu_dedicated_set", "0-1"), ("compute", "cpu_shared_set", "1")),
+    (("compute", "cpu_shared_set", "0"), ("DEFAULT", "reserved_host_cpus", "1")),
+    (("compute", "cpu_shared_set", "one"),),
+    (("compute", "cpu_dedicated_set", "1-0"),),
+    (("compute", "cpu_dedicated_set", "1,^1"),),
+    (("DEFAULT", "vcpu_pin_set", "0-1"), ("compute", "cpu_dedicated_set", "1")),
+    (("libvirt", "cpu_mode", "custom"),),
+    (("libvirt", "cpu_mode", "host-model"), ("libvirt", "cpu_models", "Nehalem")),
+    (("libvirt", "live_migration_tunnelled", "true"), ("libvirt", "live_migration_with_native_tls", "true")),
+    (("libvirt", "volume_enforce_multipath", "true"),),
+    (("libvirt", "swtpm_enabled", "true"), ("libvirt", "swtpm_user", "nobody-of-this-name")),
+    (("pci", "alias", '{"name": "gpu"'),),
+    (("pci", "device_spec", "{'vendor_id': '10de'}"),),
+    (("pci", "passthrough_whitelist", '"10de"'),),
+)
+#: Settings that are plain enough to be judged, and by which it starts.
+PLAIN = (
+    (("DEFAULT", "force_raw_images", "true"),),
+    (("DEFAULT", "reserved_huge_pages", "node:0,size:2048,count:0"),),
+    (("compute", "max_disk_devices_to_attach", "26"),),
+    (("libvirt", "volume_use_multipath", "true"),),
+    (("pci", "alias", '{"name": "gpu", "vendor_id": "10de", "product_id": "1eb8", "device_type": "type-PF"}'),),
+    (("pci", "device_spec", '{"address": "*:0a:00.*", "physical_network": "physnet1"}'),),
+    (("pci", "passthrough_whitelist", '[{"vendor_id": "10de", "product_id": "1eb8"}]'),),
+)
+DEDICATED, SHARED = ("compute", "cpu_dedicated_set", "1"), ("compute", "cpu_shared_set", "0")
 #: What a state is about, besides its guests, and what else it may be made of.
 HOSTS = {
     "file missing": lambda rng: {"file": "missing"},
@@ -338,6 +374,22 @@ HOSTS = {
         "variable": (rng.choice(("drop-in", "file")), rng.choice(("other", "dot", "same", "capitals")))
     },
     "kernel's name": lambda rng: {"kernel": "other", "host": rng.choice((None, "same"))},
+    "cpus for pinned guests": lambda _rng: {"settings": (DEDICATED,)},
+    "cpus for pinned guests, no guests": lambda _rng: {"settings": (DEDICATED,), "guests": _empty()},
+    "cpus for unpinned guests": lambda _rng: {"settings": (SHARED,)},
+    "cpus for both": lambda _rng: {"settings": (DEDICATED, SHARED)},
+    "settings refused": lambda rng: {"settings": rng.choice(REFUSED)},
+    "settings refused, file missing": lambda rng: {"settings": rng.choice(REFUSED), "file": "missing"},
+    "settings plain": lambda rng: {"settings": rng.choice(PLAIN)},
+    "provider config": lambda rng: {"provider": rng.choice(("meta: {schema_version: '1.0'}\n", "meta: [\n"))},
+    "variable in ExecStart": lambda rng: {
+        "opts": (
+            rng.choice(("$NOVA_OPTS", "${NOVA_OPTS}", "$NOVA_OPTS $NOTHING")),
+            rng.choice(("drop-in", "file")),
+            rng.choice(("other", "same", "capitals")),
+        )
+    },
+    "broker gone": lambda _rng: {"broker": "gone"},
 }
 #: What each state is about, in turn: a guest of each kind, then the host itself.
 FOCUSES = tuple(f"guest {kind}" for kind in GUESTS if kind != "nothing") + tuple(HOSTS)

@@ -27,11 +27,15 @@ from .lab import ROOT
 
 IDENTITY = "/var/lib/nova/compute_id"
 SECOND = "/etc/nova/compute_id"
+ADDED = "/etc/nova/forecast.conf"
+PROVIDER = "/etc/nova/provider_config/forecast.yaml"
 KEPT = {"nova_cell1": "forecast_cell1", "placement": "forecast_placement"}
 #: Seconds for which nothing must change before it is taken for the end.
 QUIET = 5
 #: Seconds that a start may take, and what it does to guests after that.
 STARTS, ENDS = 900, 90
+#: Seconds for which a nova-compute without a broker is looked at: it waits for ever.
+WAITS = 40
 
 _HEAD = """
 import glob, json, os, re, shutil, subprocess
@@ -102,11 +106,16 @@ for path, content in JOB["files"].items():
 added = "".join(f"{key} = {value}\\n" for key, value in JOB["options"].items())
 conf = read(f"{HOME}/nova.conf").replace("[DEFAULT]\\n", "[DEFAULT]\\n" + added, 1)
 conf = conf.replace("[libvirt]\\n", "[libvirt]\\nwait_soft_reboot_seconds = 2\\n", 1)
+conf += "".join(f"[{section}]\\n{option} = {value}\\n" for section, option, value in JOB["settings"])
+if JOB["broker"] == "gone":
+    conf = re.sub(r"(?m)^transport_url *=.*$", "transport_url = rabbit://nobody:secret@127.0.0.1:1/", conf)
 # Nova asks cinder about each guest that it reboots: with a token it hears that there is none, without one it fails.
 token = re.search(r"\\[placement\\]\\n([^\\[]*)", conf).group(1)
 write("/etc/nova/nova.conf", conf.replace("[cinder]\\nauth_type = none\\n", "[cinder]\\n" + token, 1))
 write("/etc/default/nova-compute", JOB["default"])
-write("/etc/systemd/system/nova-compute.service.d/forecast.conf", JOB["dropin"])
+started = re.search(r"(?m)^ExecStart=(.+)$", sh("systemctl", "cat", "nova-compute")).group(1)
+command = f"ExecStart=\\nExecStart={started} {JOB['command']}\\n" if JOB["command"] else ""
+write("/etc/systemd/system/nova-compute.service.d/forecast.conf", JOB["dropin"] + command)
 sh("systemctl", "daemon-reload")
 sh("hostname", JOB["kernel"])
 disks, images = pool(), rbd.RBD()
@@ -276,13 +285,21 @@ class Host:
             options["host"] = self.word(state.host)
         place, value = state.variable or (None, None)
         setting = f"OS_DEFAULT__HOST={self.word(value)}"
+        if state.opts is not None:
+            command, place, value = state.opts
+            setting = f"NOVA_OPTS=--config-file={ADDED}"
         own = f"Environment={setting}\n" if place == "drop-in" else ""
         # Restarted, it would not be the start that was forecast; its own end is of no interest here.
         unit = "[Service]\nRestart=no\nTimeoutStopSec=1\nStandardError=append:/var/log/nova/nova-compute.stderr\n"
+        files = {IDENTITY: self._file(state.file), SECOND: self._file(state.second), PROVIDER: state.provider}
+        files[ADDED] = f"[DEFAULT]\nhost = {self.word(value)}\n" if state.opts else None
         self.run(
             _PUT,
-            files={IDENTITY: self._file(state.file), SECOND: self._file(state.second)},
+            files=files,
             options=options,
+            settings=state.settings,
+            broker=state.broker,
+            command=command if state.opts else "",
             default=f"{setting}\n" if place == "file" else "",
             dropin=unit + own,
             kernel=self.word(state.kernel),
@@ -536,6 +553,8 @@ class Hosts:
             over = _over(now)
             quiet = over and time.monotonic() - since > QUIET
             late = time.monotonic() - began
+            if before.host.state.broker == "gone" and late > WAITS:
+                return {"ended": over, **before.told(now)}
             if (quiet and (before.happened(now) == expected or time.monotonic() - since > ENDS / 3)) or late > STARTS:
                 return {"ended": over, **before.told(now)}
 

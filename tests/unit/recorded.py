@@ -55,13 +55,14 @@ def _filled(cls, **values):
 #: What records of before the forecast read it have: nova.conf of the lab sets none of these options, and its guests
 #: are plain ones.
 STARTED = {"options": {}, "provider_configs": []}
+DRIVEN = {"compute_driver": "libvirt.LibvirtDriver"}
 PLAIN = {"cpu_policy": "shared", "vtpm": False, "encrypted": False}
 
 
 def bundle(record):
     """The evidence of a record, as far as the forecast reads it."""
     kept = record["facts"]
-    conf = _filled(facts.NovaConf, **kept["nova_conf"]) if kept["nova_conf"] else None
+    conf = _filled(facts.NovaConf, **{**DRIVEN, **kept["nova_conf"]}) if kept["nova_conf"] else None
     host = _filled(
         facts.HostFacts,
         **kept["host"],

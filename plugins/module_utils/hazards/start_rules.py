@@ -87,6 +87,16 @@ class Situation:
 # --- what nova.conf says --------------------------------------------------------------------------------------
 
 
+def compute_driver(about: Situation) -> t.Optional[Refusal]:
+    """nova/virt/driver.py: without a driver it logs a line and exits."""
+    driver = about.facts.nova_conf.compute_driver if about.facts.nova_conf else None
+    if not driver:
+        return Refusal("load_compute_driver", quoted_text("Compute driver option required, but not specified"))
+    if driver not in ("libvirt.LibvirtDriver", "nova.virt.libvirt.LibvirtDriver", "libvirt.driver.LibvirtDriver"):
+        raise DoubtError(f"compute_driver is {driver}, and the rules of the forecast are those of libvirt's driver")
+    return None
+
+
 def cpu_sets(about: Situation) -> t.Optional[Refusal]:
     rule = "_check_cpu_set_configuration"
     sets: t.Dict[str, t.FrozenSet[int]] = {}

@@ -228,3 +228,22 @@ def test_a_guest_with_the_cpu_of_its_host_has_none_of_its_own():
     assert domain_xml.ties(plain) == facts.DomainTies(None, "kvm", None, None, [], [])
     assert domain_xml.ties(domain_xml.parse("<domain/>")).cpu is None
     assert domain_xml.ties(domain_xml.parse(LIVE)).cpu
+@pytest.mark.parametrize(
+    ("pins", "policy"),
+    [
+        ([], "shared"),
+        (["0-3", "0-3"], "shared"),
+        (["0,2", "1,3"], "shared"),
+        (["4", "5"], "dedicated"),
+        (["4", "0-3"], "mixed"),
+        # One shared CPU in the NUMA node, or one CPU of its own: both look like this.
+        (["4"], ""),
+        (["0", "0"], ""),
+        (["4", "0", "0"], ""),
+    ],
+)
+def test_how_cpus_are_pinned(pins, policy):
+    """nova/virt/libvirt/driver.py, _get_guest_numa_config."""
+    found = "".join(f"<vcpupin vcpu='{number}' cpuset='{cpus}'/>" for number, cpus in enumerate(pins))
+    root = domain_xml.parse(f"<domain><cputune>{found}<emulatorpin cpuset='0-9'/></cputune></domain>")
+    assert domain_xml.cpu_policy(root) == policy

@@ -317,6 +317,19 @@ def test_a_guest_with_encrypted_memory():
     assert outcome(cloud(33).change("domains", {"uuid": ONE}, encrypted=True)) == STARTS
 
 
+@pytest.mark.parametrize(
+    ("driver", "expected"),
+    [
+        ("libvirt.LibvirtDriver", STARTS),
+        (None, refuses("load_compute_driver")),
+        ("", refuses("load_compute_driver")),
+        ("ironic.IronicDriver", UNKNOWN),
+    ],
+)
+def test_the_driver(driver, expected):
+    assert outcome(cloud().part("nova_conf", compute_driver=driver)) == expected
+
+
 # --- two questions --------------------------------------------------------------------------------------------
 
 

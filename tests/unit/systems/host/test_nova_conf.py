@@ -248,3 +248,34 @@ def test_named_files_replace_the_default_ones_but_not_the_default_directories():
     assert merged.entries == (("dir", "/etc/nova/nova.conf.d"), ("file", "/n"), ("log_file", "/l"))
     merged = nova_conf.with_defaults(nova_conf.parse_arguments(["nova-compute", "--config-dir=/d"]), default)
     assert merged.entries == (("file", "/etc/nova/nova.conf"), ("dir", "/d"))
+
+
+# --- options by an older name, and options that are set several times ------------------------------------------
+
+
+@pytest.mark.parametrize("multiple", [False, True])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("",),
+        ("[pci]\nnew = a\nnew = b\n",),
+        ("[pci]\nold = a\n[DEFAULT]\nolder = b\n",),
+        ("[pci]\nnew = a\nold = b\n", "[DEFAULT]\nolder = c\nolder = $state_path\n"),
+        ("[pci]\nnew = a\n", "[pci]\nold = b\nnew = c\n"),
+        ("[pci]\nnew =\n", "[DEFAULT]\nstate_path = /x\n"),
+    ],
+)
+def test_values_of_an_option_are_those_of_the_oracle(tmp_path, texts, multiple):
+    arguments = []
+    for number, text in enumerate(texts):
+        path = tmp_path / f"{number}.conf"
+        path.write_text(text)
+        arguments.append(f"--config-file={path}")
+    conf = cfg.ConfigOpts()
+    older = [cfg.DeprecatedOpt("old", group="pci"), cfg.DeprecatedOpt("older", group="DEFAULT")]
+    conf.register_opts([cfg.StrOpt("state_path", default="/var/lib/nova")])
+    conf.register_opts([(cfg.MultiStrOpt if multiple else cfg.StrOpt)("new", deprecated_opts=older)], group="pci")
+    conf(arguments, project="nova", prog="nova-compute", default_config_files=[], default_config_dirs=[])
+    expected = conf.pci.new if multiple else [conf.pci.new]
+    names = [("pci", "new"), ("pci", "old"), ("DEFAULT", "older")]
+    assert ours(arguments).values(names, multiple) == [value for value in expected or [] if value is not None]

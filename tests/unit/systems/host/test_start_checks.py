@@ -51,7 +51,7 @@ def test_options_that_are_set_and_no_others(read):
 
 
 def test_older_names_several_values_and_variables_of_the_environment(read):
-    text = "[pci]\npassthrough_whitelist = {}\ndevice_spec = []\ndevice_spec = [1]\n[DEFAULT]\npci_alias = {\"a\": 1}\n"
+    text = '[pci]\npassthrough_whitelist = {}\ndevice_spec = []\ndevice_spec = [1]\n[DEFAULT]\npci_alias = {"a": 1}\n'
     given = {"OS_LIBVIRT__CPU_MODE": "none"}
     assert options(read(f"{text}[libvirt]\ncpu_mode = custom\ncpu_model = x\n", environment=given)) == {
         "[pci] device_spec": ["{}", "[]", "[1]"],
@@ -85,7 +85,11 @@ def test_provider_configs_are_the_yaml_files_of_the_directory(read, tmp_path):
 
 
 def test_cores_are_read_only_where_nova_manages_their_power(read, tmp_path, monkeypatch):
-    for number, files in {2: {}, 3: {"online": "1", "cpufreq/scaling_governor": "powersave"}, 4: {"online": "0"}}.items():
+    for number, files in {
+        2: {},
+        3: {"online": "1", "cpufreq/scaling_governor": "powersave"},
+        4: {"online": "0"},
+    }.items():
         for name, text in {"x": "", **files}.items():
             place = tmp_path / f"cpu{number}" / name
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +126,7 @@ def test_a_tpm_is_asked_for_only_where_it_is_enabled(read, monkeypatch):
 )
 def test_libvirt_says_whether_it_emulates_a_tpm(monkeypatch, text, expected):
     class Opened:
-        def getDomainCapabilities(self):
+        def getDomainCapabilities(self):  # noqa: N802
             return f"<domainCapabilities><devices>{text}</devices></domainCapabilities>"
 
         def __enter__(self):
