@@ -80,8 +80,8 @@ class State:
     ``file``, ``second``: C(compute_id) in state_path and beside nova.conf. ``host``: C([DEFAULT] host);
     ``variable``: the same by an environment variable, of a drop-in or of a file. ``kernel``: the host's own name.
     ``service``, ``node``: its rows. ``more``: a second node of its name.
-    ``settings``: section, option and value of nova.conf. ``opts``: how ExecStart names a variable, where that is set, and
-    C(host) in the file that it adds. ``broker``: right, or gone. ``provider``: a file of provider_config_location.
+    ``settings``: section, option and value of nova.conf. ``opts``: how ExecStart names a variable, where that is set,
+    and C(host) in the file that it adds. ``broker``: right, or gone. ``provider``: a file of provider_config_location.
     """
 
     seed: int

@@ -27,12 +27,14 @@ from ansible_collections.stackguard.nova.tests.unit.saved_evidence import as_sav
 REASON = "connection refused"
 NAME_USERS = ("residents", "options", "cloud_init", "certificates")
 #: What no check of an audit reads, and why.
+START = ("provider_configs", "cores", "vtpm", "brokers")
 NOT_OF_AN_AUDIT = {
     ("HostFacts", "ovs_external_ids"): "absent where there is no Open vSwitch; only a rename reads it",
     ("RbdFacts", "infrastructure"): "only a fence by the blocklist needs it; `profile rbd` may not read all of it",
     ("RbdFacts", "rights"): "only a fence by the blocklist needs them",
     ("RbdFacts", "volumes"): "an audit asks for none",
     **{("NameUsers", name): "only a rename looks for what else goes by the host's name" for name in NAME_USERS},
+    **{("StartFacts", name): "without it, nothing is known of whether nova-compute starts" for name in START},
     ("Bundle", "recorded"): "records of definitions are the collection's own: None is that none was asked for",
 }
 
@@ -101,7 +103,7 @@ PARTS = [entry for entry in parts(complete()) if entry[0][:1] != ("hosts",) or e
 def test_the_complete_audit_opens_the_gate():
     assert not fails(complete())
     assert {cls for _path, cls, _name in PARTS} == {
-        *("Bundle", "HostFacts", "NameUsers", "RbdFacts", "RbdImage", "CloudFacts"),
+        *("Bundle", "HostFacts", "StartFacts", "NameUsers", "RbdFacts", "RbdImage", "CloudFacts"),
         *("DatabaseFacts", "ApiDbFacts", "CellFacts", "NeutronDbFacts", "LinkFacts", "CellLinks"),
     }
 
