@@ -283,7 +283,7 @@ def table(found: AuditResult, against: t.Optional[changes.Changes] = None) -> st
         lines.append(f"{severity:8} {code} {CATALOGUE[code].slug:28} {len(items):6}  {named}")
     lines += _ways_lines(found)
     lines += _unread_lines(found)
-    lost = [start for start in found.starts if start.destroys or start.outcome != STARTS]
+    lost = [start for start in found.starts if start.destroys or start.outcome != STARTS or not start.destroys_known]
     lines += [
         f"forecast for the next start of nova-compute on {start.inventory_name}: {visible(start.told)}"
         for start in lost[:NAMED]

@@ -480,10 +480,20 @@ class _Case:
             self.start_doubts.append("the run did not read the options by which nova-compute may refuse to start")
             return []
         guests, read = self._processed()
-        about = start_rules.Situation(self._facts, start, release, guests, read)
+        about = start_rules.Situation(self._facts, start, release, guests, read, self._allocated())
         refusals, doubts = start_table.judge(about)
         self.start_doubts += [doubt for doubt in doubts if doubt not in self.start_doubts]
         return refusals
+
+    def _allocated(self) -> t.Optional[t.Set[str]]:
+        """Return of which classes placement has allocations on this host; None: unread."""
+        cloud = self._index.bundle.cloud
+        if cloud is None or cloud.providers is None:
+            return None
+        own = [row for row in cloud.providers if any(same_uuid(row.uuid, node.uuid) for node in self._own())]
+        if not own or any(row.allocations is None for row in own):
+            return None
+        return {name for row in own for amounts in (row.allocations or {}).values() for name in amounts}
 
     def _processed(self) -> t.Tuple[t.List[t.Tuple[InstanceRow, t.Optional[Domain]]], bool]:
         """Return the guests that nova-compute looks at, in the order of their rows, and whether they are all."""

@@ -182,6 +182,15 @@ RULES: t.Tuple[StartRule, ...] = (
     ),
     StartRule(
         SERVICE,
+        f"{_TRACKER} _update_to_placement",
+        "nova.conf sets no CPUs aside any more for allocations that placement has",
+        "`cpu_dedicated_set`, `cpu_shared_set`, the host's allocations in placement: with any of them, or if the audit "
+        "did not read them, the start is unknown. Other resources are not looked at",
+        at=88,
+        judge=start_rules.inventory,
+    ),
+    StartRule(
+        SERVICE,
         f"{_MANAGER} _update_available_resource_for_node",
         "placement refuses the PCI devices of the host",
         "`report_in_placement`",

@@ -15,6 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.audit import repor
 from ansible_collections.stackguard.nova.plugins.module_utils.hazards import forecast, start_rules, start_table
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, start_options
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import page
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 
 ONE = guest(1, 1)
@@ -37,7 +38,12 @@ def cloud(release=34, policy="shared", guests=1, more=None, **options):
     some = healthy(guests=guests, release=release)
     domains = [dataclasses.replace(row, cpu_policy=policy, state="running") for row in some.rows("domains")]
     start = facts.StartFacts(named(options), **{"provider_configs": [], **(more or {})})
-    return some.host("compute1", start=start, domains=domains)
+    return allocated(some.host("compute1", start=start, domains=domains))
+
+
+def allocated(some, *classes):
+    """Placement has allocations of these classes on every host."""
+    return some.change("providers", allocations={"consumer": dict.fromkeys(classes, 1)} if classes else {})
 
 
 def started(some):
@@ -121,6 +127,21 @@ def test_since_34_evacuated_guests_are_destroyed_before_the_refusal(release, los
     found = started(some)
     assert [fate.domain.uuid for fate in found.destroys] == [first][:lost]
     assert (found.nodes, found.new_service) == ((), False)
+
+
+def test_placement_keeps_no_inventory_away_that_is_allocated():
+    """Seen on 34: "Failed to gather or report PCI resources to Placement: There was a conflict ..."."""
+    pinned, shared = cloud(policy="dedicated", **DEDICATED), cloud(**SHARED)
+    assert outcome(allocated(pinned, "PCPU", "MEMORY_MB")) == STARTS
+    assert outcome(allocated(pinned, "VCPU", "PCPU")) == UNKNOWN
+    assert outcome(allocated(shared, "VCPU")) == STARTS
+    assert outcome(allocated(shared, "PCPU")) == UNKNOWN
+    assert outcome(allocated(cloud(**DEDICATED, **SHARED), "VCPU", "PCPU")) == STARTS
+    assert outcome(allocated(cloud(DEFAULT_vcpu_pin_set="0-3", **SHARED), "VCPU", "PCPU")) == STARTS
+    # Only where there are no CPUs for VCPU is it asked for what an audit of all hosts does not read.
+    assert outcome(pinned.change("providers", allocations=None)) == UNKNOWN
+    assert outcome(shared.change("providers", allocations=None)) == STARTS
+    assert outcome(pinned.cloud(providers=None)) == UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -391,6 +412,25 @@ def test_a_start_in_doubt_puts_no_remedy_off_and_one_that_destroys_does():
         ("unknown", True, True),
         ("unknown", False, False),
     ]
+
+
+def test_a_report_shows_what_is_known_of_a_start_in_doubt():
+    def told(some):
+        found = audits.audited(some.bundle)
+        (entry,) = [entry["start"] for entry in found.report["fleet"] if entry["name"] == "compute1"]
+        (host,) = [host for host in page.Fleet(found.report).listed() if host.name == "compute1"]
+        counted = [line for line in audits.report_prom(found).splitlines() if "guests_destroyed{" in line]
+        counted = [line.split()[-1] for line in counted if 'host="compute1"' in line]
+        named = [line for line in audits.table(found).splitlines() if "nova-compute on compute1" in line]
+        return entry["outcome"], entry["destroys_known"], host.outcome, counted, bool(named)
+
+    unsure = cloud(DEFAULT_log_config_append="/x")
+    assert told(cloud()) == ("starts", True, "starts", ["0"], False)
+    assert told(unsure) == ("unknown", True, "may refuse", ["0"], True)
+    assert told(evacuated(unsure)) == ("destroys", True, "destroys", ["1"], True)
+    # What is destroyed is not known: no number stands for it.
+    assert told(unsure.host(domains=None)) == ("unknown", False, "unknown", [], True)
+    assert told(cloud().cell(1, migrations=None))[:4] == ("changes guests", False, "changes guests", [])
 
 
 # --- configurations that must be judged -----------------------------------------------------------------------
