@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT / "tests" / "unit" / "systems"))
 import grant_statements  # noqa: E402
 import yaml  # noqa: E402
 
-from ansible_collections.stackguard.nova.plugins.module_utils.hazards import move_leftovers, start_table  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.hazards import move_leftovers, start_table, unfit  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, old_variables  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model.codes.code import Code  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES  # noqa: E402
@@ -42,11 +42,8 @@ GRANTS = "docs/database-grants.md"
 NEWEST = 34
 CODES = "docs/codes"
 PAGES = (
-    "docs/leftovers.md",
-    *("docs/name-places.md", "docs/guides/evacuate.md", "docs/codes/README.md", "docs/upgrading.md"),
-    "docs/destinations.md",
-    *("docs/name-places.md", "docs/forecast.md", "docs/guides/evacuate.md", "docs/codes/README.md"),
-    "docs/upgrading.md",
+    *("docs/destinations.md", "docs/forecast.md", "docs/leftovers.md", "docs/name-places.md", "docs/upgrading.md"),
+    *("docs/guides/evacuate.md", "docs/codes/README.md"),
     *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("roles/*/README.md"))),
 )
 #: What a page of a code says below that heading.
@@ -163,7 +160,8 @@ def upgrades() -> str:
 
 def made(name: str, page: str) -> str:
     kind, _blank, rest = name.partition(" ")
-    tables = {"places": places, "fences": kinds, "upgrades": upgrades, "leftovers": leftovers, "destinations": destinations, "starts": starts}
+    tables = {"places": places, "fences": kinds, "upgrades": upgrades}
+    tables.update(leftovers=leftovers, destinations=destinations, starts=starts)
     tables.update(codes=lambda: codes(rest, page), variables=lambda: variables(rest))
     return tables[kind]()
 

@@ -228,6 +228,8 @@ def test_a_guest_with_the_cpu_of_its_host_has_none_of_its_own():
     assert domain_xml.ties(plain) == facts.DomainTies(None, "kvm", None, None, [], [])
     assert domain_xml.ties(domain_xml.parse("<domain/>")).cpu is None
     assert domain_xml.ties(domain_xml.parse(LIVE)).cpu
+
+
 @pytest.mark.parametrize(
     ("pins", "policy"),
     [

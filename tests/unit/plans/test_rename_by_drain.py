@@ -189,7 +189,7 @@ def test_a_host_whose_libvirt_has_the_uuid_of_the_source_takes_no_guest():
     assert not [code for code, severity in codes(cloud) if severity == "blocker"]
     assert "compute3" not in str([one.params for one in plan_of(cloud).steps if "hosts" in one.params])
     cloud = cloud.part("libvirt", "compute5", host_uuid=uuid)
-    assert ("SG406", "blocker") in codes(cloud)
+    assert ("SG523", "blocker") in codes(cloud)
 
 
 def test_an_empty_host_needs_no_other():

@@ -98,6 +98,8 @@ def read_offers(uri: str, arches: t.Collection[str], parts: Parts) -> LibvirtOff
         with connection(uri) as opened:
             return offers(opened, arches, parts)
 
+    return within(PATIENCE, uri, read)
+
 
 def emulates_tpm(uri: str) -> bool:
     """Return whether libvirt emulates TPMs here (nova/virt/libvirt/host.py, supports_vtpm). Raises as read_identity."""
