@@ -68,6 +68,12 @@ options:
   flavor:
     type: str
     description: Name or id of the new flavor. If you use O(action=apply), you must set O(flavor).
+  evidence_dir:
+    type: path
+    description:
+      - Directory on the Ansible controller that M(stackguard.nova.compute_host_info) has filled with the facts of the
+        compute hosts. With O(evidence_dir) the module verifies that hosts of the zone can run the server (SG523).
+        Without O(evidence_dir) the report lists SG523 as unchecked.
   strategy:
     type: str
     default: auto

@@ -23,7 +23,7 @@ from ..capacity.measured import by_nova_name
 from ..capacity.planner import Unassigned
 from ..model.codes.catalogue import remedy_text
 from ..model.facts import Bundle, Domain, HostFacts
-from ..model.findings import INFO, NO_OVERRIDE, WARNING, Unchecked, finding
+from ..model.findings import INFO, NO_OVERRIDE, WARNING, Subject, Unchecked, finding
 from ..model.lookups import Items, host_subject, uuid_key
 from ..model.names import conf_host
 
@@ -35,6 +35,7 @@ NAMED = 20
 HARDWARE = "kvm"
 #: What libvirt says of a CPU that a host can give to a guest.
 FITS = ("identical", "superset")
+_CERTAIN = "an override does not make a host able to run the server"
 
 #: SHA-256 of a CPU and the host with which it was compared, to libvirt's answer and its error.
 Answers = t.Mapping[t.Tuple[str, str], t.Tuple[t.Optional[str], t.Optional[str]]]
@@ -453,12 +454,29 @@ class Judge:
         return needed.machine is None or any(row.judge is _machine for row, _objection in found)
 
 
+def chosen_by_nova(judge: Judge, needed: Needs, server: Subject, hosts: t.Sequence[str]) -> Items:
+    """SG523 of a move for which Nova chooses among these hosts: a warning where it may choose one that can run it."""
+    found = judge.unfit(hosts, needed)
+    for host in hosts:
+        if host not in judge.hosts and host != needed.source:
+            found[host] = (Reason(CODE, "the run has not read this host", remedy=remedy_text(CODE, "undecided")),)
+    if not found:
+        return
+    none_is_left = set(found) == set(hosts)
+    shown: t.Dict[str, t.Any] = {host: [reason.text for reason in found[host]] for host in list(found)[:NAMED]}
+    evidence: t.Dict[str, t.Any] = {"hosts": shown, "hosts that can run the server": len(hosts) - len(found)}
+    if none_is_left and all(any(reason.certain for reason in reasons) for reasons in found.values()):
+        evidence[NO_OVERRIDE] = _CERTAIN
+    yield finding(CODE, server, evidence, _remedies(found.values()), None if none_is_left else WARNING)
+
+
+def _remedies(reasons: t.Iterable[t.Sequence[Reason]]) -> str:
+    return " ".join(dict.fromkeys(reason.remedy for some in reasons for reason in some if reason.remedy))
+
+
 def remedy(entry: Unassigned) -> str:
     """Return what to do for a guest that no host can run; empty: something else keeps it."""
-    if entry.code != CODE:
-        return ""
-    told = [reason.remedy for reasons in entry.reasons.values() for reason in reasons if reason.remedy]
-    return " ".join(dict.fromkeys(told))
+    return _remedies(entry.reasons.values()) if entry.code == CODE else ""
 
 
 def no_override(entry: Unassigned) -> t.Dict[str, str]:
@@ -468,7 +486,7 @@ def no_override(entry: Unassigned) -> t.Dict[str, str]:
     near = [reasons for reasons in entry.reasons.values() if {reason.code for reason in reasons} == {CODE}]
     if not all(any(reason.certain for reason in reasons) for reasons in near):
         return {}
-    return {NO_OVERRIDE: "an override does not make a host able to run the server"}
+    return {NO_OVERRIDE: _CERTAIN}
 
 
 # --- every host, without a move -------------------------------------------------------------------------------

@@ -284,6 +284,10 @@ def _returned(given: Given) -> t.Iterator[str]:
         )
 
 
+def _goes_forward(given: Given, prefix: str) -> bool:
+    return given.values[f"{prefix}_action"] in FORWARD
+
+
 def other_hosts(given: Given) -> t.List[str]:
     """Return the inventory hosts that may read Ceph while a host returns."""
     returning = given.called(given.values["return_host"])
@@ -361,11 +365,10 @@ PLAYBOOKS: t.Dict[str, PlaybookInput] = {
         collects=lambda given: not given.values.get("repair_evidence_dir"),
     ),
     "resize_server": PlaybookInput(
-        _HERE.format("resize_server"),
+        _ALL.format("resize_server"),
         names={"resize_server": "name", "resize_flavor": "name"},
         told={"server": None, "zone": None, "strategy": None, "why": None},
-        collects=lambda _given: False,
-        peers=lambda _given: (),
+        peers=lambda given: given.matching(given.values[COMPUTE_HOSTS]) if _goes_forward(given, "resize") else (),
     ),
     "return_host": PlaybookInput(
         _OWN.format("return_host"),

@@ -17,15 +17,19 @@ from ...engine.lifecycle import OpenJournal, Refused
 from ...engine.planned import Planned, Prepared
 from ...engine.server_run import ServerRun
 from ...engine.systems import Systems
+from ...hazards import unfit
 from ...model import approval, releases
-from ...model.facts import ApiServer, ServerFlavor, to_plain
+from ...model.errors import ApiError
+from ...model.facts import ApiServer, Bundle, FactsError, ServerFlavor, to_plain
 from ...model.plan import Plan
 from ...model.requests import ResizeRequest
+from ...records import evidence
 from ...records import journal as journals
 from ...systems.api import (
     flavors,
     http,
     migration_records,
+    server_disks,
     server_records,
     zone_facts,
 )
@@ -106,10 +110,11 @@ class Resize(Planned):
         url = self.run.options.get("nova_api_db_url") or None
         facts = zone_facts.read_zones(self.cloud, [] if server is None else [server], url, flavor[1])
         last = None if server is None else migration_records.newest(self.cloud, server.id)
-        decision = checks.preflight(facts, request, last)
+        hosts = self._hosts(facts.read_at)
+        decision = checks.preflight(facts, request, last, hosts, self._stored(server, hosts))
         found, zone, choice = decision.server, decision.zone, decision.choice
         ready = found is not None and zone is not None and choice is not None and choice.method is not None
-        report = self.judged(decision.checked, facts.read_at, 0, 1, ready)
+        report = self.judged(decision.checked, facts.read_at, len(hosts.hosts) if hosts else 0, 1, ready)
         # What the types do not know: all of it is there.
         found, zone, choice = t.cast("ApiServer", found), str(zone), t.cast("checks.Choice", choice)
         method, why = str(choice.method), choice.why
@@ -118,6 +123,29 @@ class Resize(Planned):
         told = {"server": self.identity, "zone": zone, "strategy": method, "why": why, "report": report}
         would = f"without --check, the run would resize {found.name} within zone {zone}"
         return Prepared(plan, about, self._approved(flavor, zone, method), told, would)
+
+    def _hosts(self, read_at: str) -> t.Optional[Bundle]:
+        """Return the compute hosts as they were read; None: none was."""
+        directory = self.run.options.get("evidence_dir")
+        try:
+            return evidence.load_dir(directory, read_at) if directory else None
+        except evidence.NoEvidenceError:
+            return None
+        except FactsError as error:
+            raise Refused(f"refused, and nothing was changed: {error}", problem="options") from error
+
+    def _stored(self, server: t.Optional[ApiServer], hosts: t.Optional[Bundle]) -> t.Optional[str]:
+        """Return the machine type that Nova has kept for the server, where it decides; None: not known."""
+        if server is None or hosts is None or not hosts.hosts:
+            return None
+        judge = unfit.Judge(hosts)
+        if not judge.lacking(server.id, server.host, judge.hosts):
+            return None
+        try:
+            found = server_disks.image_properties(self.cloud, [server], {}, {})
+        except ApiError:
+            return None
+        return found.get(server.id, {}).get("hw_machine_type")
 
     def _request(self, flavor: Flavor) -> ResizeRequest:
         options = self.run.options
@@ -168,6 +196,11 @@ class Resize(Planned):
         return {"server": journal["about"]["server"], "zone": journal["about"]["zone"]}
 
     # --- carrying out
+
+    def take_up(self, journal: Result, note: str, why: t.Optional[str] = None) -> Result:
+        """Take an open operation up. What the run before has read of hosts is removed."""
+        evidence.remove_stale(journal, self.run.options.get("evidence_dir"))
+        return super().take_up(journal, note, why)
 
     def actions(self, systems: Systems, open_journal: OpenJournal) -> t.Dict[str, runner.Action]:
         """Return what carries out the steps."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ...hazards import guest_places, zones
+from ...hazards import guest_places, unfit, zones
 from ...model import releases
 from ...model.codes.catalogue import remedy_text
-from ...model.facts import ApiMigration, ApiServer, ZoneFacts
-from ...model.findings import Checked, Finding, Subject, finding
-from ...model.lookups import gather
+from ...model.facts import ApiMigration, ApiServer, Bundle, ZoneFacts
+from ...model.findings import Checked, Finding, Subject, Unchecked, finding
+from ...model.lookups import Items, gather
 from ...model.requests import ResizeRequest
 
 #: Microversion that pins a server by API (release 34).
@@ -100,8 +100,18 @@ def _not_by_api(offered: t.Optional[str], pin: t.Optional[str]) -> t.Optional[st
     return None
 
 
-def preflight(facts: ZoneFacts, request: ResizeRequest, last: t.Optional[ApiMigration] = None) -> ResizeDecision:
-    """Judge the resize of one server. ``last``: its newest migration."""
+def preflight(
+    facts: ZoneFacts,
+    request: ResizeRequest,
+    last: t.Optional[ApiMigration] = None,
+    hosts: t.Optional[Bundle] = None,
+    stored: t.Optional[str] = None,
+) -> ResizeDecision:
+    """Judge the resize of one server.
+
+    ``last``: its newest migration; ``hosts``: the compute hosts, where they were read; ``stored``: its machine type as
+    Nova has kept it.
+    """
     server = next((entry for entry in facts.servers or [] if entry.id == request.server), None)
     if server is None:
         read = facts.servers is not None
@@ -122,6 +132,7 @@ def preflight(facts: ZoneFacts, request: ResizeRequest, last: t.Optional[ApiMigr
         return ResizeDecision(gather([*items, *zones.hosts(facts), _no_zone(facts, server)]), server, None, pin)
     items += zones.hosts(facts, {zone})
     items += zones.room(facts, server, zone, request.same_host)
+    items += _unfit(facts, server, zone, request, hosts, stored)
     holds = zones.constraint(pin, facts.aggregates) == zone
     choice = choose(
         request.strategy,
@@ -136,6 +147,26 @@ def preflight(facts: ZoneFacts, request: ResizeRequest, last: t.Optional[ApiMigr
         remedy = remedy_text("SG705", "resize-strategy-without-option")
         items.append(finding("SG705", zones.subject_of(server), evidence, remedy))
     return ResizeDecision(gather(items), server, zone, pin, choice)
+
+
+def _unfit(
+    facts: ZoneFacts,
+    server: ApiServer,
+    zone: str,
+    request: ResizeRequest,
+    hosts: t.Optional[Bundle],
+    stored: t.Optional[str],
+) -> Items:
+    """SG523: the scheduler may choose each host of the zone that has room, whether it can run the server or not."""
+    if hosts is None or not hosts.hosts:
+        yield Unchecked(unfit.CODE, server.id, "the run has not read any compute host")
+        return
+    near = [
+        host for host, reasons in (zones.against(facts, server, zone, request.same_host) or {}).items() if not reasons
+    ]
+    judge = unfit.Judge(hosts)
+    needed = unfit.needs(judge.domain(server.host, server.id), server.host, live=False, stored=stored)
+    yield from unfit.chosen_by_nova(judge, needed, zones.subject_of(server), near)
 
 
 def _unread(facts: ZoneFacts, server: ApiServer) -> Finding:
