@@ -25,6 +25,7 @@ SHARED = {
     "state_dir": "stackguard_state_dir",
     "report_dir": "stackguard_report_path",
     "nova_api_db_url": "nova_api_db_url",
+    "evidence_dir": "stackguard_input",
 }
 
 
