@@ -64,7 +64,8 @@ options:
     type: str
     default: qemu:///system
     description:
-      - libvirt URI. The connection is read-only.
+      - libvirt URI. The connection is read-only. For the list of UEFI firmware, the module opens a second connection
+        with write access, because libvirt does not show this list on a read-only connection. The module changes nothing.
   resolve_names:
     type: list
     elements: str
@@ -212,7 +213,7 @@ host:
     - The facts are the kernel's host name, the static host name, the canonical host name, addresses, machine-id, DMI
       uuid, C(compute_id_files), C(nova_conf), C(libvirt), C(domains), C(memory), C(hugepages), C(units),
       C(resolutions), C(etc_hosts), C(ovs_external_ids), C(open_operations), C(unknown_journals), C(nova_version),
-      C(neutron_host), C(name_spaces), C(deployment), C(guests_on_boot), and C(unread). C(rbd) and C(name_users) are
+      C(neutron_host), C(name_spaces), C(deployment), C(guests_on_boot), C(offers), C(guest_cpus), and C(unread). C(rbd) and C(name_users) are
       V(null) if you do not set the options O(rbd) and O(name_users).
   returned: when O(evidence_dir) is not given
   type: dict
@@ -253,7 +254,7 @@ host:
         C(live_migration_inbound_addr), C(reserved_host_memory_mb), C(host_lines), C(log_file),
         C(running_deleted_instance_action), C(live_migration_uri), C(live_migration_scheme), C(virt_type),
         C(running_deleted_instance_timeout), C(resume_guests_state_on_host_boot), C(sync_power_state_interval),
-        C(environment) and C(update_resources_interval).
+        C(environment), C(update_resources_interval) and C(rbd_secret_uuid).
       type: dict
     libvirt:
       description: What libvirt reports about itself, with the keys C(uri), C(version), C(hostname) and C(host_uuid).
@@ -261,7 +262,9 @@ host:
     domains:
       description: Every domain, each with C(uuid), C(name), C(state), C(persistent), C(pid), C(pid_start),
         C(memory_mib), C(vcpus), C(nova_name), C(nova_flavor), C(nova_project), C(machine_type), C(disks),
-        C(interfaces), C(xml_digest), C(rss_mib), C(hugepage_kib), C(managed_save), C(autostart) and C(snapshots).
+        C(interfaces), C(xml_digest), C(rss_mib), C(hugepage_kib), C(managed_save), C(autostart), C(snapshots) and
+        C(ties). C(ties) shows what the domain needs of any host, with the keys C(arch), C(virt), C(cpu), C(firmware),
+        C(ceph) and C(devices).
       type: list
       elements: dict
     memory:
@@ -371,6 +374,15 @@ host:
       description: What libvirt-guests does at boot with the guests that ran at the last shutdown (its setting
         C(ON_BOOT)).
       type: str
+    offers:
+      description: What libvirt on this host can run, with the keys C(hypervisor) (the version of QEMU), C(machines)
+        (the machine types by architecture), C(cpu) (the host's CPU as XML), C(firmware) (paths of UEFI firmware) and
+        C(secrets) (uuids of libvirt's secrets, without their values).
+      type: dict
+    guest_cpus:
+      description: The CPUs of the guests as XML, with the SHA-256 of the XML as the key. C(ties) of each domain contains
+        this SHA-256.
+      type: dict
   sample:
     inventory_name: compute1
     kernel_hostname: compute1

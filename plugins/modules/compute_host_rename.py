@@ -355,8 +355,8 @@ needs:
   sample: discover_hosts
 probe:
   description:
-    - Connections that you must test on the source hosts, as in RV(stackguard.nova.server_migrate#module:probe). The
-      keys are the inventory names of the source hosts.
+    - Connections that you must test on the source hosts, and CPUs that you must compare on the destinations, as in
+      RV(stackguard.nova.server_migrate#module:probe). The keys are the inventory names of these hosts.
   returned: with RV(needs=measured_hosts), when there are connections to test
   type: dict
   sample: {compute2: [{source: compute2, dest: cn-rack7.example, address: 10.0.0.1, port: 16509, turn: 0}]}

@@ -72,6 +72,9 @@ options:
         C(guests_inside) does not return the guests in C(known).
       - C(probe_tcp) takes C(timeout) and C(targets). Each entry of C(targets) has the keys C(address) and C(port).
         C(probe_tcp) opens each connection and sends no data.
+      - C(compare_cpu) takes C(uri) and C(targets). Each entry of C(targets) has the keys C(cpu) (the XML of a CPU),
+        C(arch) and C(virt) (C(kvm) or C(qemu)). libvirt compares each CPU with the CPUs that it can provide on this
+        host. C(compare_cpu) opens libvirt with write access, because libvirt requires this, but changes nothing.
   state_dir:
     type: path
     default: /var/lib/stackguard

@@ -132,9 +132,11 @@ options:
       - Whether the playbook can test connections for this task. Before the module live-migrates servers, RV(probe)
         lists the connections that the playbook must test. The keys of RV(probe) are the inventory names of the source
         hosts. Test these connections on the source hosts with C(probe_tcp) of M(stackguard.nova.compute_host_step).
-        Then set O(probes) to the results, and repeat the task. With O(probe=false), the module first live-migrates one
-        server from a source host to a destination. After this server has arrived, the module live-migrates several
-        servers at a time from this source host to this destination.
+        RV(probe) also lists CPUs of servers (entries with the key C(digest)). The keys are then the inventory names of
+        destinations. Compare these CPUs on the destinations with C(compare_cpu). Then set O(probes) to the results,
+        and repeat the task. With O(probe=false), a host with another CPU is no destination (SG523), and the module
+        first live-migrates one server from a source host to a destination. After this server has arrived, the module
+        live-migrates several servers at a time from this source host to this destination.
   probes:
     type: list
     elements: dict
@@ -142,7 +144,8 @@ options:
     description: Results of the connection tests. Each result repeats the keys and values of the tested connection from
       RV(probe), such as C(source), C(dest), C(address) and C(port). C(error) contains the error of a failed test, or
       V(null) if the connection succeeded. If the playbook could not test a connection, the result has no key C(error).
-      In this case, the key C(untried) contains the reason.
+      In this case, the key C(untried) contains the reason. The result of a comparison of a CPU has the key C(result) or
+      C(error).
   prefix:
     type: str
     default: ""
@@ -217,8 +220,8 @@ again:
   type: bool
   sample: false
 probe:
-  description: Connections that the playbook must test before the module live-migrates further servers. The keys are the
-    inventory names of the source hosts.
+  description: Connections that the playbook must test, and CPUs that the playbook must compare, before the module
+    live-migrates further servers. The keys are the inventory names of the hosts that do this.
   returned: with O(probe=true), when there are connections to test
   type: dict
   sample: {compute1: [{source: compute1, dest: compute2, address: 10.0.0.2, port: 16509, turn: 0}]}

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""libvirt on a compute host, through its Python binding and, but for :func:`end_domain`, a read-only connection.
+"""libvirt on a compute host, through its Python binding and a read-only connection.
+
+:func:`end_domain` writes; what libvirt tells only on a connection for writing is the firmware and how CPUs compare.
 
 One call lists all domains, one fetches each domain's XML: nothing here starts a process.
 """
@@ -96,7 +98,7 @@ def read_offers(uri: str, arches: t.Collection[str], parts: Parts) -> LibvirtOff
 
     def read() -> LibvirtOffers:
         with connection(uri) as opened:
-            return offers(opened, arches, parts)
+            return offers(opened, uri, arches, parts)
 
     return within(PATIENCE, uri, read)
 
@@ -117,12 +119,20 @@ def emulates_tpm(uri: str) -> bool:
 
 def offers(opened: t.Any, arches: t.Collection[str], parts: Parts) -> LibvirtOffers:
     """Return what the libvirt of an open connection can run."""
+
+
+def offers(opened: t.Any, uri: str, arches: t.Collection[str], parts: Parts) -> LibvirtOffers:
+    """Return what the libvirt of an open connection can run.
+
+    Firmware is asked for on a connection of its own: libvirt refuses this question on a read-only one, since it may
+    name an emulator, which libvirt would start (libvirt.c, virConnectGetDomainCapabilities). None is named here.
+    """
     import libvirt
 
     def part(name: str, ask: t.Callable[[], t.Any]) -> t.Any:
         try:
             return ask()
-        except libvirt.libvirtError as error:
+        except (libvirt.libvirtError, HostError) as error:
             parts.note(f"offers.{name}", str(error))
             return None
 
@@ -141,20 +151,21 @@ def offers(opened: t.Any, arches: t.Collection[str], parts: Parts) -> LibvirtOff
         hypervisor=part("hypervisor", lambda: _version(opened.getVersion())),
         machines=machines,
         cpu=None if cpu is None else domain_xml.cpu_text(cpu),
-        firmware=part("firmware", lambda: _firmware(opened, aliases)),
+        firmware=part("firmware", lambda: _firmware(uri, aliases)),
         secrets=part("secrets", lambda: sorted(secret.UUIDString() for secret in opened.listAllSecrets(0))),
     )
 
 
-def _firmware(opened: t.Any, aliases: t.Iterable[t.Tuple[str, str]]) -> t.List[str]:
+def _firmware(uri: str, aliases: t.Iterable[t.Tuple[str, str]]) -> t.List[str]:
     """Ask for each machine type that has a name for its newest version: secure boot is for some of them only.
 
     libvirt lists the files that exist (qemu_capabilities.c, virQEMUCapsFillDomainLoaderCaps).
     """
     found: t.Set[str] = set()
-    for arch, machine in sorted(set(aliases)):
-        root = ET.fromstring(opened.getDomainCapabilities(None, arch, machine, None, 0))  # noqa: S314 - as above
-        found.update(value.text or "" for value in root.findall("os/loader/value"))
+    with connection(uri, write=True) as opened:
+        for arch, machine in sorted(set(aliases)):
+            root = ET.fromstring(opened.getDomainCapabilities(None, arch, machine, None, 0))  # noqa: S314 - as above
+            found.update(value.text or "" for value in root.findall("os/loader/value"))
     return sorted(found)
 
 

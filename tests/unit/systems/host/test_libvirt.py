@@ -167,22 +167,25 @@ class Offering:
 
 
 def test_what_libvirt_can_run(binding):
-    parts, opened = reading.Parts(), Offering()
-    found = libvirt.offers(opened, (), parts)
+    parts, opened, writing = reading.Parts(), Offering(), Offering()
+    opened.getDomainCapabilities = None  # libvirt refuses it on a read-only connection
+    binding.open = lambda _uri: writing
+    found = libvirt.offers(opened, "qemu:///system", (), parts)
     assert found.machines == {"x86_64": ["pc", "pc-i440fx-7.2", "pc-q35-7.2", "q35"]}
     assert found.cpu == (
         '<cpu><arch>x86_64</arch><model>EPYC</model><vendor>AMD</vendor><feature name="ht"></feature></cpu>'
     )
     assert (found.hypervisor, found.secrets) == ("7.2.0", ["457eb676-33da-42ec-9a8c-9293d545c337"])
     assert found.firmware == ["/usr/share/OVMF/pc.fd", "/usr/share/OVMF/q35.fd"]
-    assert opened.asked == [("x86_64", "pc"), ("x86_64", "q35")], "one question for each name, not for each version"
+    assert writing.asked == [("x86_64", "pc"), ("x86_64", "q35")], "one question for each name, not for each version"
     assert parts.unread == []
-    assert sorted(libvirt.offers(opened, ("i686",), parts).machines) == ["i686", "x86_64"]
+    assert sorted(libvirt.offers(opened, "qemu:///system", ("i686",), parts).machines) == ["i686", "x86_64"]
 
 
 def test_what_libvirt_refuses_is_unread_by_itself(binding):
-    parts = reading.Parts()
-    found = libvirt.offers(Offering(("version", "firmware", "secrets")), (), parts)
+    parts, refusing = reading.Parts(), Offering(("version", "firmware", "secrets"))
+    binding.open = lambda _uri: refusing
+    found = libvirt.offers(refusing, "qemu:///system", (), parts)
     assert (found.hypervisor, found.firmware, found.secrets) == (None, None, None)
     assert found.machines
     assert [item.part for item in parts.unread] == ["offers.hypervisor", "offers.firmware", "offers.secrets"]
