@@ -363,11 +363,10 @@ def start(index: Index, facts: HostFacts) -> Start:
         return Start(facts.inventory_name, host, known, UNKNOWN, None, (), (), False, tuple(case.doubts))
     found = {release: case.refusal(release) for release in known}
     doubts = tuple(case.start_doubts)
-    if len(set(found.values())) > 1:
-        # No two releases with the same service version differ in this; packages name one release.
-        why = ("the result depends on the Nova release: " + ", ".join(map(str, known)),)
-        return Start(facts.inventory_name, host, known, UNKNOWN, None, (), (), False, why)
     refusal = found[known[0]]
+    if len(set(found.values())) > 1:
+        # Packages name one release. Whatever it is, no more is destroyed than by one that starts.
+        doubts, refusal = (*doubts, "the result depends on the Nova release: " + ", ".join(map(str, known))), None
     if refusal is not None and refusal.early:
         return Start(facts.inventory_name, host, known, REFUSES, refusal, (), (), False)
     nodes = case.nodes(min(known), refusal)

@@ -400,6 +400,15 @@ def test_two_releases_in_one_cell_are_judged_each_by_its_own():
     assert {name: start.refusal.early for name, start in found.items()} == {"compute1": False, "compute2": True}
 
 
+def test_two_releases_of_one_version_that_differ_hide_nothing_that_is_destroyed():
+    """27 and 28 have one version of their service, and 28 wants a newer libvirt."""
+    some = evacuated(cloud(27)).host(nova_version=None).part("libvirt", version="6.5.0")
+    found = started(some)
+    assert (found.releases, found.outcome, len(found.destroys)) == ((27, 28), forecast.UNKNOWN, 1)
+    assert found.destroys_known
+    assert outcome(some.part("libvirt", version="7.0.0")) == STARTS
+
+
 def test_a_start_in_doubt_puts_no_remedy_off_and_one_that_destroys_does():
     unsure, sure = started(cloud(DEFAULT_log_config_append="/x")), started(cloud())
     lost = started(evacuated(cloud(DEFAULT_log_config_append="/x")))
