@@ -386,10 +386,13 @@ def device_spec(about: Situation) -> t.Optional[Refusal]:
         try:
             found = json.loads(text)
         except ValueError:
-            return Refusal("Whitelist", quoted_text("Invalid entry: "))
+            return Refusal("Whitelist", quoted_text(f"Invalid entry: '{text}'"))
         specs = [found] if isinstance(found, dict) else found
-        if not isinstance(specs, list) or not all(isinstance(spec, dict) for spec in specs):
-            return Refusal("Whitelist", quoted_text("Invalid entry: "))
+        if not isinstance(specs, list):
+            return Refusal("Whitelist", quoted_text(f"Invalid entry: '{text}'; Expecting list or dict"))
+        wrong = [spec for spec in specs if not isinstance(spec, dict)]
+        if wrong:
+            return Refusal("Whitelist", quoted_text(f"Invalid entry: '{wrong[0]}'; Expecting dict"))
         if not all(_plain_spec(spec) for spec in specs):
             raise DoubtError("the run cannot tell whether nova-compute accepts [pci] device_spec")
     return None

@@ -107,7 +107,8 @@ def emulates_tpm(uri: str) -> bool:
     """Return whether libvirt emulates TPMs here (nova/virt/libvirt/host.py, supports_vtpm). Raises as read_identity."""
 
     def read() -> bool:
-        with connection(uri) as opened:
+        # Seen with 9.0.0: "operation forbidden" through a connection that is read-only. It changes nothing.
+        with connection(uri, write=True) as opened:
             text = opened.getDomainCapabilities()
         tpm = ET.fromstring(text).find("devices/tpm")  # noqa: S314 - libvirt's own output
         if tpm is None or tpm.get("supported") != "yes":

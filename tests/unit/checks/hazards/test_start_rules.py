@@ -224,6 +224,7 @@ CASES = [
     ({"pci_device_spec": ['{"vendor_id": "8086"}', '{"address": "*:0a:00.*"}']}, {}, STARTS),
     ({"pci_device_spec": ["{'vendor_id': '8086'}"]}, {}, refuses("Whitelist")),
     ({"pci_device_spec": ['"8086"']}, {}, refuses("Whitelist")),
+    ({"pci_device_spec": ['[{"vendor_id": "8086"}, 7]']}, {}, refuses("Whitelist")),
     ({"pci_device_spec": ['{"devname": "eth0"}']}, {}, UNKNOWN),
     ({"pci_device_spec": ['{"address": {"bus": "["}}']}, {}, UNKNOWN),
     ({"pci_device_spec": ['{"vendor_id": "80867"}']}, {}, UNKNOWN),

@@ -135,8 +135,15 @@ def test_libvirt_says_whether_it_emulates_a_tpm(monkeypatch, text, expected):
         def __exit__(self, *_error):
             return None
 
-    monkeypatch.setattr(libvirt, "connection", lambda _uri: Opened())
+    opened = []
+
+    def connection(_uri, write=False):
+        opened.append(write)
+        return Opened()
+
+    monkeypatch.setattr(libvirt, "connection", connection)
     assert libvirt.emulates_tpm("x") is expected
+    assert opened == [True]
 
 
 # --- brokers --------------------------------------------------------------------------------------------------
