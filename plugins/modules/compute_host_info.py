@@ -65,7 +65,8 @@ options:
     default: qemu:///system
     description:
       - libvirt URI. The connection is read-only. For the list of UEFI firmware, the module opens a second connection
-        with write access, because libvirt does not show this list on a read-only connection. The module changes nothing.
+        with write access, because libvirt does not show this list on a read-only connection. The module changes
+        nothing.
   resolve_names:
     type: list
     elements: str
@@ -213,8 +214,8 @@ host:
     - The facts are the kernel's host name, the static host name, the canonical host name, addresses, machine-id, DMI
       uuid, C(compute_id_files), C(nova_conf), C(libvirt), C(domains), C(memory), C(hugepages), C(units),
       C(resolutions), C(etc_hosts), C(ovs_external_ids), C(open_operations), C(unknown_journals), C(nova_version),
-      C(neutron_host), C(name_spaces), C(deployment), C(guests_on_boot), C(offers), C(guest_cpus), and C(unread). C(rbd) and C(name_users) are
-      V(null) if you do not set the options O(rbd) and O(name_users).
+      C(neutron_host), C(name_spaces), C(deployment), C(guests_on_boot), C(instances_path), C(offers), C(guest_cpus),
+      and C(unread). C(rbd) and C(name_users) are V(null) if you do not set the options O(rbd) and O(name_users).
   returned: when O(evidence_dir) is not given
   type: dict
   contains:
@@ -374,14 +375,18 @@ host:
       description: What libvirt-guests does at boot with the guests that ran at the last shutdown (its setting
         C(ON_BOOT)).
       type: str
+    instances_path:
+      description: Directories of instances without a domain on this host, with the keys C(path), C(filesystem),
+        C(local) (whether no other host can have the file system mounted) and C(left).
+      type: dict
     offers:
       description: What libvirt on this host can run, with the keys C(hypervisor) (the version of QEMU), C(machines)
         (the machine types by architecture), C(cpu) (the host's CPU as XML), C(firmware) (paths of UEFI firmware) and
         C(secrets) (uuids of libvirt's secrets, without their values).
       type: dict
     guest_cpus:
-      description: The CPUs of the guests as XML, with the SHA-256 of the XML as the key. C(ties) of each domain contains
-        this SHA-256.
+      description: The CPUs of the guests as XML, with the SHA-256 of the XML as the key. C(ties) of each domain
+        contains this SHA-256.
       type: dict
   sample:
     inventory_name: compute1

@@ -118,10 +118,6 @@ def emulates_tpm(uri: str) -> bool:
     return within(PATIENCE, uri, read)
 
 
-def offers(opened: t.Any, arches: t.Collection[str], parts: Parts) -> LibvirtOffers:
-    """Return what the libvirt of an open connection can run."""
-
-
 def offers(opened: t.Any, uri: str, arches: t.Collection[str], parts: Parts) -> LibvirtOffers:
     """Return what the libvirt of an open connection can run.
 
