@@ -330,7 +330,7 @@ def _fitted(
         near = [host.host for host in hosts if guest.zone in (None, host.zone)]
         stored = server_state.stored_machine_type(guest.uuid, about)
         needed = unfit.needs(judge.domain(request.host, guest.uuid), request.host, live=False, stored=stored)
-        found.append(dataclasses.replace(guest, unfit=judge.unfit(near, needed)))
+        found.append(dataclasses.replace(guest, unfit=judge.unfit(near, needed, guest.uuid)))
         unknown += [guest.name] if needed.machine is None else []
     if not unknown or about.image_properties is None:
         return found, []

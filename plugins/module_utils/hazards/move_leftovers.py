@@ -66,8 +66,8 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
         "an evacuation or unshelve to that host takes the old disk for the server's own; a live migration to it fails, "
         "and its rollback deletes the directory",
         "SG713",
-        (AUDIT, RETURN),
-        "named; a disk is never moved",
+        (AUDIT, RETURN, DRAIN, "evacuate_host", "resize_server"),
+        "named, and nobody is sent there; a disk is never moved",
         "libvirt/driver.py, instance_on_disk, rollback_live_migration_at_destination; libvirt/imagebackend.py, cache",
     ),
     Leftover(
@@ -91,10 +91,10 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
     Leftover(
         "`UUID/` without a disk",
         "evacuation with RBD, failed live migration",
-        "each live migration of the server to that host fails: DestinationDiskExists",
+        "each live migration of the server to that host fails (DestinationDiskExists), and deletes it",
         "SG713",
-        (AUDIT, RETURN),
-        "`return_host` renames it to `UUID.stackguard-OPERATION`",
+        (AUDIT, RETURN, DRAIN),
+        "`return_host` renames it to `UUID.stackguard-OPERATION`; until then nobody is sent there live",
         "libvirt/driver.py, cleanup and pre_live_migration",
     ),
     Leftover(

@@ -85,6 +85,8 @@ class Needs:
     #: Secret, user, and whether of a volume.
     ceph: t.Tuple[t.Tuple[str, t.Optional[str], bool], ...] = ()
     devices: t.Tuple[str, ...] = ()
+    #: The server's uuid, where a host has a directory that an earlier move of it left.
+    left: t.Optional[str] = None
 
 
 def needs(domain: t.Optional[Domain], source: t.Optional[str], live: bool, stored: t.Optional[str] = None) -> Needs:
@@ -133,6 +135,8 @@ class Objection:
     certain: bool = False
     unknown: bool = False
     probe: t.Optional[CpuProbe] = None
+    #: What to do, where the row has no remedy of its own.
+    remedy: str = ""
 
 
 Objections = t.Iterator[Objection]
@@ -262,6 +266,23 @@ def _devices(case: Case) -> Objections:
         yield Objection(f"the guest has devices of its host: {', '.join(case.needs.devices)}")
 
 
+def _directory(case: Case) -> Objections:
+    """What an earlier move left there (hazards/left_directories.py)."""
+    place = case.there.instances_path
+    if case.needs.left is None or place is None or not place.local:
+        return
+    for entry in place.left:
+        if entry.name != case.needs.left:
+            continue
+        state = "directory-with-files" if entry.keeps else "directory"
+        remedy = remedy_text("SG713", state, host=case.host, path=place.path)
+        text = f"{place.path}/{entry.name} is left there from an earlier move"
+        if case.needs.live:
+            yield Objection(f"{text}, so Nova refuses the live migration", certain=True, remedy=remedy)
+        elif entry.keeps and case.there.nova_conf is not None and case.there.nova_conf.images_type != "rbd":
+            yield Objection(f"{text}, and Nova takes the old disk in it for the server's", certain=True, remedy=remedy)
+
+
 def _unknown(text: str) -> Objection:
     return Objection(text, unknown=True)
 
@@ -314,6 +335,13 @@ TABLE: t.Tuple[Row, ...] = (
         "libvirt on the destination must have the secret of its own nova.conf, and those of the domain's volumes",
         _secret,
         "ceph-secret",
+    ),
+    Row(
+        "directory of the server in instances_path",
+        "The server runs from an old disk; or the live migration fails, and its rollback deletes the directory.",
+        "the destination must have no such directory of its own (SG713)",
+        "where images are files, there must be no disk in it (SG713)",
+        _directory,
     ),
     Row(
         "CPU",
@@ -409,6 +437,8 @@ class Judge:
         self.probes: t.Dict[CpuProbe, None] = {}
         self._answers = answers(results)
         self._domains: t.Dict[t.Optional[str], t.Dict[str, Domain]] = {}
+        places = (facts.instances_path for facts in self.hosts.values())
+        self._left = {entry.name for place in places if place is not None for entry in place.left}
         self._known: t.Dict[t.Tuple[Needs, str], t.List[t.Tuple[Row, Objection]]] = {}
 
     def reasons(self, needed: Needs, host: str) -> t.Tuple[Reason, ...]:
@@ -418,7 +448,7 @@ class Judge:
             if objection.probe is not None and self.able:
                 self.probes[objection.probe] = None
                 continue
-            what = remedy_text(CODE, "undecided") if objection.unknown else row.remedy
+            what = remedy_text(CODE, "undecided") if objection.unknown else objection.remedy or row.remedy
             found.append(Reason(CODE, objection.text, objection.certain, what))
         return tuple(found)
 
@@ -434,8 +464,10 @@ class Judge:
             ]
         return self._known[key]
 
-    def unfit(self, hosts: t.Iterable[str], needed: Needs) -> t.Dict[str, t.Tuple[Reason, ...]]:
+    def unfit(self, hosts: t.Iterable[str], needed: Needs, uuid: str) -> t.Dict[str, t.Tuple[Reason, ...]]:
         """Return those of these hosts to which a guest with these needs does not go, with the reasons."""
+        if uuid in self._left:
+            needed = dataclasses.replace(needed, left=uuid)
         found = {host: self.reasons(needed, host) for host in hosts if host != needed.source}
         return {host: reasons for host, reasons in found.items() if reasons}
 
@@ -456,7 +488,7 @@ class Judge:
 
 def chosen_by_nova(judge: Judge, needed: Needs, server: Subject, hosts: t.Sequence[str]) -> Items:
     """SG523 of a move for which Nova chooses among these hosts: a warning where it may choose one that can run it."""
-    found = judge.unfit(hosts, needed)
+    found = judge.unfit(hosts, needed, server.id)
     for host in hosts:
         if host not in judge.hosts and host != needed.source:
             found[host] = (Reason(CODE, "the run has not read this host", remedy=remedy_text(CODE, "undecided")),)

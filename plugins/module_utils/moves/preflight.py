@@ -296,7 +296,8 @@ def _guest(server: ApiServer, evidence: Evidence, request: MigrationRequest, jud
 
     def against(live: bool) -> t.Dict[str, t.Tuple[Reason, ...]]:
         stored = server_state.stored_machine_type(server.id, evidence.about)
-        return judge.unfit(hosts, unfit.needs(judge.domain(server.host, server.id), server.host, live, stored))
+        needed = unfit.needs(judge.domain(server.host, server.id), server.host, live, stored)
+        return judge.unfit(hosts, needed, server.id)
 
     live, cold = method == placement.LIVE, placement.COLD in (method, _otherwise(method, request))
     return dataclasses.replace(

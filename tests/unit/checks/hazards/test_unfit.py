@@ -19,6 +19,7 @@ from ansible_collections.stackguard.nova.tests.unit.builders import uid
 
 ROWS = {row.what: row for row in unfit.TABLE}
 MACHINE, SECRET, CPU, USER = "machine type", "Ceph secret", "CPU", "Ceph user"
+DIRECTORY = "directory of the server in instances_path"
 FIRMWARE, UUID, DEVICES = "UEFI firmware", "libvirt host uuid", "other devices of the host"
 
 
@@ -166,8 +167,9 @@ def test_a_host_that_was_not_read_speaks_for_itself():
 
 def test_every_row_has_its_words_and_a_remedy():
     judged = [row for row in unfit.TABLE if row.judge]
-    assert [row.what for row in judged] == [MACHINE, SECRET, CPU, USER, FIRMWARE, UUID, DEVICES]
-    assert all(row.remedy for row in judged)
+    assert [row.what for row in judged] == [MACHINE, SECRET, DIRECTORY, CPU, USER, FIRMWARE, UUID, DEVICES]
+    # Of a directory each has its own.
+    assert all(row.remedy for row in judged if row.what != DIRECTORY)
     assert all(row.loss and row.live and row.cold for row in unfit.TABLE)
     assert len(ROWS) == len(unfit.TABLE)
 
@@ -222,3 +224,32 @@ def test_an_audit_without_what_it_needs_has_not_decided():
     assert [item.object for item in survey(fleet().host("compute3", offers=None)).unchecked] == ["compute3"]
     found = unfit.Survey(fleet().bundle)
     assert [item.object for item in gather(found.items(None)).unchecked] == ["all"]
+
+
+# --- what an earlier move left there
+
+
+def with_directory(*keeps, local=True, images="rbd"):
+    """compute3 has a directory of the guest."""
+    cloud = fleet()
+    left = facts.LeftDirectory(builders.guest(1, 1), builders.guest(1, 1), 1, 2, list(keeps))
+    conf = dataclasses.replace(cloud.bundle.hosts["compute3"].nova_conf, images_type=images)
+    return cloud.host("compute3", instances_path=facts.InstancesPath("/i", "ext4", local, [left]), nova_conf=conf)
+
+
+def sent(cloud, live=True, uuid=None):
+    """What speaks against compute3 for the guest, or another one."""
+    found = unfit.Judge(cloud.bundle).unfit(["compute2", "compute3"], guest(live), uuid or builders.guest(1, 1))
+    return {host: [(reason.code, reason.certain) for reason in reasons] for host, reasons in found.items()}
+
+
+def test_a_directory_of_the_server_bars_a_live_move_to_its_host():
+    assert sent(with_directory()) == {"compute3": [("SG523", True)]}
+    assert sent(with_directory(), uuid=builders.guest(2, 1)) == {}
+    assert sent(with_directory(local=False)) == {}, "it is the server's own"
+
+
+def test_an_old_disk_bars_a_new_definition_where_images_are_files():
+    assert sent(with_directory("disk", images="qcow2"), live=False) == {"compute3": [("SG523", True)]}
+    assert sent(with_directory("disk", images="rbd"), live=False) == {}
+    assert sent(with_directory(images="qcow2"), live=False) == {}
