@@ -62,12 +62,13 @@ def test_a_difference_is_told_in_both_directions():
 #: What was recorded less than three times so far: more states of the newest release, and 2024.1 and 2023.1, are wanted.
 RARE = {
     "a new service",
-    "guest: _init_instance: kept here, and its live migration is aborted",
-    "guest: _init_instance: powered off",
     "guest: _init_instance: rebooted",
     "guest: _sync_power_states: powered off",
     "node: created",
     "node: undeleted",
+    "refuses: _check_cpu_compatibility",
+    "refuses: _check_multipath",
+    "refuses: _check_vtpm_support",
     "refuses: _get_nodes",
     "refuses: set_service_ref",
 }
@@ -117,6 +118,24 @@ UNSHOWN = {
         "stumbles: if not any((same_uuid(provider.uuid, node.uuid) for provider in cloud.providers))",
     },
 }
+
+
+def test_settings_that_refuse_and_what_is_in_doubt_were_recorded():
+    """R09 and H8 on a real Nova 34; what is in doubt there is only what the table says."""
+    told = {case.entry["seed"]: case.told() for case in CASES["2026.2"]}
+    about = {case.entry["seed"]: case.entry["about"] for case in CASES["2026.2"]}
+    found = collections.Counter(
+        (about[seed], entry["refusal"]["rule"] if entry["refusal"] else entry["outcome"])
+        for seed, entry in told.items()
+    )
+    assert found["cpus for pinned guests", "_validate_pinning_configuration"] >= 3
+    assert sum(number for (kind, _rule), number in found.items() if kind == "variable in ExecStart") >= 6
+    doubted = {kind for kind, rule in found if rule == "unknown"}
+    assert doubted == {
+        *("cpus for pinned guests, no guests", "cpus for unpinned guests", "provider config", "broker gone"),
+    }
+    # Evacuated guests go before the refusal.
+    assert [seed for seed, entry in told.items() if about[seed] == "cpus for pinned guests" and entry["guests"]]
 
 
 @pytest.mark.matrix

@@ -466,6 +466,11 @@ def test_a_masked_unit_is_read_from_its_files_and_never_guessed(tmp_path, monkey
     with pytest.raises(units.HostError, check=problem_is("masked-systemd-not")):
         started_with(Systemd(), "masked")
     assert unit_environment.masked_setting("nova-compute.service", "User") is None
+    # A variable of the command line is no option of nova.conf; it may be set there all the same.
+    more.write_text("[Service]\nEnvironment=NOVA_OPTS=--config-file=/x\n")
+    assert started_with(Systemd(), "masked") == {}
+    with pytest.raises(units.HostError, check=problem_is("masked-systemd-not")):
+        unit_environment.next_start("nova-compute.service", "masked", ["NOVA_OPTS"], Systemd().run)
 
 
 def test_what_nova_compute_would_start_with_is_what_its_unit_says_now(conf, monkeypatch):
