@@ -18,10 +18,10 @@ import sys
 import types
 
 PACKAGE = "ansible_collections.stackguard.nova.plugins.module_utils"
-FORECAST = f"{PACKAGE}.checks.hazards.forecast"
+FORECAST = f"{PACKAGE}.hazards.forecast"
 #: What is made anew with a module that was changed, because it has taken names from it.
 USERS = {
-    f"{PACKAGE}.checks.hazards.recovery": (FORECAST,),
+    f"{PACKAGE}.hazards.recovery": (FORECAST,),
     f"{PACKAGE}.model.stored_names": (f"{PACKAGE}.model.lookups", FORECAST),
     f"{PACKAGE}.model.host_domain": (f"{PACKAGE}.model.names", f"{PACKAGE}.model.lookups", FORECAST),
     FORECAST: (),

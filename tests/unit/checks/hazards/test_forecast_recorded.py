@@ -112,10 +112,13 @@ UNSHOWN = {
         "_unusable_files: if not same_uuid(entry.uuid, files[0].uuid)",
         "_duplicate: or row.hypervisor_hostname == name",
         "_uuid: and (self.service.version or 0) < NODE_IDENTITY_VERSION",
-        *("_uuid: never self._named[0].uuid", "_uuid: and len(self._named) == 1"),
+        "_uuid: never self._named[0].uuid",
         *("nodes: always self._orphans(release)", "_own_nodes: never self._own()", "_own_nodes: always self._own()"),
         *("_own_nodes: and release >= REFUSES_SINCE", "_own_nodes: always self._uuid()", "_orphans: never ORPHANED"),
-        "stumbles: if not any((same_uuid(provider.uuid, node.uuid) for provider in cloud.providers))",
+        "_processed: if not self._index.cells_read('instances') or not self._index.cells_read('migrations')",
+        "_processed: or not self._index.cells_read('instances')",
+        "_processed: or not self._index.cells_read('migrations')",
+        "refusal_by_orphan: if not any((same_uuid(provider.uuid, node.uuid) for provider in cloud.providers))",
     },
 }
 
@@ -142,7 +145,7 @@ def test_settings_that_refuse_and_what_is_in_doubt_were_recorded():
 @pytest.mark.parametrize("module", ["recovery", "forecast"])
 def test_without_any_one_rule_a_recorded_forecast_is_wrong(module):
     """A rule that is written tomorrow needs a state that shows it, or its place in UNSHOWN."""
-    found = removed.removals(f"{removed.PACKAGE}.checks.hazards.{module}", FINDINGS)
+    found = removed.removals(f"{removed.PACKAGE}.hazards.{module}", FINDINGS)
     assert {name for name, make in found if not wrong(make)} == UNSHOWN[module]
 
 
