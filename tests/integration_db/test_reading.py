@@ -14,7 +14,7 @@ from world import CELL1, World, uid
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases, stored_names
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, nova, schema
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, migrations, nova, schema
 
 
 def only_cell(read: facts.DatabaseFacts) -> facts.CellFacts:
@@ -261,3 +261,14 @@ def test_a_snapshot_cannot_write(world: World) -> None:
     with pytest.raises(DatabaseError, match=r"(?i)read.only"), engine.snapshot(world.url("cell")) as connection:
         connection.execute(sa.update(services).values(host="x"))
     assert world.everything()["services"] == [(1, "compute1"), (2, "compute2")]
+
+
+def test_which_migrations_have_ended(any_release: World) -> None:
+    world = any_release
+    ends = ("confirmed", "reverted", "completed", "failed", "cancelled", "finished", "error", "running", "done")
+    for number, status in enumerate(ends, 900):
+        world.migration(number, "compute1", "compute2", status, deleted=number % 2)
+    asked = {uid("migration", number) for number in range(900, 900 + len(ends) + 1)}
+    found = migrations.ended_migrations(world.options(), asked)
+    assert found == {uid("migration", number) for number in range(900, 905)}
+    assert migrations.ended_migrations(world.options(), set()) == set()

@@ -20,7 +20,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.engine.write_lease
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, server_records
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    compute_services,
+    resource_providers,
+    server_records,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import migrations
 from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_action, pumped_run
 from ansible_collections.stackguard.nova.plugins.plugin_utils.journal_host import LocalState
 from ansible_collections.stackguard.nova.tests.unit.builders import AT
@@ -83,6 +88,10 @@ class ReturnLife:
         patch(server_records, "soft_deleted", lambda _cloud, _host: dict(self.soft_deleted))
         patch(compute_services, "find_service", lambda _cloud, _host: self.service)
         patch(compute_services, "give_back", self._give_back)
+        #: Migrations that have ended, of those that hold something.
+        self.ended = set()
+        patch(migrations, "ended_migrations", lambda _options, uuids: self.ended & set(uuids))
+        patch(resource_providers, "release_allocation", self._release_allocation)
         self.rabbit = Rabbit(monkeypatch)
         self.rabbit.where = self._where
 
@@ -128,6 +137,20 @@ class ReturnLife:
     def _here(self):
         servers = (self.look().bundle.cloud or types.SimpleNamespace(servers=None)).servers or []
         return [server for server in servers if server.host == "compute1"]
+
+    def _release_allocation(self, _cloud, consumer, _provider, _resources):
+        self.done.append(f"release {consumer}")
+        self.ended.discard(consumer)
+        change = self.change
+        gone = lambda row: {key: value for key, value in row.allocations.items() if key != consumer}  # noqa: E731
+
+        def without(some):
+            some = change(some)
+            row = next(row for row in some.bundle.cloud.providers if consumer in row.allocations)
+            return some.change("providers", {"uuid": row.uuid}, allocations=gone(row))
+
+        self.change = without
+        return True
 
     def _give_back(self, _cloud, _host, wanted):
         self.done.append("release")

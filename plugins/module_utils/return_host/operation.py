@@ -29,9 +29,10 @@ from ..engine.lifecycle import OpenJournal, Refused, Run, Stopped
 from ..engine.operation import Operation
 from ..hazards import waiting
 from ..model import approval, findings, task_results
-from ..model.errors import StackguardError
+from ..model.errors import DatabaseError, StackguardError
 from ..model.facts import Bundle, FactsError, to_plain
 from ..model.findings import Checked, Finding, Unchecked
+from ..model.lookups import Index
 from ..model.plan import Plan, Step
 from ..model.requests import ReturnRequest
 from ..model.wording import count
@@ -39,7 +40,8 @@ from ..records import evidence, operation_records
 from ..records import journal as journals
 from ..reports import terminal
 from ..reports.outcome import silence_text
-from ..systems.api import compute_services, server_records
+from ..systems.api import compute_services, resource_providers, server_records
+from ..systems.db import migrations
 from . import plan as plans
 from . import preflight as checks
 
@@ -52,6 +54,7 @@ STEPS = {
     "settle_requests": "_settle",
     "end_domains": "_act",
     "move_aside": "_act",
+    "release_allocations": "_release_allocations",
     "unblock": "_lift",
     "release": "_release",
 }
@@ -333,6 +336,7 @@ class HostReturn(Operation):
         request = ReturnRequest(
             self.host, self._inventory_name, tuple(self.scratch.readers or ()), tuple(self._records())
         )
+        request = dataclasses.replace(request, ended=self._ended(checks.strays(Index(bundle), request)))
         decision = checks.judge(bundle, request)
         checked = decision.checked if decision.undecided else decision.checked + self._requests(decision.clearing)
         self.scratch.checked, self.scratch.undecided = _plain(checked), decision.undecided
@@ -355,6 +359,13 @@ class HostReturn(Operation):
             clearing = dataclasses.replace(clearing, requests=False)
         plan = plans.plan(operation_id, self.host, clearing, options["status"], options["libvirt_uri"])
         return _Verdict(decision, plan, dead, waits, left, shown)
+
+    def _ended(self, strays: t.Sequence[checks.Held]) -> t.FrozenSet[str]:
+        """Return the consumers that are migrations that have ended. Where no database says so, none is."""
+        try:
+            return frozenset(migrations.ended_migrations(self.options, {item.consumer for item in strays}))
+        except DatabaseError:
+            return frozenset()
 
     def _requests(self, clearing: checks.Clearing) -> Checked:
         """Return what waits in RabbitMQ: counted from outside, until the step has read it.
@@ -530,6 +541,17 @@ class HostReturn(Operation):
         if not task_results.ended_well(result) or not result.get("results"):
             raise Stopped(f"{step.title}: {task_results.why(result)}")
         return self._done(step.name)
+
+    def _release_allocations(self, step: Step) -> ReturnCall:
+        """Take what migrations hold that have ended: asked of the databases again, guarded by each generation."""
+        held = step.params["allocations"]
+        ended = migrations.ended_migrations(self.options, {str(entry["consumer"]) for entry in held})
+        connection = self.connect()
+        for entry in held:
+            if entry["consumer"] not in ended:
+                raise Stopped(f"migration {entry['consumer']} has not ended: its allocation stays")
+            resource_providers.release_allocation(connection, entry["consumer"], entry["provider"], entry["resources"])
+        return self._done(plans.ALLOCATIONS, f"{count(len(held), 'allocation')} removed")
 
     def _lift(self, step: Step) -> ReturnCall:
         self.scratch.phase = "lifted"

@@ -19,8 +19,8 @@ from ..model.wording import count
 from .preflight import Clearing
 
 #: Names of the steps, in their order.
-REQUESTS, DOMAINS, DIRECTORIES, BLOCKLIST, RELEASE = STEPS = (
-    *("requests", "domains", "directories", "blocklist", "release"),
+REQUESTS, DOMAINS, DIRECTORIES, ALLOCATIONS, BLOCKLIST, RELEASE = STEPS = (
+    *("requests", "domains", "directories", "allocations", "blocklist", "release"),
 )
 
 
@@ -35,6 +35,7 @@ def plan(operation_id: str, host: str, clearing: Clearing, status: str, uri: str
         *_requests(host, clearing),
         *_domains(host, clearing, uri),
         *_directories(host, clearing, uri),
+        *_allocations(clearing),
         *_blocklist(clearing),
         *_service(host, clearing, status),
     ]
@@ -60,6 +61,8 @@ def _cleared(made: Plan) -> t.Iterator[t.Tuple[t.Tuple[str, ...], str]]:
             yield (step.name, str(domain["uuid"])), f"domain {domain['name']} ({domain['uuid']})"
         for directory in step.params.get("directories") or ():
             yield (step.name, str(directory["name"])), f"directory {directory['name']} in {step.params['path']}"
+        for held in step.params.get("allocations") or ():
+            yield (step.name, held["consumer"]), f"allocation of migration {held['consumer']} on {held['name']}"
         for lift in step.params.get("lifts") or ():
             for address in lift["addresses"]:
                 yield (
@@ -147,6 +150,17 @@ def _directories(host: str, clearing: Clearing, uri: str) -> t.Iterator[Step]:
         directories = [found.get(name, {"name": name, "uuid": name}) for name in names]
         params = {"path": path, "uri": uri, "directories": directories}
         yield Step(DIRECTORIES, title, HOST, "move_aside", params, changes)
+
+
+def _allocations(clearing: Clearing) -> t.Iterator[Step]:
+    if clearing.allocations:
+        title = f"Remove {count(len(clearing.allocations), 'allocation')} of migrations that have ended"
+        changes = [
+            Change(f"placement, provider {held.name}", f"migration {held.consumer}", str(dict(held.resources)), "none")
+            for held in clearing.allocations
+        ]
+        params = {"allocations": [to_plain(held) for held in clearing.allocations]}
+        yield Step(ALLOCATIONS, title, CONTROLLER, "release_allocations", params, changes)
 
 
 def lift_params(clearing: Clearing) -> t.List[t.Dict[str, t.Any]]:

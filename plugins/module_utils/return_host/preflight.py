@@ -44,6 +44,7 @@ from ..model.facts import (
     OperationRecord,
     RbdFacts,
     RbdImage,
+    ResourceProvider,
     Unit,
 )
 from ..model.findings import (
@@ -112,6 +113,16 @@ class Lift:
 
 
 @dataclasses.dataclass(frozen=True)
+class Held:
+    """What a migration that has ended still holds of a resource provider."""
+
+    consumer: str
+    provider: str
+    name: str
+    resources: t.Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True)
 class Clearing:
     """What is left over and safe to clear, in this order."""
 
@@ -130,6 +141,8 @@ class Clearing:
     #: Directories of instances to move aside, and where; those of ``domains`` may be left when these are ended.
     directories: t.Tuple[LeftDirectory, ...] = ()
     instances_path: t.Optional[str] = None
+    #: Allocations of migrations that have ended.
+    allocations: t.Tuple[Held, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -184,6 +197,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         not _running(facts),
         tuple(item.directory for item in left or () if item.aside),
         facts.instances_path.path if facts.instances_path else None,
+        tuple(item for item in strays(index, request) if item.consumer in request.ended),
     )
     ended = {domain.uuid for domain in leaving}
     items = [
@@ -208,7 +222,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         *_disks(facts, home(facts, request), views, ended | _deleted(index, facts), _servers(index, request)),
         *_ports(bundle, request),
         *ovn_return.check(bundle, facts, request),
-        *_allocations(index, bundle, request),
+        *_allocations(index, request),
         *_left(index, facts, left),
     ]
     return ReturnDecision(gather(items), clearing)
@@ -959,28 +973,46 @@ def _ports(bundle: Bundle, request: ReturnRequest) -> Items:
             yield finding("SG511", Subject("port", port.id, host=request.host), evidence, remedy, WARNING)
 
 
-def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
+def _allocations(index: Index, request: ReturnRequest) -> Items:
     """SG509: what placement still counts here for servers that Nova has elsewhere."""
-    cloud = bundle.cloud
-    roots = {node.id for node in (cloud.hypervisors if cloud else None) or [] if node.service_host == request.host}
-    here = {server.id for server in (cloud.servers if cloud else None) or [] if server.host == request.host}
-    moves = {row.uuid for _place, row in index.migrations_by_host.get(name_key(request.host), [])}
-    if not roots:
+    if not _roots(index, request):
         yield Unchecked(
             "SG509",
             request.host,
             "the allocations on this host are not known, because the API did not list the host's compute node",
         )
-    for provider in (cloud.providers if cloud else None) or []:
-        if provider.uuid not in roots and provider.root_provider_uuid not in roots:
-            continue
+    for provider in _own_providers(index, request):
         if provider.allocations is None:
             yield Unchecked("SG509", provider.uuid, "the allocations of this resource provider were not read")
-        for consumer in sorted(set(provider.allocations or {}) - here - moves):
-            rows = index.migrations_by_instance.get(consumer, [])
-            reaped = any(same_name(row.source_compute, request.host) and row.status == DONE for row in rows)
-            evidence = {"provider": provider.name, "allocation": (provider.allocations or {})[consumer]}
-            state = "evacuation-ends-at-start" if reaped else "no-evacuation-explains-it"
-            remedy = remedy_text("SG509", state, consumer=consumer)
-            subject = Subject("instance", consumer, host=request.host)
-            yield finding("SG509", subject, evidence, remedy, INFO if reaped else WARNING)
+    for item in strays(index, request):
+        if item.consumer in request.ended:
+            continue
+        rows = index.migrations_by_instance.get(item.consumer, [])
+        reaped = any(same_name(row.source_compute, request.host) and row.status == DONE for row in rows)
+        evidence = {"provider": item.name, "allocation": item.resources}
+        state = "evacuation-ends-at-start" if reaped else "no-evacuation-explains-it"
+        remedy = remedy_text("SG509", state, consumer=item.consumer)
+        subject = Subject("instance", item.consumer, host=request.host)
+        yield finding("SG509", subject, evidence, remedy, INFO if reaped else WARNING)
+
+
+def strays(index: Index, request: ReturnRequest) -> t.List[Held]:
+    """Return what is held here by others than the host's servers and the migrations that have not ended."""
+    cloud = index.bundle.cloud
+    here = {server.id for server in (cloud.servers if cloud else None) or [] if server.host == request.host}
+    moves = {row.uuid for _place, row in index.migrations_by_host.get(name_key(request.host), [])}
+    return [
+        Held(consumer, provider.uuid, provider.name, (provider.allocations or {})[consumer])
+        for provider in _own_providers(index, request)
+        for consumer in sorted(set(provider.allocations or {}) - here - moves)
+    ]
+
+
+def _own_providers(index: Index, request: ReturnRequest) -> t.List[ResourceProvider]:
+    roots = _roots(index, request)
+    return [row for row in index.providers or [] if row.uuid in roots or row.root_provider_uuid in roots]
+
+
+def _roots(index: Index, request: ReturnRequest) -> t.Set[str]:
+    cloud = index.bundle.cloud
+    return {node.id for node in (cloud.hypervisors if cloud else None) or [] if node.service_host == request.host}

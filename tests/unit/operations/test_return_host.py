@@ -13,7 +13,7 @@ import types
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.engine import run_owner
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.return_host import operation as return_host
 from ansible_collections.stackguard.nova.tests.unit.checks.before import test_return_host as scenes
@@ -496,3 +496,44 @@ def test_servers_that_were_not_listed_end_the_run(tmp_path, monkeypatch):
     done = life.run()
     assert (done["failed"], life.done) == (True, [])
     assert "503" in done["msg"]
+
+
+# --- allocations of migrations that have ended
+
+
+def with_allocation(life):
+    known = scenes.uid("migration", 77)
+
+    def change(some):
+        row = next(row for row in some.bundle.cloud.providers if row.uuid == scenes.node(1))
+        return some.change("providers", {"uuid": row.uuid}, allocations={**row.allocations, known: {"VCPU": 1}})
+
+    life.change = change
+    return known
+
+
+def test_what_an_ended_migration_holds_is_released_before_the_blocklist(life):
+    known = with_allocation(life)
+    life.ended = {known}
+    result = life.run()
+    assert (result["state"], life.done) == ("clear", [f"end {ONE}", f"release {known}", f"lift {HOST}"]), result["msg"]
+
+
+def test_one_that_has_not_ended_stays(life):
+    known = with_allocation(life)
+    result = life.run()
+    assert (result["state"], life.done) == ("clear", [f"end {ONE}", f"lift {HOST}"]), result["msg"]
+    assert known in {item["object"]["id"] for item in result["report"]["findings"]}
+
+
+def test_one_that_changes_meanwhile_ends_the_run_and_the_blocklist_stays(life, monkeypatch):
+    known = with_allocation(life)
+    life.ended = {known}
+
+    def refuse(*_arguments):
+        raise Conflict("the allocation has changed")
+
+    monkeypatch.setattr(return_host.resource_providers, "release_allocation", refuse)
+    result = life.run()
+    assert (result["failed"], life.done, life.blocklist) == (True, [f"end {ONE}"], [HOST])
+    assert states(life.open)["allocations"] == "applying"

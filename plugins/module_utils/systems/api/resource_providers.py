@@ -25,6 +25,8 @@ PROVIDERS = "1.14"
 PROVIDER_AGGREGATES = "1.19"
 #: Who holds anything of a provider, and a provider of nobody.
 CONSUMERS = "1.29"
+#: A consumer's generation, and an allocation of nothing.
+ALLOCATIONS = "1.28"
 #: GET /resource_providers/{uuid}/traits: traits and the provider's generation, read together.
 PROVIDER_TRAITS = "1.6"
 #: Nova puts it on the provider of a host whose compute service is disabled (releases 26 to 34).
@@ -216,6 +218,36 @@ def provider_consumers(connection: t.Any, provider: str) -> t.Optional[t.List[st
     """Return who holds anything of a resource provider; None where placement has no such provider."""
     answer = http.get_or_none(connection, http.PLACEMENT, f"/resource_providers/{provider}/allocations", CONSUMERS)
     return None if answer is None else sorted(answer["allocations"])
+
+
+def release_allocation(connection: t.Any, consumer: str, provider: str, resources: t.Mapping[str, int]) -> bool:
+    """Take from a consumer what it holds of one provider; return whether it held it. All else that it holds stays.
+
+    Guarded by the consumer's generation. Raises :class:`Conflict` where it holds something else than ``resources``, or
+    changes meanwhile; :class:`ApiError`.
+    """
+    path = f"/allocations/{consumer}"
+    now = http.call(connection, http.PLACEMENT, "GET", path, ALLOCATIONS)
+    held = now.get("allocations") or {}
+    if provider not in held:
+        return False
+    if held[provider]["resources"] != dict(resources):
+        raise Conflict(
+            f"consumer {consumer} holds {held[provider]['resources']} of resource provider {provider}, expected "
+            f"{dict(resources)}",
+            problem="allocation-changed",
+        )
+    rest = {uuid: {"resources": entry["resources"]} for uuid, entry in held.items() if uuid != provider}
+    kept = {key: now[key] for key in ("consumer_generation", "project_id", "user_id")}
+    try:
+        http.call(connection, http.PLACEMENT, "PUT", path, ALLOCATIONS, body={**kept, "allocations": rest})
+    except ApiError as error:
+        if error.data.get("status") == 409:
+            raise Conflict(f"the allocation of {consumer} has changed: {error}", problem="allocation-changed") from None
+        raise
+    if provider in (http.call(connection, http.PLACEMENT, "GET", path, ALLOCATIONS).get("allocations") or {}):
+        raise ApiError(f"consumer {consumer} still has an allocation of resource provider {provider}")
+    return True
 
 
 def delete_provider(connection: t.Any, provider: str) -> None:

@@ -985,3 +985,32 @@ def test_the_directories_of_domains_that_are_to_be_ended_are_in_the_plan_from_th
     plan = plans.plan("op", "compute1", judged(back()).clearing, "enabled", "qemu:///system")
     later = plans.plan("op", "compute1", judged(left(some=back())).clearing, "enabled", "qemu:///system")
     assert plans.beyond(later, plan) == []
+
+
+# --- allocations of migrations that have ended
+
+
+ENDED = uid("migration", 77)
+
+
+def held(**request):
+    """A migration's uuid holds something of compute1's provider."""
+    some = back(hold=None, record=None, lives="compute1")
+    known = next(row for row in some.bundle.cloud.providers if row.uuid == node(1)).allocations
+    some = some.change("providers", {"uuid": node(1)}, allocations={**known, ENDED: {"VCPU": 1}})
+    return judged(some, dataclasses.replace(REQUEST, **request))
+
+
+def test_only_an_allocation_whose_migration_has_ended_is_cleared():
+    decision = held(ended=frozenset({ENDED}))
+    assert [(item.consumer, item.provider) for item in decision.clearing.allocations] == [(ENDED, node(1))]
+    assert ENDED not in [item.object.id for item in decision.checked.findings]
+    plan = plans.plan("op", "compute1", decision.clearing, "enabled", "qemu:///system")
+    (step,) = [step for step in plan.steps if step.action == "release_allocations"]
+    assert step.params["allocations"][0]["resources"] == {"VCPU": 1}
+
+
+def test_any_other_is_named():
+    decision = held()
+    assert decision.clearing.allocations == ()
+    assert (ENDED, "SG509") in [(item.object.id, item.code) for item in decision.checked.findings]

@@ -64,3 +64,66 @@ def test_traits_of_a_provider_come_with_their_generation() -> None:
     player.edit("placement", path, lambda entry: entry["answer"].pop("resource_provider_generation"))
     with pytest.raises(ApiError, check=problem_is("get-placement-answer")):
         resource_providers.get_provider_traits(player, NOBODY)
+
+
+# --- what a consumer holds of a provider
+
+
+HOST, OTHER = "provider-1", "provider-2"
+
+
+class Placement:
+    """One consumer's allocations, guarded by its generation as placement does."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, held: dict[str, dict[str, int]]) -> None:
+        self.held, self.generation = held, 7
+        self.meanwhile = lambda: None
+        monkeypatch.setattr(resource_providers.http, "call", self.call)
+
+    def call(self, _cloud: t.Any, _service: str, method: str, path: str, version: str, body: t.Any = None) -> t.Any:
+        assert (path, version) == (f"/allocations/{NOBODY}", "1.28")
+        if method == "GET":
+            if not self.held:
+                return {"allocations": {}}
+            shown = {uuid: {"generation": 1, "resources": dict(amounts)} for uuid, amounts in self.held.items()}
+            found = {"allocations": shown, "consumer_generation": self.generation, "project_id": "p", "user_id": "u"}
+            self.meanwhile()
+            return found
+        assert (body["project_id"], body["user_id"]) == ("p", "u")
+        if body["consumer_generation"] != self.generation:
+            raise ApiError("PUT placement: 409", status=409)
+        self.held = {uuid: entry["resources"] for uuid, entry in body["allocations"].items()}
+        self.generation += 1
+        return {}
+
+
+def release() -> bool:
+    return resource_providers.release_allocation(object(), NOBODY, HOST, {"VCPU": 1})
+
+
+def test_only_the_part_of_one_provider_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    placement = Placement(monkeypatch, {HOST: {"VCPU": 1}, OTHER: {"VCPU": 2}})
+    assert release() is True
+    assert placement.held == {OTHER: {"VCPU": 2}}
+    assert release() is False, "it was so already"
+
+
+def test_a_consumer_of_nothing_else_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    placement = Placement(monkeypatch, {HOST: {"VCPU": 1}})
+    assert release() is True
+    assert (placement.held, release()) == ({}, False)
+
+
+def test_what_has_changed_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    placement = Placement(monkeypatch, {HOST: {"VCPU": 4}})
+    with pytest.raises(Conflict, check=problem_is("allocation-changed")):
+        release()
+    placement.held = {HOST: {"VCPU": 1}}
+
+    def change() -> None:
+        placement.generation += 1
+
+    placement.meanwhile = change
+    with pytest.raises(Conflict, check=problem_is("allocation-changed")):
+        release()
+    assert placement.held == {HOST: {"VCPU": 1}}
