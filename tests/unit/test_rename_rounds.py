@@ -48,8 +48,9 @@ class ActionModule(ActionBase):
             failed = "needs" in answers[0] or answers[0].get("failed", False)
             return {{"changed": False, "msg": "said", **answers[0], "failed": failed, "succeeded": not failed}}
         if name == "compute_host_step" and "targets" in self._task.args["requests"][0]:
-            targets = self._task.args["requests"][0]["targets"]
-            return {{"changed": False, "results": [{{"probes": [dict(one, error=None) for one in targets]}}]}}
+            asked = [request["targets"] for request in self._task.args["requests"]]
+            results = [{{"probes": [dict(one, error=None) for one in targets]}} for targets in asked]
+            return {{"changed": False, "results": results}}
         return {{"changed": False, "results": [{{"journal": None, "unknown": []}}], "domain_uuids": []}}
 """
 STUBBED = ("compute_host_rename", "compute_host_info", "compute_host_step", "cell_info", "cloud_info")
@@ -141,6 +142,17 @@ def test_source_hosts_try_connections_and_what_they_found_is_handed_on(run):
     tried = [(host, args["requests"][0]["targets"]) for host, args in calls(asked, "compute_host_step")[1:]]
     assert tried == [("compute2", [probe])]
     assert [args["probes"] for _host, args in calls(asked)] == [[], [], *([[{**probe, "error": None}]] * 2)]
+
+
+def test_destinations_compare_cpus_before_there_is_an_operation(run):
+    cpu = {"dest": "compute3", "digest": "d", "cpu": "<cpu/>", "arch": "x86_64", "virt": "kvm"}
+    done, asked = run({"needs": "measured_hosts", "state": "none", "probe": {"compute3": [cpu]}}, DONE)
+    assert done.returncode == 0, done.stdout
+    ((host, args),) = calls(asked, "compute_host_step")[1:]
+    assert (host, [request["op"] for request in args["requests"]]) == ("compute3", ["probe_tcp", "compare_cpu"])
+    assert [request["targets"] for request in args["requests"]] == [[], [cpu]]
+    assert acts(asked) == [("compute1", "apply", False), ("compute1", "apply", True)]
+    assert [args["probes"] for _host, args in calls(asked)] == [[], [{**cpu, "error": None}]]
 
 
 def test_a_rollback_is_resumed_as_a_rollback(run):

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 
 import pytest
 
@@ -148,6 +149,20 @@ def test_source_hosts_try_connections_on_the_way_home_and_the_host_itself_before
     probes = [{**probe, "error": None} for probe in asked["probe"]["compute3"]]
     assert {probe["dest"] for probe in probes} == {"compute1"}
     assert renaming.call(measured=True, probes=probes)["state"] == "finished"
+
+
+def test_destinations_with_other_cpus_compare_those_of_the_guests_before_the_first_one_leaves(renaming):
+    nova = renaming.nova
+    for host in NEAR:
+        offers = dataclasses.replace(nova.scene.cloud.bundle.hosts[host].offers, cpu="<cpu><model>other</model></cpu>")
+        nova.scene = nova.scene._with(cloud=nova.scene.cloud.host(host, offers=offers))
+    asked = renaming.call(measured=True)
+    assert (asked["needs"], set(asked["probe"]), nova.calls) == ("measured_hosts", NEAR, [])
+    results = {"compute3": {"result": "incompatible"}, "compute5": {"result": "superset"}}
+    probes = [{**entry, **results[host]} for host, entries in asked["probe"].items() for entry in entries]
+    nova.jobs.append((9, nova.enable))
+    renaming.call(measured=True, probes=probes)
+    assert set(nova.hosts.values()) == {"compute5"}
 
 
 def test_what_was_learnt_is_kept_for_the_next_round_and_not_for_the_next_run(renaming):
