@@ -13,8 +13,8 @@ import contextlib
 import json
 
 import pytest
+from labkit import deadhost, evacuation, state, zoning
 from labkit import guests as guestkit
-from labkit import waiting, zoning
 from labkit.zoning import NEIGHBOUR, SOURCE, state_dir
 
 matrix = pytest.mark.matrix
@@ -42,20 +42,12 @@ def drain(playbooks):
 def changed(lab, change, back):
     """Change libvirt on the other host of the zone, and change it back."""
     lab.ssh(NEIGHBOUR, change)
-    settle(lab)
+    evacuation.restart_libvirt(lab, NEIGHBOUR)
     try:
         yield
     finally:
         lab.ssh(NEIGHBOUR, back)
-        settle(lab)
-
-
-def settle(lab):
-    """Nova disables a service whose libvirt was away, until it looks again."""
-    lab.ssh(NEIGHBOUR, "systemctl restart libvirtd")
-    lab.ssh(NEIGHBOUR, "systemctl restart nova-compute", timeout=300)
-    guestkit.wait_compute(lab, NEIGHBOUR)
-    waiting.until("the service is enabled", lambda: lab.service(NEIGHBOUR)["status"] == "enabled" or None, 120)
+        evacuation.restart_libvirt(lab, NEIGHBOUR)
 
 
 def edited(path, words):
@@ -74,6 +66,12 @@ def refused(lab, done, guests):
     return found
 
 
+def without(lab, guest):
+    """Let libvirt on the other host not know the machine type of a guest, as after an update of QEMU."""
+    machine = lab.ssh(SOURCE, f"virsh dumpxml {guest} | sed -n \"s/.*machine='\\([^']*\\)'.*/\\1/p\"").strip()
+    return machine, changed(lab, *edited(f"{CACHE}/*.xml", f"sed -i \"/<machine .*name='{machine}'/d\""))
+
+
 def stop(lab, guests):
     for uuid in guests.values():
         lab.action(uuid, "os-stop")
@@ -84,7 +82,7 @@ def here(lab, guests, host):
     return {lab.server(uuid)["OS-EXT-SRV-ATTR:host"] for uuid in guests.values()} == {host}
 
 
-def test_a_host_without_the_ceph_secret_is_no_destination(clean, drain):
+def test_a_host_without_the_ceph_secret_is_no_destination(clean, drain, playbooks):
     lab = clean
     uuid = lab.ssh(SOURCE, "virsh secret-list").split()[3]
     define, value = (
@@ -94,6 +92,8 @@ def test_a_host_without_the_ceph_secret_is_no_destination(clean, drain):
     lab.ssh(NEIGHBOUR, f"virsh secret-undefine {uuid}")
     try:
         refused(lab, drain(), guests)
+        given = {"stackguard_state_dir": str(state_dir(lab)), "resize_server": "web1", "resize_flavor": "micro"}
+        refused(lab, playbooks.run("resize_server", variables=given), guests)
         # A new definition has the secret of the destination's own nova.conf.
         stop(lab, guests)
         refused(lab, drain(), guests)
@@ -123,8 +123,8 @@ def test_a_host_without_the_machine_type_is_no_destination(clean, drain, playboo
     """R11: libvirt on it does not list the type of the guests. What Nova has stored decides for those that are off."""
     lab = clean
     guests = zoning.boot(lab)
-    machine = lab.ssh(SOURCE, f"virsh dumpxml {guests['web1']} | sed -n \"s/.*machine='\\([^']*\\)'.*/\\1/p\"").strip()
-    with changed(lab, *edited(f"{CACHE}/*.xml", f"sed -i \"/<machine .*name='{machine}'/d\"")):
+    machine, lacking = without(lab, guests["web1"])
+    with lacking:
         refused(lab, drain(), guests)
         report = playbooks.run("audit", "audit_fail_on=never").ok()
         told = [
@@ -136,6 +136,25 @@ def test_a_host_without_the_machine_type_is_no_destination(clean, drain, playboo
         (item,) = refused(lab, drain(), guests)
         word = [{"code": "SG523", "object": item["object"]["id"], "reason": "certain all the same"}]
         refused(lab, drain(stackguard_overrides=word), guests)
+
+
+@pytest.mark.matrix("evacuation")
+def test_servers_of_a_dead_host_are_not_sent_where_their_machine_type_is_gone(clean, playbooks):
+    """R11: unguarded, each of them would end in ERROR. The dead host is not asked: Nova shows what it has stored."""
+    lab = clean
+    guests = zoning.boot(lab)
+    _machine, lacking = without(lab, guests["web1"])
+    try:
+        with lacking:
+            evacuation.kill(lab, SOURCE)
+            before = state.databases(lab)
+            done = deadhost.evacuate(playbooks).failed()
+            assert done.codes == {"SG523"}
+            state.assert_same(before, state.databases(lab), "a refused run changed something")
+        deadhost.evacuate(playbooks).ok()
+        assert here(lab, guests, NEIGHBOUR)
+    finally:
+        deadhost.tidy(lab)
 
 
 def test_libvirt_compares_cpus_as_nova_has_it_do(clean):

@@ -16,6 +16,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.moves import evidence as move_evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.moves import preflight as checks
+from ansible_collections.stackguard.nova.tests.unit.checks.before.test_moves import ONE, running
+from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene
 from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 from ansible_collections.stackguard.nova.tests.unit.zoned import WEB, server
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
@@ -110,3 +112,37 @@ def test_memory_that_is_not_known_is_not_none(monkeypatch):
     Busy(monkeypatch, [row("running", "one", "compute2")], {"one": one})
     with pytest.raises(ApiError, check=problem_is("not-read")):
         move_evidence.on_their_way(object())
+
+
+# --- machine types as Nova has stored them
+
+
+def stored(monkeypatch, scene, answer):
+    """Which servers are asked for, and the properties that come of it."""
+    asked = []
+
+    def properties(_cloud, servers, _volumes, _known):
+        asked.extend(entry.id for entry in servers)
+        return answer()
+
+    monkeypatch.setattr(move_evidence.server_disks, "image_properties", properties)
+    found = scene.evidence("compute1")
+    about = move_evidence._with_machine_types(object(), found.about, found.zones.servers, found.bundle)
+    return asked, about
+
+
+def test_nova_is_asked_only_for_servers_whose_machine_type_some_host_of_the_zone_lacks(monkeypatch):
+    asked, about = stored(monkeypatch, Scene(), dict)
+    assert (asked, about.image_properties) == ([], None)
+    scene = running(Scene(), "pc-i440fx-2.8")
+    asked, about = stored(monkeypatch, scene, lambda: {ONE: {"hw_machine_type": "pc"}})
+    assert (asked, about.image_properties) == ([ONE], {ONE: {"hw_machine_type": "pc"}})
+
+
+def test_machine_types_that_nova_does_not_tell_are_unread(monkeypatch):
+    def refuse():
+        raise ApiError("503")
+
+    _asked, about = stored(monkeypatch, running(Scene(), "pc-i440fx-2.8"), refuse)
+    assert about.image_properties is None
+    assert [item.part for item in about.unread] == ["image_properties"]
