@@ -64,9 +64,7 @@ options:
     type: str
     default: qemu:///system
     description:
-      - libvirt URI. The connection is read-only. For the list of UEFI firmware, the module opens a second connection
-        with write access, because libvirt does not show this list on a read-only connection. The module changes
-        nothing.
+      - libvirt URI. The connection is read-only. See also O(firmware).
   resolve_names:
     type: list
     elements: str
@@ -187,6 +185,12 @@ options:
         nova-compute, the data of cloud-init, and the certificates of libvirt, QEMU and nova-compute. The module returns
         the names of options, but not their values. From each certificate file, the module returns only the first
         certificate.
+  firmware:
+    type: bool
+    default: false
+    description:
+      - Whether to read the list of UEFI firmware that libvirt can use. libvirt shows this list only on a connection with
+        write access. The module opens such a connection for this list, and changes nothing.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.compute_host_rename
@@ -383,8 +387,8 @@ host:
       type: dict
     offers:
       description: What libvirt on this host can run, with the keys C(hypervisor) (the version of QEMU), C(machines)
-        (the machine types by architecture), C(cpu) (the host's CPU as XML), C(firmware) (paths of UEFI firmware) and
-        C(secrets) (uuids of libvirt's secrets, without their values).
+        (the machine types by architecture), C(cpu) (the host's CPU as XML), C(firmware) (paths of UEFI firmware, with
+        O(firmware=true)) and C(secrets) (uuids of libvirt's secrets, without their values).
       type: dict
     guest_cpus:
       description: The CPUs of the guests as XML, with the SHA-256 of the XML as the key. C(ties) of each domain
@@ -508,6 +512,7 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
         "ceph_command": {**names, "default": []},
         "definitions": {"type": "bool", "default": False},
         "name_users": {"type": "bool", "default": False},
+        "firmware": {"type": "bool", "default": False},
     }
 
 

@@ -554,6 +554,10 @@ class Survey:
         if zones is None:
             yield Unchecked(CODE, "all", "the zones of the hosts were not read")
             return
+        silent = any(facts.offers is not None and facts.offers.firmware is None for facts in judge.hosts.values())
+        if silent and any(needed.firmware for guests in self._guests.values() for needed in guests):
+            # libvirt tells it only on a connection for writing, and an audit opens none.
+            yield Unchecked(CODE, "all", "the audit does not read which UEFI firmware hosts have; a move does")
         neighbours: t.Dict[t.FrozenSet[str], t.List[str]] = {}
         for host in sorted(judge.hosts):
             neighbours.setdefault(frozenset(zones.get(host, ())), []).append(host)

@@ -345,7 +345,7 @@ class LibvirtOffers(Fact):
     machines: t.Optional[t.Dict[str, t.List[str]]]
     #: The host's CPU as XML, without what differs between two equal ones (microcode, frequency, topology).
     cpu: t.Optional[str]
-    #: Paths of UEFI firmware.
+    #: Paths of UEFI firmware; None: not asked for, or unread.
     firmware: t.Optional[t.List[str]]
     #: Uuids of libvirt's secrets, never their values.
     secrets: t.Optional[t.List[str]]

@@ -112,6 +112,8 @@ class HostOptions:
     definitions: bool = False
     #: Whether to look for what else goes by the host's name.
     name_users: bool = False
+    #: Whether libvirt is asked for UEFI firmware, which it tells only on a connection for writing.
+    firmware: bool = False
 
     @classmethod
     def of(cls, given: t.Mapping[str, t.Any]) -> HostOptions:
@@ -144,7 +146,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
     cpus: t.Dict[str, str] = {}
     domains = parts.read("domains", lambda: libvirt.read_domains(options.libvirt_uri, cpus=cpus))
     arches = {domain.ties.arch for domain in domains or [] if domain.ties is not None and domain.ties.arch}
-    offers = parts.read("offers", lambda: libvirt.read_offers(options.libvirt_uri, arches, parts))
+    offers = parts.read("offers", lambda: libvirt.read_offers(options.libvirt_uri, arches, parts, options.firmware))
     # A daemon of libvirt's may have been started by asking it, and guests come and go meanwhile.
     later = processes.table() if libvirt.asked() else seen
     operations, unknown = parts.read("open_operations", lambda: open_operations(options.state_dir)) or (None, [])

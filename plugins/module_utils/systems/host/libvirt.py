@@ -90,15 +90,15 @@ def hostname(uri: str) -> str:
     return within(PATIENCE, uri, read)
 
 
-def read_offers(uri: str, arches: t.Collection[str], parts: Parts) -> LibvirtOffers:
+def read_offers(uri: str, arches: t.Collection[str], parts: Parts, firmware: bool = False) -> LibvirtOffers:
     """Return what libvirt can run, of the host's own architecture and of these. Raises as :func:`read_identity` does.
 
-    A part that libvirt refuses by itself is None, and noted in ``parts``.
+    ``firmware``: whether that is asked for, too, on a connection for writing: see :func:`offers`. A part that libvirt refuses by itself is None, and noted in ``parts``.
     """
 
     def read() -> LibvirtOffers:
         with connection(uri) as opened:
-            return offers(opened, uri, arches, parts)
+            return offers(opened, uri, arches, parts, firmware)
 
     return within(PATIENCE, uri, read)
 
@@ -119,6 +119,9 @@ def emulates_tpm(uri: str) -> bool:
 
 
 def offers(opened: t.Any, uri: str, arches: t.Collection[str], parts: Parts) -> LibvirtOffers:
+
+
+def offers(opened: t.Any, uri: str, arches: t.Collection[str], parts: Parts, firmware: bool = False) -> LibvirtOffers:
     """Return what the libvirt of an open connection can run.
 
     Firmware is asked for on a connection of its own: libvirt refuses this question on a read-only one, since it may
@@ -148,7 +151,7 @@ def offers(opened: t.Any, uri: str, arches: t.Collection[str], parts: Parts) -> 
         hypervisor=part("hypervisor", lambda: _version(opened.getVersion())),
         machines=machines,
         cpu=None if cpu is None else domain_xml.cpu_text(cpu),
-        firmware=part("firmware", lambda: _firmware(uri, aliases)),
+        firmware=part("firmware", lambda: _firmware(uri, aliases)) if firmware else None,
         secrets=part("secrets", lambda: sorted(secret.UUIDString() for secret in opened.listAllSecrets(0))),
     )
 

@@ -220,6 +220,16 @@ def test_an_audit_tells_a_host_that_is_alone_with_its_cpu():
     assert told(survey(there(fleet(), cpu=None))) == {}
 
 
+def test_an_audit_does_not_judge_firmware_and_says_so():
+    cloud = fleet()
+    for host in list(cloud.bundle.hosts):
+        cloud = cloud.host(host, offers=dataclasses.replace(builders.offers(), firmware=None))
+    assert survey(cloud).unchecked == ()
+    domains = [dataclasses.replace(builders.domain(1, 1), ties=builders.ties(firmware="/usr/share/OVMF/OVMF_CODE.fd"))]
+    checked = survey(cloud.host("compute1", domains=domains))
+    assert ([item.object for item in checked.unchecked], checked.findings) == (["all"], ())
+
+
 def test_an_audit_without_what_it_needs_has_not_decided():
     assert [item.object for item in survey(fleet().host("compute3", offers=None)).unchecked] == ["compute3"]
     found = unfit.Survey(fleet().bundle)

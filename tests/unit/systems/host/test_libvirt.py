@@ -170,7 +170,7 @@ def test_what_libvirt_can_run(binding):
     parts, opened, writing = reading.Parts(), Offering(), Offering()
     opened.getDomainCapabilities = None  # libvirt refuses it on a read-only connection
     binding.open = lambda _uri: writing
-    found = libvirt.offers(opened, "qemu:///system", (), parts)
+    found = libvirt.offers(opened, "qemu:///system", (), parts, firmware=True)
     assert found.machines == {"x86_64": ["pc", "pc-i440fx-7.2", "pc-q35-7.2", "q35"]}
     assert found.cpu == (
         '<cpu><arch>x86_64</arch><model>EPYC</model><vendor>AMD</vendor><feature name="ht"></feature></cpu>'
@@ -179,13 +179,15 @@ def test_what_libvirt_can_run(binding):
     assert found.firmware == ["/usr/share/OVMF/pc.fd", "/usr/share/OVMF/q35.fd"]
     assert writing.asked == [("x86_64", "pc"), ("x86_64", "q35")], "one question for each name, not for each version"
     assert parts.unread == []
+    binding.open = None  # an audit opens no connection for writing
+    assert libvirt.offers(opened, "qemu:///system", (), parts).firmware is None
     assert sorted(libvirt.offers(opened, "qemu:///system", ("i686",), parts).machines) == ["i686", "x86_64"]
 
 
 def test_what_libvirt_refuses_is_unread_by_itself(binding):
     parts, refusing = reading.Parts(), Offering(("version", "firmware", "secrets"))
     binding.open = lambda _uri: refusing
-    found = libvirt.offers(refusing, "qemu:///system", (), parts)
+    found = libvirt.offers(refusing, "qemu:///system", (), parts, firmware=True)
     assert (found.hypervisor, found.firmware, found.secrets) == (None, None, None)
     assert found.machines
     assert [item.part for item in parts.unread] == ["offers.hypervisor", "offers.firmware", "offers.secrets"]
