@@ -189,8 +189,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether to read the list of UEFI firmware that libvirt can use. libvirt shows this list only on a connection with
-        write access. The module opens such a connection for this list, and changes nothing.
+      - Whether to read the list of UEFI firmware that libvirt can use. libvirt shows this list only on a connection
+        with write access. The module opens such a connection for this list, and changes nothing.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.compute_host_rename
