@@ -93,7 +93,8 @@ def hostname(uri: str) -> str:
 def read_offers(uri: str, arches: t.Collection[str], parts: Parts, firmware: bool = False) -> LibvirtOffers:
     """Return what libvirt can run, of the host's own architecture and of these. Raises as :func:`read_identity` does.
 
-    ``firmware``: whether that is asked for, too, on a connection for writing: see :func:`offers`. A part that libvirt refuses by itself is None, and noted in ``parts``.
+    ``firmware``: whether that is asked for, too, on a connection for writing: see :func:`offers`. A part that libvirt
+    refuses by itself is None, and noted in ``parts``.
     """
 
     def read() -> LibvirtOffers:
