@@ -220,8 +220,6 @@ host:
       C(resolutions), C(etc_hosts), C(ovs_external_ids), C(open_operations), C(unknown_journals), C(nova_version),
       C(neutron_host), C(name_spaces), C(deployment), C(guests_on_boot), C(instances_path), C(offers), C(guest_cpus),
       and C(unread). C(rbd) and C(name_users) are V(null) if you do not set the options O(rbd) and O(name_users).
-      C(neutron_host), C(name_spaces), C(deployment), C(guests_on_boot), C(offers), C(guest_cpus), and C(unread).
-      C(rbd) and C(name_users) are V(null) if you do not set the options O(rbd) and O(name_users).
   returned: when O(evidence_dir) is not given
   type: dict
   contains:

@@ -119,9 +119,6 @@ def emulates_tpm(uri: str) -> bool:
     return within(PATIENCE, uri, read)
 
 
-def offers(opened: t.Any, uri: str, arches: t.Collection[str], parts: Parts) -> LibvirtOffers:
-
-
 def offers(opened: t.Any, uri: str, arches: t.Collection[str], parts: Parts, firmware: bool = False) -> LibvirtOffers:
     """Return what the libvirt of an open connection can run.
 
