@@ -86,7 +86,7 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
         "SG713",
         (AUDIT, RETURN),
         "`return_host` renames it, if the server is elsewhere and no resize waits for its confirmation",
-        "libvirt/driver.py, migrate_disk_and_power_off and _cleanup_failed_instance_base",
+        "libvirt/driver.py, _cleanup_failed_instance_base",
     ),
     Leftover(
         "`UUID/` without a disk",
@@ -149,7 +149,7 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
         "SG306",
         (AUDIT, RETURN),
         "named with the command that binds it",
-        "network/neutron.py, migrate_instance_finish",
+        "network/neutron.py, _update_port_binding_for_instance",
     ),
     Leftover(
         "an inactive port binding on a destination",
