@@ -157,7 +157,8 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
         "each live migration of the server to that host fails: neutron has the binding already (409)",
         None,
         (),
-        "look: `openstack port binding list`; an inactive one of a host to which nothing migrates can be deleted",
+        "while nothing migrates, neutron's own `neutron-remove-duplicated-port-bindings` finds and removes them (since "
+        "it has this tool); Nova tries the next host",
         "network/neutron.py, bind_ports_to_host; neutron, PortBindingAlreadyExists",
     ),
     Leftover(
