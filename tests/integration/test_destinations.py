@@ -13,7 +13,7 @@ import contextlib
 import json
 
 import pytest
-from labkit import deadhost, evacuation, state, zoning
+from labkit import deadhost, evacuation, state, waiting, zoning
 from labkit import guests as guestkit
 from labkit.zoning import NEIGHBOUR, SOURCE, state_dir
 
@@ -155,6 +155,28 @@ def test_servers_of_a_dead_host_are_not_sent_where_their_machine_type_is_gone(cl
         assert here(lab, guests, NEIGHBOUR)
     finally:
         deadhost.tidy(lab)
+
+
+@matrix
+def test_a_binding_that_a_failed_move_left_bars_its_host(clean, drain):
+    """neutron has the binding already, so that Nova refuses each live migration there. Without it the server goes."""
+    lab = clean
+    guests = zoning.boot(lab)
+    (uuid,) = guests.values()
+    (port,) = lab.cloud.network.ports(device_id=uuid)
+    path = f"/ports/{port.id}/bindings"
+    made = lab.cloud.network.post(path, json={"binding": {"host": NEIGHBOUR}})
+    assert made.status_code in (200, 201), made.text
+    refused(lab, drain(), guests)
+    # Unguarded.
+    lab.action(uuid, "os-migrateLive", {"host": NEIGHBOUR, "block_migration": "auto"}, "2.68")
+    last = "SELECT status FROM migrations WHERE instance_uuid = %s ORDER BY id DESC"
+    waiting.until("Nova refuses it", lambda: lab.value("cell1", last, uuid) == "error" or None, 60, 2)
+    assert here(lab, guests, SOURCE)
+    gone = lab.cloud.network.delete(f"{path}/{NEIGHBOUR}")
+    assert gone.status_code == 204, gone.text
+    drain().ok()
+    assert here(lab, guests, NEIGHBOUR)
 
 
 def test_libvirt_compares_cpus_as_nova_has_it_do(clean):

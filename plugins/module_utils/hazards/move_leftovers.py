@@ -155,10 +155,9 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
         "an inactive port binding on a destination",
         "live migration that failed, or was aborted before its rollback",
         "each live migration of the server to that host fails: neutron has the binding already (409)",
-        None,
-        (),
-        "while nothing migrates, neutron's own `neutron-remove-duplicated-port-bindings` finds and removes them (since "
-        "it has this tool); Nova tries the next host",
+        "SG713",
+        (DRAIN, RENAME),
+        "nobody is sent there live; named with neutron's command that removes it",
         "network/neutron.py, bind_ports_to_host; neutron, PortBindingAlreadyExists",
     ),
     Leftover(

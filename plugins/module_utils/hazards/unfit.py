@@ -24,7 +24,7 @@ from ..capacity.planner import Unassigned
 from ..model.codes.catalogue import remedy_text
 from ..model.facts import Bundle, Domain, HostFacts
 from ..model.findings import INFO, NO_OVERRIDE, WARNING, Subject, Unchecked, finding
-from ..model.lookups import Items, host_subject, uuid_key
+from ..model.lookups import Items, host_subject, same_name, uuid_key
 from ..model.names import conf_host
 
 CODE = "SG523"
@@ -87,6 +87,8 @@ class Needs:
     devices: t.Tuple[str, ...] = ()
     #: The server's uuid, where a host has a directory that an earlier move of it left.
     left: t.Optional[str] = None
+    #: Hosts for which a port of it has an inactive binding.
+    bound: t.Tuple[str, ...] = ()
 
 
 def needs(domain: t.Optional[Domain], source: t.Optional[str], live: bool, stored: t.Optional[str] = None) -> Needs:
@@ -283,6 +285,13 @@ def _directory(case: Case) -> Objections:
             yield Objection(f"{text}, and Nova takes the old disk in it for the server's", certain=True, remedy=remedy)
 
 
+def _binding(case: Case) -> Objections:
+    """nova/network/neutron.py, bind_ports_to_host: neutron answers 409, and Nova takes no other way (26 to 34)."""
+    if case.needs.live and any(same_name(case.host, host) for host in case.needs.bound):
+        text = "a port of the server has an inactive binding for this host from an earlier move"
+        yield Objection(text, certain=True, remedy=remedy_text("SG713", "binding"))
+
+
 def _unknown(text: str) -> Objection:
     return Objection(text, unknown=True)
 
@@ -369,6 +378,13 @@ TABLE: t.Tuple[Row, ...] = (
         "firmware",
     ),
     Row(
+        "port bindings",
+        "Nova refuses each live migration to the host.",
+        "no port may have an inactive binding for the destination (SG713)",
+        "does not matter",
+        _binding,
+    ),
+    Row(
         "libvirt host uuid",
         "libvirt refuses each live migration between the hosts.",
         "the hosts must have different uuids",
@@ -430,13 +446,20 @@ TABLE: t.Tuple[Row, ...] = (
 class Judge:
     """Compares guests with hosts. ``able``: whether somebody asks libvirt what :attr:`probes` say."""
 
-    def __init__(self, bundle: Bundle, results: t.Iterable[t.Mapping[str, t.Any]] = (), able: bool = False) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        results: t.Iterable[t.Mapping[str, t.Any]] = (),
+        able: bool = False,
+        bindings: t.Optional[t.Mapping[str, t.Sequence[str]]] = None,
+    ) -> None:
         self.hosts = by_nova_name(bundle)
         self.able = able
         #: What libvirt is to be asked before anything can be decided.
         self.probes: t.Dict[CpuProbe, None] = {}
         self._answers = answers(results)
         self._domains: t.Dict[t.Optional[str], t.Dict[str, Domain]] = {}
+        self._bound = bindings or {}
         places = (facts.instances_path for facts in self.hosts.values())
         self._left = {entry.name for place in places if place is not None for entry in place.left}
         self._known: t.Dict[t.Tuple[Needs, str], t.List[t.Tuple[Row, Objection]]] = {}
@@ -468,6 +491,8 @@ class Judge:
         """Return those of these hosts to which a guest with these needs does not go, with the reasons."""
         if uuid in self._left:
             needed = dataclasses.replace(needed, left=uuid)
+        if uuid in self._bound:
+            needed = dataclasses.replace(needed, bound=tuple(self._bound[uuid]))
         found = {host: self.reasons(needed, host) for host in hosts if host != needed.source}
         return {host: reasons for host, reasons in found.items() if reasons}
 

@@ -856,6 +856,8 @@ class EvacuationFacts:
     cells_down: t.Optional[t.List[str]] = None
     #: Whether the API shows that there is more than one cell. False is no proof of one; None: unread.
     several_cells: t.Optional[bool] = None
+    #: Server uuid to the hosts for which a port of it has an inactive binding. Only servers with one are here.
+    inactive_bindings: t.Optional[t.Dict[str, t.List[str]]] = None
 
 
 @dataclasses.dataclass(frozen=True)

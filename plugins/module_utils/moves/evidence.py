@@ -23,6 +23,7 @@ from ..systems.api import (
     host_account,
     http,
     migration_records,
+    network,
     server_disks,
     server_records,
     zone_facts,
@@ -98,6 +99,7 @@ def collect(
         about = nova.with_cells(about, api_db_url, sources)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
     about = _with_machine_types(connection, about, servers, bundle)
+    about = _with_bindings(connection, about, servers)
     bundle, unread = _with_last_migrations(connection, bundle, about, servers)
     sent: t.Tuple[IncomingServer, ...] = ()
     try:
@@ -154,6 +156,17 @@ def _with_machine_types(
         return dataclasses.replace(about, image_properties=server_disks.image_properties(connection, asked, {}, {}))
     except ApiError as error:
         return dataclasses.replace(about, unread=[*about.unread, facts.Unread("image_properties", error.message)])
+
+
+def _with_bindings(
+    connection: t.Any, about: facts.EvacuationFacts, servers: t.Sequence[facts.ApiServer]
+) -> facts.EvacuationFacts:
+    """Add where a live migration that failed has left a binding: the next one to that host fails, too."""
+    try:
+        found = network.inactive_bindings(connection, sorted(server.id for server in servers))
+    except ApiError as error:
+        return dataclasses.replace(about, unread=[*about.unread, facts.Unread("inactive_bindings", error.message)])
+    return dataclasses.replace(about, inactive_bindings=found)
 
 
 def _with_soft_deleted(

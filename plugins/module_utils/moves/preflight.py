@@ -208,7 +208,7 @@ def preflight(
     items = [*_of_servers(evidence, request, servers, ours), *_of_hosts(evidence, request, servers)]
     checked = guest_places.joined(gather(items))
     barred = _barred(checked, servers, overrides)
-    judge = unfit.Judge(evidence.bundle, results, able)
+    judge = unfit.Judge(evidence.bundle, results, able, evidence.about.inactive_bindings)
     leaving = in_order(_guest(server, evidence, request, judge) for server in servers if server.id not in barred)
     hosts = _open_hosts(evidence, request, evidence.sent, closed or {})
     passed = _passed(leaving, overrides)
@@ -321,6 +321,9 @@ def _of_servers(
     evidence: Evidence, request: MigrationRequest, servers: t.Sequence[ApiServer], ours: t.Container[str]
 ) -> Items:
     facts = evidence.zones
+    for entry in evidence.about.unread:
+        if entry.part == "inactive_bindings":
+            yield Unchecked("SG713", "port bindings", entry.reason)
     strays = {server.id: server for server in evidence.stray}
     for uuid in evidence.missing:
         if uuid in strays:

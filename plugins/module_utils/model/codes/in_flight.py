@@ -806,6 +806,11 @@ CODES: t.Tuple[Code, ...] = (
                     ),
                 ),
             ),
+            "binding": Remedy(
+                "When nothing migrates any more, let neutron remove the bindings that failed live migrations have left "
+                "(neutron-remove-duplicated-port-bindings; first with dry_run of [cli_script]), then run the same "
+                "command again.",
+            ),
             "resize-snapshot": Remedy(
                 "Do not resize or cold-migrate server {uuid}, and do not revert a resize of it. If openstack server "
                 "migration list --server {uuid} shows that no resize waits for its confirmation, remove the snapshot "

@@ -100,6 +100,28 @@ def list_ports(connection: t.Any, host: t.Optional[str] = None, devices: t.Seque
     return [port_of(item) for item in http.pages(connection, http.NETWORK, "/ports", "ports", None, params)]
 
 
+def inactive_bindings(connection: t.Any, servers: t.Sequence[str]) -> t.Dict[str, t.List[str]]:
+    """Return the hosts for which ports of these servers have a binding that is inactive, by server.
+
+    Neutron shows bindings port by port (extension binding-extended). One that is gone has none. Raises ApiError.
+    """
+    ports = [
+        port
+        for start in range(0, len(servers), PORT_DEVICES)
+        for port in list_ports(connection, devices=servers[start : start + PORT_DEVICES])
+    ]
+    owners = {port.id: str(port.device_id) for port in ports}
+    shown = http.each(
+        sorted(owners), lambda port: http.get_or_none(connection, http.NETWORK, f"/ports/{port}/bindings") or {}
+    )
+    found: t.Dict[str, t.Set[str]] = {}
+    for port, answer in shown.items():
+        for entry in answer.get("bindings") or ():
+            if entry.get("status") == "INACTIVE":
+                found.setdefault(owners[port], set()).add(str(entry["host"]))
+    return {server: sorted(hosts) for server, hosts in found.items()}
+
+
 def port_of(item: Item) -> facts.ApiPort:
     """Build a port. Neutron writes an empty string where there is no host, no device or no owner."""
     return facts.ApiPort(

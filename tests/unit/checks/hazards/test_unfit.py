@@ -19,6 +19,7 @@ from ansible_collections.stackguard.nova.tests.unit.builders import uid
 
 ROWS = {row.what: row for row in unfit.TABLE}
 MACHINE, SECRET, CPU, USER = "machine type", "Ceph secret", "CPU", "Ceph user"
+BINDINGS = "port bindings"
 DIRECTORY = "directory of the server in instances_path"
 FIRMWARE, UUID, DEVICES = "UEFI firmware", "libvirt host uuid", "other devices of the host"
 
@@ -167,9 +168,9 @@ def test_a_host_that_was_not_read_speaks_for_itself():
 
 def test_every_row_has_its_words_and_a_remedy():
     judged = [row for row in unfit.TABLE if row.judge]
-    assert [row.what for row in judged] == [MACHINE, SECRET, DIRECTORY, CPU, USER, FIRMWARE, UUID, DEVICES]
+    assert [row.what for row in judged] == [MACHINE, SECRET, DIRECTORY, CPU, USER, FIRMWARE, BINDINGS, UUID, DEVICES]
     # Of a directory each has its own.
-    assert all(row.remedy for row in judged if row.what != DIRECTORY)
+    assert all(row.remedy for row in judged if row.what not in (DIRECTORY, BINDINGS))
     assert all(row.loss and row.live and row.cold for row in unfit.TABLE)
     assert len(ROWS) == len(unfit.TABLE)
 
@@ -263,3 +264,12 @@ def test_an_old_disk_bars_a_new_definition_where_images_are_files():
     assert sent(with_directory("disk", images="qcow2"), live=False) == {"compute3": [("SG523", True)]}
     assert sent(with_directory("disk", images="rbd"), live=False) == {}
     assert sent(with_directory(images="qcow2"), live=False) == {}
+
+
+@pytest.mark.parametrize(("live", "expected"), [(True, {"compute3": [("SG523", True)]}), (False, {})])
+def test_an_inactive_binding_bars_a_live_move_to_its_host(live, expected):
+    server = builders.guest(1, 1)
+    judge = unfit.Judge(fleet().bundle, bindings={server: ["Compute3", "compute1"]})
+    found = judge.unfit(["compute2", "compute3"], guest(live), server)
+    assert {host: [(reason.code, reason.certain) for reason in reasons] for host, reasons in found.items()} == expected
+    assert judge.unfit(["compute3"], guest(live), builders.guest(2, 1)) == {}
