@@ -612,7 +612,9 @@ class Survey:
 
     def _named(self, host: str, guests: t.Iterable[Needs]) -> t.List[str]:
         found = [self._guests[host][needed] for needed in guests]
-        return _some(sorted(name for _number, names in found for name in names), sum(number for number, _ in found))
+        return _some(
+            sorted(name for _number, names in found for name in names), sum(number for number, _names in found)
+        )
 
     def _alone(self, judge: Judge, host: str, others: t.Sequence[str]) -> Items:
         """SG523, as information: no other host of the zone has the same CPU."""
