@@ -324,6 +324,10 @@ def _of_servers(
     for entry in evidence.about.unread:
         if entry.part == "inactive_bindings":
             yield Unchecked("SG713", "port bindings", entry.reason)
+    for name, host in sorted(evidence.bundle.hosts.items()):
+        if host.instances_path is None:
+            reasons = [entry.reason for entry in host.unread if entry.part == "instances_path"]
+            yield Unchecked("SG713", name, reasons[0] if reasons else "instances_path was not read")
     strays = {server.id: server for server in evidence.stray}
     for uuid in evidence.missing:
         if uuid in strays:

@@ -52,9 +52,12 @@ def place_of(instances_path: str, state_path: str, pid: t.Optional[int], kolla: 
 def read(path: str, domains: t.Container[str], proc: str = "/proc") -> InstancesPath:
     """Return what is left in a directory of instances. ``domains``: uuids of the host's domains.
 
-    A directory of a resize or of a deletion is always returned: a domain has only that of its own name. Raises OSError.
+    A directory of a resize or of a deletion is always returned: a domain has only that of its own name. Raises
+    OSError, ReadError.
     """
     kind = mounts.kind_of(path, proc)
+    if not kind:
+        raise ReadError(f"the file system of {path} is not known")
     left = []
     try:
         with os.scandir(path) as entries:

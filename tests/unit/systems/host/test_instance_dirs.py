@@ -73,12 +73,16 @@ def test_a_link_is_never_harmless(place):
     assert left(place)[ONE].keeps == ["console.log"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "local"), [("ext4", True), ("xfs", True), ("nfs4", False), ("fuse", False), ("", False)]
-)
+@pytest.mark.parametrize(("kind", "local"), [("ext4", True), ("xfs", True), ("nfs4", False), ("fuse", False)])
 def test_only_a_known_local_file_system_is_local(place, monkeypatch, kind, local):
     monkeypatch.setattr(mounts, "kind_of", lambda _path, _proc="/proc": kind)
     assert instance_dirs.read(str(place), set()).local is local
+
+
+def test_an_unknown_file_system_is_unread(place, monkeypatch):
+    monkeypatch.setattr(mounts, "kind_of", lambda _path, _proc="/proc": "")
+    with pytest.raises(reading.ReadError):
+        instance_dirs.read(str(place), set())
 
 
 def test_a_path_that_nova_has_not_made_yet_holds_nothing(place):
