@@ -514,6 +514,7 @@ def domain(host, number):
         cpu_policy="shared",
         vtpm=False,
         encrypted=False,
+        job=False,
     )
 
 

@@ -344,12 +344,22 @@ def _way_out(place: GuestPlace) -> str:
     if len(alive) > 1:
         return remedy_text(CODE, "runs-several-times", hosts=" and ".join(copy.host for copy in alive), uuid=uuid)
     if alive:
-        return remedy_text(CODE, "runs-elsewhere", host=alive[0].host, home=home, uuid=uuid)
+        state = "arrived" if _arrived(place, alive[0]) else "runs-elsewhere"
+        return remedy_text(CODE, state, host=alive[0].host, home=home, uuid=uuid)
     if place.there:
         defined = " and ".join(copy.host for copy in (*place.here, *place.there))
         return remedy_text(CODE, "off-elsewhere", hosts=defined, home=home, uuid=uuid)
     went = place.last[1].dest_compute if place.last else None
     return remedy_text(CODE, "no-domain", home=home, went=went, uuid=uuid)
+
+
+def _arrived(place: GuestPlace, copy: Copy) -> bool:
+    """Return True if a live migration has ended where the only domain of a server runs (links/arrived)."""
+    if place.last is None or place.here or len(place.there) != 1 or copy.state != "running":
+        return False
+    row = place.last[1]
+    live = row.migration_type == "live-migration" and row.status == "completed"
+    return live and same_name(row.dest_compute, copy.host)
 
 
 def _stray(index: Index, place: GuestPlace, copy: Copy) -> Finding:

@@ -284,6 +284,8 @@ class Domain(Fact):
     #: Whether it has an emulated TPM, and whether its memory is encrypted; None: unread.
     vtpm: t.Optional[bool] = None
     encrypted: t.Optional[bool] = None
+    #: Whether libvirt has a job of it in progress, such as a migration; None: unread, or not active.
+    job: t.Optional[bool] = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

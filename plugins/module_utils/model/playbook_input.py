@@ -213,6 +213,21 @@ def _links(given: Given) -> t.Iterator[str]:
         )
 
 
+def _arrived(given: Given) -> t.Iterator[str]:
+    """One server, with all hosts read in this very run."""
+    values = given.values
+    action, server = values["repair_action"], values["repair_server"]
+    if (action == "arrived") != bool(server) and action in ("arrived", "apply"):
+        yield "repair_action=arrived needs repair_server, and repair_server needs repair_action=arrived."
+    if server and (values["repair_evidence_dir"] or not values["repair_read_hosts"]):
+        yield (
+            "repair_server needs facts of all compute hosts that this run collects: do not set repair_evidence_dir or "
+            "repair_read_hosts."
+        )
+    if server:
+        yield from _some_host(given)
+
+
 # --- rename, evacuation, return
 
 
@@ -359,8 +374,8 @@ PLAYBOOKS: t.Dict[str, PlaybookInput] = {
     "repair_links": PlaybookInput(
         "The playbook repair_links checks every cell, so run it without --limit. To select compute hosts, set "
         "repair_hosts.",
-        names={"repair_hosts": "hosts"},
-        rules=(_links,),
+        names={"repair_hosts": "hosts", "repair_server": "name"},
+        rules=(_links, _arrived),
         files=("repairs.json",),
         collects=lambda given: not given.values.get("repair_evidence_dir"),
     ),

@@ -72,6 +72,10 @@ _LOCK = (
     "may not have the guest."
 )
 _PAGE = "Then choose a way out on the page of SG132."
+_RUNS_ELSEWHERE = (
+    _LOCK + " The only QEMU process of the server runs on {host}, but Nova shows the server on {home}. Leave the "
+    "domain on {host} as it is."
+)
 _ON_NOVAS_HOST = "the guest executes on Nova's host, and no migration says that it left that host"
 _SECOND_IDENTITY = "the second identity of the host; another host's, if the compute_id file is a copy"
 _NODE_UNPROVEN = Remedy(
@@ -1016,10 +1020,10 @@ CODES: t.Tuple[Code, ...] = (
                 + " Ask the owner which copy of the guest has the right data: QEMU processes of the server run on "
                 "{hosts}, and each of them can write to the server's disks. " + _PAGE
             ),
-            "runs-elsewhere": Remedy(
-                _LOCK
-                + " The only QEMU process of the server runs on {host}, but Nova shows the server on {home}. Leave "
-                "the domain on {host} as it is. " + _PAGE
+            "runs-elsewhere": Remedy(_RUNS_ELSEWHERE + " " + _PAGE),
+            "arrived": Remedy(
+                _RUNS_ELSEWHERE + " Then run ansible-playbook stackguard.nova.repair_links -e repair_action=arrived -e "
+                "repair_server={uuid}: it makes Nova show the server on {host}, or refuses and changes nothing."
             ),
             "off-elsewhere": Remedy(
                 _LOCK

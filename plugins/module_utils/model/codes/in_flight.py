@@ -844,4 +844,23 @@ CODES: t.Tuple[Code, ...] = (
             ),
         },
     ),
+    Code(
+        "SG714",
+        "arrival-not-certain",
+        BLOCKER,
+        "It is not certain that the server has arrived where its guest runs.",
+        absolute=True,
+        of_server=True,
+        remedies={
+            "unread": Remedy(
+                "Make sure that the run can read every compute host of the server's cell, then run the same command "
+                "again. Leave the server as it is until then."
+            ),
+            "not-certain": Remedy(
+                "Leave the guest as it is, and keep the server locked. The evidence lists the conditions that do not "
+                "hold. Wait until nothing of the server is in progress, then run the same command again, or choose "
+                "another way out on the page of SG132."
+            ),
+        },
+    ),
 )

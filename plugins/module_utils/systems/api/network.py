@@ -41,6 +41,8 @@ REVISION_TRIES = 5
 #: Seconds within which OVN's agents answer a ping, and between two looks: the metadata agent waits up to 10 at random.
 PING_ANSWER = 15.0
 PING_PAUSE = 1.0
+#: Of a binding that is in force (networking API, binding-extended).
+ACTIVE = "ACTIVE"
 #: vif types that mean: no traffic.
 FAILED_BINDINGS = ("binding_failed", "unbound", None)
 Between = t.Callable[[], None]
@@ -103,7 +105,7 @@ def list_ports(connection: t.Any, host: t.Optional[str] = None, devices: t.Seque
 def inactive_bindings(connection: t.Any, servers: t.Sequence[str]) -> t.Dict[str, t.List[str]]:
     """Return the hosts for which ports of these servers have a binding that is inactive, by server.
 
-    Neutron shows bindings port by port (extension binding-extended). One that is gone has none. Raises ApiError.
+    Raises as :func:`port_bindings`.
     """
     ports = [
         port
@@ -111,15 +113,44 @@ def inactive_bindings(connection: t.Any, servers: t.Sequence[str]) -> t.Dict[str
         for port in list_ports(connection, devices=servers[start : start + PORT_DEVICES])
     ]
     owners = {port.id: str(port.device_id) for port in ports}
-    shown = http.each(
-        sorted(owners), lambda port: http.get_or_none(connection, http.NETWORK, f"/ports/{port}/bindings") or {}
-    )
     found: t.Dict[str, t.Set[str]] = {}
-    for port, answer in shown.items():
-        for entry in answer.get("bindings") or ():
-            if entry.get("status") == "INACTIVE":
-                found.setdefault(owners[port], set()).add(str(entry["host"]))
-    return {server: sorted(hosts) for server, hosts in found.items()}
+    for port, bindings in port_bindings(connection, sorted(owners)).items():
+        found.setdefault(owners[port], set()).update(host for host, is_active in bindings.items() if not is_active)
+    return {server: sorted(hosts) for server, hosts in found.items() if hosts}
+
+
+def port_bindings(connection: t.Any, ports: t.Sequence[str]) -> t.Dict[str, t.Dict[str, bool]]:
+    """Return the hosts that each port has a binding for, and whether it is the active one.
+
+    Neutron shows bindings port by port (extension binding-extended). A port that is gone has none. Raises ApiError.
+    """
+    shown = http.each(ports, lambda port: http.get_or_none(connection, http.NETWORK, f"/ports/{port}/bindings") or {})
+    return {
+        port: {str(entry["host"]): entry.get("status") == ACTIVE for entry in answer.get("bindings") or ()}
+        for port, answer in shown.items()
+    }
+
+
+def move_binding(connection: t.Any, port: str, source: str, dest: str) -> bool:
+    """Leave a port with one binding, the active one for ``dest``; return whether anything was changed.
+
+    Raises :class:`Conflict` where the port has no binding for ``dest``, or still an active one for ``source``
+    afterwards; :class:`ApiError`.
+    """
+    bindings = port_bindings(connection, [port])[port]
+    path, changed = f"/ports/{port}/bindings", False
+    if dest not in bindings:
+        raise Conflict(f"port {port} has no binding for {dest}: {sorted(bindings)}", problem="port-without-binding")
+    if not bindings[dest]:
+        http.call(connection, http.NETWORK, "PUT", f"{path}/{dest}/activate")
+        changed = True
+    if source in bindings:
+        now = port_bindings(connection, [port])[port]
+        if now.get(source):
+            raise Conflict(f"the binding of port {port} for {source} is still the active one", problem="port-bound")
+        http.delete_if_there(connection, http.NETWORK, f"{path}/{source}")
+        changed = True
+    return changed
 
 
 def port_of(item: Item) -> facts.ApiPort:

@@ -220,6 +220,12 @@ def provider_consumers(connection: t.Any, provider: str) -> t.Optional[t.List[st
     return None if answer is None else sorted(answer["allocations"])
 
 
+def consumer_allocations(connection: t.Any, consumer: str) -> Allocations:
+    """Return what a consumer holds, by resource provider: nothing of one that placement does not know."""
+    now = http.call(connection, http.PLACEMENT, "GET", f"/allocations/{consumer}", ALLOCATIONS)
+    return {uuid: dict(entry["resources"]) for uuid, entry in (now.get("allocations") or {}).items()}
+
+
 def release_allocation(connection: t.Any, consumer: str, provider: str, resources: t.Mapping[str, int]) -> bool:
     """Take from a consumer what it holds of one provider; return whether it held it. All else that it holds stays.
 

@@ -216,6 +216,38 @@ def read_cell(cell: Cell, hosts: t.Sequence[str] = (), instance_uuids: t.Sequenc
         return _unread_cell(cell, hosts, error.message)
 
 
+def read_server_cell(cell: Cell, uuid: str) -> facts.CellFacts:
+    """Read of a cell all compute services and nodes, one server unless it is deleted, and the server's migrations.
+
+    ``unread`` says what could not be read. The URL of the cell must be known. Raises DatabaseError.
+    """
+    unread: t.List[facts.Unread] = []
+    url = str(cell.url)
+    instances, migrations = (schema.table(schema.CELL, name).c for name in ("instances", "migrations"))
+    with database.snapshot(url) as connection:
+        parts = _Parts(connection, url, [], unread)
+        revision = parts.read("revision", _revision(schema.CELL))
+        known = sees_compute_id(connection, revision)
+        rows = sa.select(*_columns("instances", *(() if known else ("compute_id",))))
+        moves = sa.select(*_columns("migrations", *(() if known else ("dest_compute_id",))))
+        mine = _fetch(connection, rows.where(instances.uuid == uuid, instances.deleted == 0))
+        found = [facts.InstanceRow(*(*row[:-1], _deleted(row[-1]))) for row in mine]
+        own = _fetch(connection, moves.where(migrations.instance_uuid == uuid).order_by(migrations.id))
+        return facts.CellFacts(
+            name=cell.name,
+            uuid=cell.uuid,
+            location=urls.location(url),
+            revision=revision,
+            has_compute_id=known,
+            scope=[],
+            services=parts.read("services", _services),
+            compute_nodes=parts.read("compute_nodes", _compute_nodes),
+            instances=found,
+            migrations=[facts.MigrationRow(*(*row[:-1], _deleted(row[-1]))) for row in own],
+            unread=unread,
+        )
+
+
 def _unread_cell(cell: Cell, hosts: t.Sequence[str], reason: str) -> facts.CellFacts:
     where = urls.location(cell.url) if cell.url else ""
     parts = ("revision", "services", "compute_nodes", "instances", "migrations", *schema.DECLARED[schema.CELL])
@@ -423,7 +455,7 @@ def _services(connection: sa.Connection, hosts: t.Sequence[str]) -> t.List[facts
             disabled=bool(row[5]),
             disabled_reason=row[6],
             forced_down=bool(row[7]),
-            last_seen_up=_time(row[8]),
+            last_seen_up=time_of(row[8]),
             deleted=_deleted(row[9]),
         )
         for row in _fetch(connection, statement)
@@ -528,7 +560,7 @@ def _aggregate_hosts(connection: sa.Connection, hosts: t.Sequence[str]) -> t.Lis
 def _agents(connection: sa.Connection, hosts: t.Sequence[str]) -> t.List[facts.NeutronAgentRow]:
     source = schema.table(schema.NEUTRON, "agents")
     statement = sa.select(*source.c).where(schema.named(connection, hosts, source.c.host)).order_by(source.c.id)
-    return [facts.NeutronAgentRow(*(*row[:4], _time(row[4]))) for row in _fetch(connection, statement)]
+    return [facts.NeutronAgentRow(*(*row[:4], time_of(row[4]))) for row in _fetch(connection, statement)]
 
 
 def _declared(kind: str, parts: _Parts) -> t.Dict[str, t.List[facts.NameRow]]:
@@ -553,7 +585,8 @@ def _name_rows(kind: str, entry: NameTable) -> t.Callable[[sa.Connection, t.Sequ
     return read
 
 
-def _time(value: t.Any) -> t.Optional[str]:
+def time_of(value: t.Any) -> t.Optional[str]:
+    """Return a time of a row in ISO 8601, as Nova wrote it."""
     return value.isoformat() if isinstance(value, datetime.datetime) else value
 
 

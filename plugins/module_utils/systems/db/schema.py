@@ -128,6 +128,18 @@ LINK_UPDATES: t.Dict[str, t.Tuple[str, ...]] = {
     "instances": ("host", "node", "compute_id"),
     "migrations": ("dest_compute_id",),
 }
+#: Read and written beside COLUMNS where a live migration has arrived and its last write was lost (links/arrived). What
+#: a server holds beside CPUs, memory and disk is in the first two.
+ARRIVAL_COLUMNS: t.Dict[str, t.Tuple[str, ...]] = {
+    "instance_extra": ("instance_uuid", "numa_topology", "pci_requests", "migration_context", "resources"),
+    "block_device_mapping": ("instance_uuid", "destination_type", "deleted"),
+    "pci_devices": ("id", "instance_uuid", "deleted"),
+    "instances": ("updated_at", "progress"),
+    "migrations": ("updated_at",),
+}
+ARRIVAL_UPDATES: t.Dict[str, t.Tuple[str, ...]] = {
+    "instances": ("host", "node", "compute_id", "task_state", "progress"),
+}
 #: Where the rows are that a link of a table leads to. They are locked (shared) until the link is committed.
 LINK_TARGETS: t.Dict[str, str] = {
     "compute_nodes": "services",
@@ -192,6 +204,12 @@ LINK_GRANTS: t.Tuple[Grantable, ...] = tuple(
     + [Grantable(CELL, name, columns, "update") for name, columns in {**LOCKS, **LINK_UPDATES}.items()]
 )
 
+#: Every right that the repair of an arrived server needs beside those to read.
+ARRIVAL_GRANTS: t.Tuple[Grantable, ...] = tuple(
+    [Grantable(CELL, name, columns, "select") for name, columns in ARRIVAL_COLUMNS.items()]
+    + [Grantable(CELL, name, columns, "update") for name, columns in {**LOCKS, **ARRIVAL_UPDATES}.items()]
+)
+
 #: Every right that a rename of a host with OVN needs beside those of any rename.
 OVN_GRANTS: t.Tuple[Grantable, ...] = tuple(
     right
@@ -219,7 +237,8 @@ def columns_of(kind: str, name: str) -> t.Tuple[str, ...]:
 @functools.cache
 def table(kind: str, name: str) -> sa.TableClause:
     """Return a table of one kind of database with the columns named here. Raises KeyError for any other."""
-    more = {CELL: LINK_COLUMNS, API: {**SPEC_COLUMNS, **BROKER_COLUMNS}}.get(kind, {}).get(name, ())
+    tables = {CELL: (LINK_COLUMNS, ARRIVAL_COLUMNS), API: (SPEC_COLUMNS, BROKER_COLUMNS)}.get(kind, ())
+    more = [column for found in tables for column in found.get(name, ())]
     columns = dict.fromkeys((*columns_of(kind, name), *more))
     if not columns:
         raise KeyError(name)

@@ -333,7 +333,18 @@ def _domain(handle: t.Any, guests: t.Mapping[str, t.Sequence[int]], proc: str, c
         cpu_policy=domain_xml.cpu_policy(root),
         vtpm=root.find("devices/tpm") is not None,
         encrypted=root.find("launchSecurity") is not None,
+        job=_has_job(handle),
     )
+
+
+def _has_job(handle: t.Any) -> t.Optional[bool]:
+    """Return True while libvirt moves, saves or dumps a domain (virDomainJobType); None: it is not active."""
+    import libvirt
+
+    try:
+        return bool(handle.jobInfo()[0] != libvirt.VIR_DOMAIN_JOB_NONE)
+    except libvirt.libvirtError:
+        return None
 
 
 def _snapshots(handle: t.Any) -> int:

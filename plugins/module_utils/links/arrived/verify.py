@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What must agree once the row of an arrived server is written. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...model.arrival import ArrivalFacts
+from .preflight import ArrivalCase
+
+
+def disagreements(facts: ArrivalFacts, dest: str, process: t.Optional[t.Sequence[t.Optional[int]]]) -> t.List[str]:
+    """Return what does not agree with a guest that runs on ``dest`` alone. ``process``: its QEMU, number and start."""
+    case = ArrivalCase(facts)
+    place, row, node, domain = case.place, case.row, case.node_of(dest), case.domain
+    found: t.List[str] = []
+    copies = [f"{copy.host}: {copy.told}" for copy in (*place.here, *place.there)]
+    if place.unread:
+        found.append(f"the run could not read {', '.join(place.unread)}")
+    if case.dest != dest or domain is None or domain.state != "running":
+        found.append(f"not exactly one domain, running on {dest}: {'; '.join(copies) or 'none'}")
+    elif process is not None and [domain.pid, domain.pid_start] != list(process):
+        found.append("the QEMU process is another one than before")
+    if node is None or (row.host, row.node, row.task_state) != (dest, node.hypervisor_hostname, None):
+        found.append(f"the row says host {row.host}, node {row.node}, task {row.task_state}")
+    elif case.cell.has_compute_id and row.compute_id != node.id:
+        found.append(f"the row says compute_id {row.compute_id}, expected {node.id}")
+    if facts.server.host != dest:
+        found.append(f"the API shows the server on {facts.server.host}")
+    if node is None or {facts.roots[uuid] for uuid in facts.allocations} != {node.uuid}:
+        found.append("the server's allocation is not on its host's provider alone")
+    if facts.migration_allocations:
+        found.append("the migration still holds an allocation")
+    found += [
+        f"port {port} is bound to {dict(entry)}"
+        for port, entry in facts.bindings.items()
+        if dict(entry) != {dest: True}
+    ]
+    return found
