@@ -277,6 +277,7 @@ OF_FILES = {
     "tests/integration/test_evac": "evacuation",
     "tests/integration/test_return": "evacuation",
     "tests/integration/test_drain": "rename-drain",
+    "tests/integration/test_arrived": "moves",
     "tests/integration/test_destinations": "moves",
     "tests/integration/test_moves": "moves",
     "tests/integration/test_zone": "moves",

@@ -207,7 +207,9 @@ LINK_GRANTS: t.Tuple[Grantable, ...] = tuple(
 #: Every right that the repair of an arrived server needs beside those to read.
 ARRIVAL_GRANTS: t.Tuple[Grantable, ...] = tuple(
     [Grantable(CELL, name, columns, "select") for name, columns in ARRIVAL_COLUMNS.items()]
-    + [Grantable(CELL, name, columns, "update") for name, columns in {**LOCKS, **ARRIVAL_UPDATES}.items()]
+    + [Grantable(CELL, name, columns, "update") for name, columns in ARRIVAL_UPDATES.items()]
+    # The lock on the destination's row.
+    + [Grantable(CELL, "compute_nodes", LOCKS["compute_nodes"], "update")]
 )
 
 #: Every right that a rename of a host with OVN needs beside those of any rename.

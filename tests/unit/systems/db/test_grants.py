@@ -33,3 +33,15 @@ def test_every_cell_and_neutron_only_where_used() -> None:
     per_cell = [grant for grant in schema.GRANTS if grant.kind == schema.CELL]
     assert len([right for right in rights if right[0] == "cell:cell2"]) == len(per_cell)
     assert ("neutron", "agents", ("host", "heartbeat_timestamp"), "update") in nova.rename_rights(cells, neutron=True)
+
+
+def test_the_document_lists_what_the_repair_of_an_arrived_server_needs_more() -> None:
+    section = grant_statements.DOCUMENT.read_text().partition("## For `repair_action=arrived`")[2].partition("\n## ")[0]
+    wanted: dict[str, list[str]] = {}
+    for grant in schema.ARRIVAL_GRANTS:
+        wanted.setdefault(grant.table, []).append(f"{grant.action.upper()} ({', '.join(grant.columns)})")
+    lines = [line for line in section.splitlines() if line.startswith("GRANT ")]
+    user = grant_statements.USER["mysql"]
+    assert sorted(lines) == sorted(
+        f"GRANT {', '.join(found)} ON nova.{name} TO {user};" for name, found in wanted.items()
+    )
