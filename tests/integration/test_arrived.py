@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import pytest
 from labkit import guests as guestkit
-from labkit import killing, zoning
+from labkit import killing, waiting, zoning
 from labkit.zoning import NEIGHBOUR, SOURCE, state_dir
 
 matrix = pytest.mark.matrix
@@ -43,6 +43,12 @@ def last_migration(lab, uuid):
     return lab.value("cell1", LAST, uuid)
 
 
+def _has_ended(lab, uuid):
+    last = last_migration(lab, uuid)
+    status = lab.value("cell1", "SELECT status FROM migrations WHERE uuid = %s", last)
+    return status == "completed" and not lab.placement("GET", f"/allocations/{last}")["allocations"]
+
+
 @pytest.fixture
 def arrived(clean):
     """Everything that Nova changes at the end is as before its last writes; the guest runs on the neighbour."""
@@ -51,6 +57,8 @@ def arrived(clean):
     before = lab.sql("cell1", ROW, uuid)[0]
     lab.action(uuid, "os-migrateLive", {"host": NEIGHBOUR, "block_migration": "auto"}, "2.68")
     guestkit.wait_for(lab, uuid, "ACTIVE", timeout=300, host=NEIGHBOUR)
+    # The source is the last to write.
+    waiting.until("the migration has ended", lambda: _has_ended(lab, uuid) or None, 120, 1)
     columns = ("host", "node", "compute_id")
     statement = f"UPDATE instances SET {', '.join(f'{name} = %s' for name in columns)}, task_state = %s WHERE uuid = %s"
     lab.sql("cell1", statement, *[before[name] for name in columns], "migrating", uuid)

@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.engine.approval import SHA256
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuation import record as evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.links import plan as links
+from ansible_collections.stackguard.nova.plugins.module_utils.links.arrived import plan as arrival
 from ansible_collections.stackguard.nova.plugins.module_utils.moves import plan as moves
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal_read
@@ -214,7 +215,7 @@ def understood(name="rename", **more):
 def test_the_kinds_that_are_understood_are_those_of_the_operations():
     """A record is read on compute hosts, where no operation is."""
     assert set(journal_read.KINDS) == {moves.KIND, rename.KIND, links.KIND}
-    of_one = {evacuation.kind_of("a"), returns.kind_of("a"), resize.kind_of("a")}
+    of_one = {arrival.kind_of("a"), evacuation.kind_of("a"), returns.kind_of("a"), resize.kind_of("a")}
     assert {f"{kind}a" for kind in journal_read.KINDS_OF_ONE} == of_one
     assert set(journal_read.STATES) == {journals.OPEN, journals.ROLLING_BACK, *journals.FINAL}
     assert journal_read.PLAN == SHA256

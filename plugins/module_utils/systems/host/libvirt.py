@@ -333,12 +333,12 @@ def _domain(handle: t.Any, guests: t.Mapping[str, t.Sequence[int]], proc: str, c
         cpu_policy=domain_xml.cpu_policy(root),
         vtpm=root.find("devices/tpm") is not None,
         encrypted=root.find("launchSecurity") is not None,
-        job=_has_job(handle),
+        job=_has_job(handle) if handle.isActive() else None,
     )
 
 
 def _has_job(handle: t.Any) -> t.Optional[bool]:
-    """Return True while libvirt moves, saves or dumps a domain (virDomainJobType); None: it is not active."""
+    """Return True while libvirt moves, saves or dumps a domain (virDomainJobType); None: it does not tell."""
     import libvirt
 
     try:

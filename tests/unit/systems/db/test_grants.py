@@ -40,7 +40,7 @@ def test_the_document_lists_what_the_repair_of_an_arrived_server_needs_more() ->
     wanted: dict[str, list[str]] = {}
     for grant in schema.ARRIVAL_GRANTS:
         wanted.setdefault(grant.table, []).append(f"{grant.action.upper()} ({', '.join(grant.columns)})")
-    lines = [line for line in section.splitlines() if line.startswith("GRANT ")]
+    lines = [line.strip() for line in section.splitlines() if line.startswith("    GRANT ")]
     user = grant_statements.USER["mysql"]
     assert sorted(lines) == sorted(
         f"GRANT {', '.join(found)} ON nova.{name} TO {user};" for name, found in wanted.items()

@@ -41,6 +41,7 @@ class Handle:
 
     def __init__(self, uuid=UUID, state=1, xml=LIVE, error=None, saved=0, auto=0, snapshots=0):
         self.uuid, self.state, self.xml, self.error = uuid, state, xml, error
+        self.job = 0
         self.hasManagedSaveImage = lambda flags: saved + flags
         self.autostart = lambda: auto
         self.snapshotNum = lambda flags: snapshots + flags
@@ -63,6 +64,11 @@ class Handle:
     def isActive(self):  # noqa: N802
         return self.state != 5
 
+    def jobInfo(self):  # noqa: N802
+        if self.job is None:
+            raise BindingError("domain is not running")
+        return [self.job, 0, 0]
+
     def isPersistent(self):  # noqa: N802
         return 1
 
@@ -73,6 +79,7 @@ def binding(monkeypatch):
     module = types.ModuleType("libvirt")
     module.domains, module.closed, module.refuses = [Handle()], 0, None
     module.libvirtError, module.VIR_ERR_NO_DOMAIN, module.VIR_ERR_NO_SUPPORT = BindingError, 42, 3
+    module.VIR_DOMAIN_JOB_NONE = 0
     module.registerErrorHandler = lambda handler, context: handler(context, "an error")
 
     class Connection:
@@ -258,6 +265,14 @@ def test_what_starts_a_domain_and_what_keeps_it(binding, proc):
 def test_what_libvirt_guests_does_at_boot(tmp_path, text, found):
     (tmp_path / "guests").write_text(text)
     assert libvirt.guests_on_boot([str(tmp_path / "guests"), str(tmp_path / "none")]) == found
+
+
+@pytest.mark.parametrize(("state", "job", "told"), [(1, 0, False), (1, 2, True), (1, None, None), (5, 0, None)])
+def test_whether_a_job_is_in_progress(binding, state, job, told):
+    binding.domains = [Handle(state=state)]
+    binding.domains[0].job = job
+    (found,) = libvirt.read_domains("qemu:///system")
+    assert found.job is told
 
 
 def test_a_domain_that_vanishes_is_left_out(binding, proc):
