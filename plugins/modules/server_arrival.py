@@ -15,7 +15,7 @@ description:
     disks. No API of Nova corrects this state.
   - The module locks the server, reads everything again, and corrects the server's row in the cell database (host, node,
     compute_id and task) in one transaction, which changes nothing if the row has changed since. Then the module
-    releases the allocation that the migration still holds, leaves each port of the server with one binding, reads
+    releases the allocation that the migration still holds, removes inactive port bindings of the source, reads
     everything again, verifies that all places agree, and unlocks the server. The guest runs on all the time.
   - The module refuses (SG714) unless it has read every compute host of the cell, exactly one domain of the server
     exists and runs, and the server's last migration is a live migration to this host that completed more than ten

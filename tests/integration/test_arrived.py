@@ -107,7 +107,18 @@ def world(lab, uuid):
     return row, held, bindings, lab.server(uuid)["locked"], processes(lab, uuid)
 
 
-def is_corrected(lab, uuid, before):
+@pytest.fixture
+def service_role(lab):
+    """The operator has the role that neutron wants of who removes a binding."""
+    role = lab.cloud.identity.find_role("service")
+    who = lab.cloud.identity.find_user("admin")
+    project = lab.cloud.identity.find_project("admin")
+    lab.cloud.identity.assign_project_role_to_user(project, who, role)
+    yield
+    lab.cloud.identity.unassign_project_role_from_user(project, who, role)
+
+
+def is_corrected(lab, uuid, before, left=()):
     """The same process on the neighbour, alone; row, allocation, bindings and lock agree with it."""
     row, held, bindings, locked, running = world(lab, uuid)
     assert running == before[4]
@@ -115,7 +126,7 @@ def is_corrected(lab, uuid, before):
     node = lab.sql("cell1", "SELECT id FROM compute_nodes WHERE host = %s AND deleted = 0", NEIGHBOUR)[0]
     assert (row["host"], row["task_state"], row["compute_id"]) == (NEIGHBOUR, None, node["id"])
     assert held == {uuid: before[1][uuid], last_migration(lab, uuid): []}
-    assert bindings == [(NEIGHBOUR, "ACTIVE")]
+    assert bindings == [*left, (NEIGHBOUR, "ACTIVE")]
     assert not locked
     server = lab.server(uuid)
     assert (server["OS-EXT-SRV-ATTR:host"], server["status"]) == (NEIGHBOUR, "ACTIVE")
@@ -125,7 +136,7 @@ def codes_of(done, uuid):
     return {item["code"] for item in done.report["findings"] if item["object"]["id"] == uuid}
 
 
-def test_an_arrived_server_is_corrected_and_moves_again(arrived, lab, playbooks, repair):
+def test_an_arrived_server_is_corrected_and_moves_again(arrived, lab, playbooks, repair, service_role):
     before = world(lab, arrived)
     assert len(before[1][last_migration(lab, arrived)]) == 1
     assert {host for host, _status in before[2]} == {SOURCE, NEIGHBOUR}
@@ -153,8 +164,17 @@ def test_an_arrived_server_is_corrected_and_moves_again(arrived, lab, playbooks,
 
 
 @matrix
+def test_a_binding_that_neutron_does_not_let_the_operator_remove_is_named(arrived, lab, repair):
+    before = world(lab, arrived)
+    done = repair(arrived).ok()
+    (item,) = done.report["findings"]
+    assert (item["code"], item["severity"]) == ("SG713", "warning"), done.told()
+    is_corrected(lab, arrived, before, [(SOURCE, "INACTIVE")])
+
+
+@matrix
 @pytest.mark.parametrize("step", [1, 2, 3, 5])
-def test_killed_at_a_step_it_is_resumed(arrived, lab, playbooks, repair, step):
+def test_killed_at_a_step_it_is_resumed(arrived, lab, playbooks, repair, service_role, step):
     before = world(lab, arrived)
     given = {"stackguard_state_dir": str(state_dir(lab)), "repair_action": "arrived", "repair_server": arrived}
     started = playbooks.start("repair_links", (), variables=given)

@@ -22,10 +22,12 @@ from .probe import Probe
 
 def documented_grants():
     """The rights that docs/database-grants.md tells operators to give, as (kind, table, columns, action)."""
-    text = (ROOT / "docs" / "database-grants.md").read_text().partition("## PostgreSQL")[0]
+    text = (ROOT / "docs" / "database-grants.md").read_text()
+    arrived = text.partition("## For `repair_action=arrived`")[2].partition("\n## ")[0]
+    text = text.partition("## PostgreSQL")[0] + arrived
     kinds = {schema: kind for kind, schema in {"cell": "nova", "api": "nova_api", "neutron": "neutron"}.items()}
     found = []
-    for rights, schema, table in re.findall(r"^GRANT (.*) ON (\w+)\.(\w+) TO", text, re.MULTILINE):
+    for rights, schema, table in re.findall(r"^ *GRANT (.*) ON (\w+)\.(\w+) TO", text, re.MULTILINE):
         for action, columns in re.findall(r"(SELECT|UPDATE) \(([^)]*)\)", rights):
             names = tuple(column.strip(" `") for column in columns.split(","))
             found.append((kinds[schema], table, names, action.lower()))

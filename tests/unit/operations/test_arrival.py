@@ -62,6 +62,8 @@ class Small:
         #: What somebody does: by the word of a call, done once before it.
         self.others = {}
         self.domain_host = DEST
+        #: Whether neutron lets nobody of ours remove a binding.
+        self.forbidden = False
         monkeypatch.setattr(operation.Arrival, "_facts", lambda _self, _uuid: self.facts())
         monkeypatch.setattr(steps.server_records, "guest_states", lambda *_given: [self.state()])
         monkeypatch.setattr(operation.server_records, "existing_server", lambda *_given: None)
@@ -70,7 +72,7 @@ class Small:
         monkeypatch.setattr(steps.arrivals, "write_arrival", self.write)
         monkeypatch.setattr(steps.arrivals, "is_written", lambda _url, _row: self.row["host"] == DEST)
         monkeypatch.setattr(steps.resource_providers, "release_allocation", self.release)
-        monkeypatch.setattr(steps.network, "move_binding", self.bind)
+        monkeypatch.setattr(steps.network, "remove_inactive_binding", self.unbind)
         monkeypatch.setattr(Systems, "url", lambda _self, name: name)
 
     def world(self):
@@ -140,14 +142,14 @@ class Small:
         self.burn()
         return found
 
-    def bind(self, _cloud, _port, source, dest):
+    def unbind(self, _cloud, _port, host):
         self.called("bind")
         assert self.row["host"] == DEST
-        changed = self.bindings != {dest: True}
-        self.bindings.pop(source, None)
-        self.bindings[dest] = True
+        if self.forbidden and host in self.bindings:
+            return None
+        found = self.bindings.pop(host, None) is not None
         self.burn()
-        return changed
+        return found
 
 
 @pytest.fixture
@@ -295,6 +297,16 @@ def test_a_second_copy_at_the_end_leaves_it_locked(monkeypatch, state):
         play(small, state)
     assert small.locked
     assert state.open
+
+
+def test_a_binding_that_neutron_keeps_is_named(monkeypatch, state):
+    small = Small(monkeypatch)
+    small.forbidden = True
+    result = play(small, state)
+    assert result["state"] == "finished"
+    (item,) = result["report"]["findings"]
+    assert (item["code"], item["severity"], item["evidence"]["ports"]) == ("SG713", "warning", [PORT])
+    assert small.world() == {"row": WRITTEN, **LEFT, "bindings": {DEST: True, SOURCE: False}}
 
 
 def test_a_lock_of_somebody_else_stays(monkeypatch, state):

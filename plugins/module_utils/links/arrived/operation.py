@@ -17,8 +17,9 @@ from ...engine.lifecycle import OpenJournal, Refused
 from ...engine.planned import Planned, Prepared
 from ...engine.server_run import ServerRun
 from ...engine.systems import Systems
-from ...model import approval
+from ...model import approval, findings
 from ...model.arrival import ArrivalFacts
+from ...model.codes.catalogue import remedy_text
 from ...model.facts import FactsError
 from ...model.plan import Plan
 from ...records import evidence
@@ -176,12 +177,33 @@ class Arrival(Planned):
             return {"changed": True, "state": journals.OPEN, "again": True, "msg": msg}
 
     def finished_text(self, journal: Result) -> str:
-        """Return where the server is now."""
-        return f"Nova shows {journal['subject']} on {journal['about']['dest']}, where its guest runs"
+        """Return where the server is now, and what is left."""
+        text = f"Nova shows {journal['subject']} on {journal['about']['dest']}, where its guest runs"
+        left = _left(journal)
+        return f"{text}. {left.evidence['ports']} still have a binding for {left.object.host} (SG713)" if left else text
+
+    def ended_fields(self, journal: Result) -> Result:
+        """Return a report of the bindings that neutron does not let this user remove."""
+        left = _left(journal)
+        if left is None:
+            return {}
+        checked = findings.Checked((left,))
+        return {"report": findings.report(checked, self.run.clock.now(), 0, 1, self.run.overrides)}
 
     def undone_text(self, journal: Result, why: str) -> str:
         """Return what a rollback leaves."""
         return f"the repair of {journal['subject']} is ended before its row was written: {why}"
+
+
+def _left(journal: Result) -> t.Optional[findings.Finding]:
+    """Return SG713 of the inactive bindings that are left: the next live migration back to that host fails."""
+    ports = journal.get("memory", {}).get("bindings", {}).get("left")
+    if not ports:
+        return None
+    about = journal["about"]
+    subject = findings.Subject("instance", about["server"], journal["subject"], about["host"])
+    remedy = remedy_text("SG713", "binding")
+    return findings.finding("SG713", subject, {"ports": ports, "bound to": about["host"]}, remedy, findings.WARNING)
 
 
 def carry_out(run: ServerRun) -> Result:

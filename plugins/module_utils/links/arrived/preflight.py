@@ -240,7 +240,7 @@ def _allocated(case: ArrivalCase) -> t.Optional[str]:
 
 def _bound(case: ArrivalCase) -> t.Optional[str]:
     for port, bindings in sorted(case.facts.bindings.items()):
-        if case.dest not in bindings or set(bindings) - {case.dest, case.row.host}:
+        if not bindings.get(str(case.dest)) or set(bindings) - {case.dest, case.row.host}:
             return f"port {port} has bindings for {', '.join(sorted(bindings)) or 'no host'}"
     return None
 

@@ -169,14 +169,14 @@ class Bindings:
         self.systems = systems
 
     def apply(self, params: Params, memory: Memory) -> Done:
-        """Activate the binding of the destination where it is not, and delete that of the source."""
+        """Remove the inactive bindings of the source. Those that neutron does not let this user remove are told."""
         with as_step_error():
-            changed = [
-                port
+            removed = {
+                port: network.remove_inactive_binding(self.systems.cloud, port, params["host"])
                 for port in params["ports"]
-                if network.move_binding(self.systems.cloud, port, params["host"], params["dest"])
-            ]
-        return Done(f"{len(changed)} of {len(params['ports'])} ports changed")
+            }
+        left = sorted(port for port, outcome in removed.items() if outcome is None)
+        return Done(f"{sum(map(bool, removed.values()))} removed, {len(left)} left", {"left": left})
 
     def undo(self, params: Params) -> None:
         """Nothing: see :class:`Row`."""
@@ -196,7 +196,8 @@ class Verify:
             raise ReadAgainError
         with as_step_error():
             facts = self.read(params["uuid"])
-        other = verify.disagreements(facts, params["dest"], memory.get("row", {}).get("process"))
+        left: t.Dict[str, str] = dict.fromkeys(memory.get("bindings", {}).get("left", ()), str(params["host"]))
+        other = verify.disagreements(facts, params["dest"], memory.get("row", {}).get("process"), left)
         if other:
             raise StepError(
                 f"the server stays locked, since its places do not agree: {'; '.join(other)}",

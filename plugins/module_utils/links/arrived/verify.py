@@ -12,8 +12,16 @@ from ...model.arrival import ArrivalFacts
 from .preflight import ArrivalCase
 
 
-def disagreements(facts: ArrivalFacts, dest: str, process: t.Optional[t.Sequence[t.Optional[int]]]) -> t.List[str]:
-    """Return what does not agree with a guest that runs on ``dest`` alone. ``process``: its QEMU, number and start."""
+def disagreements(
+    facts: ArrivalFacts,
+    dest: str,
+    process: t.Optional[t.Sequence[t.Optional[int]]],
+    left: t.Optional[t.Mapping[str, str]] = None,
+) -> t.List[str]:
+    """Return what does not agree with a guest that runs on ``dest`` alone.
+
+    ``process``: its QEMU, number and start. ``left``: by port, the host whose inactive binding could not be removed.
+    """
     case = ArrivalCase(facts)
     place, row, node, domain = case.place, case.row, case.node_of(dest), case.domain
     found: t.List[str] = []
@@ -34,9 +42,8 @@ def disagreements(facts: ArrivalFacts, dest: str, process: t.Optional[t.Sequence
         found.append("the server's allocation is not on its host's provider alone")
     if facts.migration_allocations:
         found.append("the migration still holds an allocation")
-    found += [
-        f"port {port} is bound to {dict(entry)}"
-        for port, entry in facts.bindings.items()
-        if dict(entry) != {dest: True}
-    ]
+    for port, bindings in sorted(facts.bindings.items()):
+        kept = {left[port]: False} if left and port in left else {}
+        if dict(bindings) != {dest: True, **kept}:
+            found.append(f"port {port} is bound to {dict(bindings)}")
     return found

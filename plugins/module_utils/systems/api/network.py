@@ -131,26 +131,24 @@ def port_bindings(connection: t.Any, ports: t.Sequence[str]) -> t.Dict[str, t.Di
     }
 
 
-def move_binding(connection: t.Any, port: str, source: str, dest: str) -> bool:
-    """Leave a port with one binding, the active one for ``dest``; return whether anything was changed.
+def remove_inactive_binding(connection: t.Any, port: str, host: str) -> t.Optional[bool]:
+    """Remove the inactive binding that a port has for a host; return whether there was one, None: neutron refuses.
 
-    Raises :class:`Conflict` where the port has no binding for ``dest``, or still an active one for ``source``
-    afterwards; :class:`ApiError`.
+    By its default policy neutron lets only the role C(service) remove bindings (neutron/conf/policies/port_bindings.py,
+    2026.2). Raises :class:`Conflict` where the binding is the active one; :class:`ApiError`.
     """
-    bindings = port_bindings(connection, [port])[port]
-    path, changed = f"/ports/{port}/bindings", False
-    if dest not in bindings:
-        raise Conflict(f"port {port} has no binding for {dest}: {sorted(bindings)}", problem="port-without-binding")
-    if not bindings[dest]:
-        http.call(connection, http.NETWORK, "PUT", f"{path}/{dest}/activate")
-        changed = True
-    if source in bindings:
-        now = port_bindings(connection, [port])[port]
-        if now.get(source):
-            raise Conflict(f"the binding of port {port} for {source} is still the active one", problem="port-bound")
-        http.delete_if_there(connection, http.NETWORK, f"{path}/{source}")
-        changed = True
-    return changed
+    found = port_bindings(connection, [port])[port].get(host)
+    if found is None:
+        return False
+    if found:
+        raise Conflict(f"the binding of port {port} for {host} is the active one", problem="port-bound")
+    try:
+        http.delete_if_there(connection, http.NETWORK, f"/ports/{port}/bindings/{host}")
+    except ApiError as error:
+        if error.data.get("status") == 403:
+            return None
+        raise
+    return True
 
 
 def port_of(item: Item) -> facts.ApiPort:

@@ -184,6 +184,7 @@ MORE = {
     "migration holds the destination": ({"migration_allocations": {node(3): RESOURCES}}, "allocations"),
     "unbound": ({"bindings": {PORT: {}}}, "bindings"),
     "bound to the source alone": ({"bindings": {PORT: {SOURCE: True}}}, "bindings"),
+    "inactive at the destination": ({"bindings": {PORT: {DEST: False, SOURCE: True}}}, "bindings"),
     "bound to a third host": ({"bindings": {PORT: {DEST: True, "compute2": False}}}, "bindings"),
     "queue unread": ({"waiting": Checked((), (Unchecked("SG329", SOURCE, "no access"),))}, "queue"),
     "no time": ({"migration_written": {}}, "age"),
@@ -258,6 +259,14 @@ def test_the_proof_fails_where_a_place_disagrees(cloud):
 )
 def test_the_proof_fails_where_an_api_disagrees(changes):
     assert proof(corrected(), **changes)
+
+
+def test_a_binding_that_could_not_be_removed_is_told_and_no_other_one():
+    facts = facts_of(corrected(), migration_allocations={}, bindings={PORT: {DEST: True, SOURCE: False}})
+    facts = dataclasses.replace(facts, server=dataclasses.replace(facts.server, host=DEST))
+    assert verify.disagreements(facts, DEST, None, {PORT: SOURCE}) == []
+    assert verify.disagreements(facts, DEST, None, {uid("port", 2): SOURCE})
+    assert verify.disagreements(facts, DEST, None, {PORT: "compute2"})
 
 
 def test_the_proof_fails_for_another_process():
