@@ -110,6 +110,7 @@ KOLLA_DRAIN = "tests/integration/test_9_kolla_drain.py"
 STATES = "tests/integration/test_forecast_states.py"
 ADOPT = "tests/integration/test_9_adopt.py"
 COPIED = "tests/integration/test_9_copied.py"
+ARRIVED = "tests/integration/test_arrived.py"
 
 
 def _rename_of(release):
@@ -137,7 +138,7 @@ def _forecast_of(release):
 
 def _adopt_of(release, whole=()):
     text = f"hosts renamed by hand, adopted back and forward, killed and rolled back, on {release}"
-    return MatrixPart(text, (ADOPT, COPIED), Shape(release=release), whole=whole)
+    return MatrixPart(text, (ADOPT, COPIED, ARRIVED), Shape(release=release), whole=whole)
 
 
 #: Those with the same lab follow one another: it is made once.
