@@ -90,7 +90,8 @@ class ReturnLife:
         patch(compute_services, "give_back", self._give_back)
         #: Migrations that have ended, of those that hold something.
         self.ended = set()
-        patch(migrations, "ended_migrations", lambda _options, uuids: self.ended & set(uuids))
+        ended = lambda _options, uuids: dict.fromkeys(self.ended & set(uuids), scenes.uid("instance", 99))  # noqa: E731
+        patch(migrations, "ended_migrations", ended)
         patch(resource_providers, "release_allocation", self._release_allocation)
         self.rabbit = Rabbit(monkeypatch)
         self.rabbit.where = self._where

@@ -18,6 +18,7 @@ from ..model.codes.catalogue import remedy_text
 from ..model.facts import CloudFacts, ResourceProvider
 from ..model.findings import WARNING, Subject, Unchecked, finding
 from ..model.lookups import Index, Items, uuid_key
+from ..model.wording import count
 
 #: Consumers that a finding names.
 SHOWN = 10
@@ -33,12 +34,21 @@ def check(index: Index) -> Items:
         yield Unchecked("SG713", "allocations", why)
         return
     moving = {uuid_key(row.uuid) for _place, row in index.migrations if row.uuid}
+    strange: t.List[str] = []
     for provider in cloud.providers:
         held = _unneeded(index, provider, moving)
-        if provider.has_compute_trait and _was_node(index, provider):
-            yield _finding(index, provider, provider.strays or {}, "provider-without-node")
+        if provider.has_compute_trait and not _is_node(index, provider):
+            if _was_node(index, provider):
+                yield _finding(index, provider, provider.strays or {}, "provider-without-node")
+            else:
+                strange.append(f"{provider.name} ({provider.uuid})")
         elif held and provider.has_compute_trait is None:
             yield _finding(index, provider, held, "allocation")
+    if strange:
+        # A row that was archived, a cell that was not read, or another region: who uses it is not known here.
+        shown = f"{', '.join(strange[:SHOWN])}{', ...' if len(strange) > SHOWN else ''}"
+        why = f"no cell has a compute node of {count(len(strange), 'resource provider')} with traits of nova-compute"
+        yield Unchecked("SG713", "resource providers", f"{why}: {shown}")
 
 
 def _unread(index: Index, cloud: CloudFacts) -> t.Optional[str]:
@@ -60,15 +70,17 @@ def _unneeded(index: Index, provider: ResourceProvider, moving: t.Container[str]
     }
 
 
-def _was_node(index: Index, provider: ResourceProvider) -> bool:
-    """Return True if the provider's uuid was a compute node's of Nova, and is none's now, in any cell.
+def _is_node(index: Index, provider: ResourceProvider) -> bool:
+    """Return True if the provider, or the root of its tree, is a compute node's of any cell that was read."""
+    roots = (provider.root_provider_uuid or provider.uuid, provider.uuid)
+    return any(uuid_key(uuid) in index.node_rows_by_uuid for uuid in roots)
 
-    Of a row that was purged nothing is known: the provider may be another region's, or shared.
-    """
+
+def _was_node(index: Index, provider: ResourceProvider) -> bool:
+    """Return True if the provider's uuid was a compute node's of Nova, and is none's now, in any cell."""
     if not index.cells_read("compute_nodes") or index.narrowed:
         return False
-    key = uuid_key(provider.uuid)
-    return key in index.deleted_node_uuids and key not in index.node_rows_by_uuid
+    return uuid_key(provider.uuid) in index.deleted_node_uuids
 
 
 def _finding(index: Index, provider: ResourceProvider, held: t.Mapping[str, t.Mapping[str, int]], state: str) -> t.Any:

@@ -90,7 +90,7 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
     ),
     Leftover(
         "`UUID/` without a disk",
-        "evacuation with RBD, failed live migration",
+        "evacuation with RBD, reverted resize, failed live migration",
         "each live migration of the server to that host fails (DestinationDiskExists), and deletes it",
         "SG713",
         (AUDIT, RETURN, DRAIN),
@@ -130,8 +130,18 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
         "the host looks full; its provider survives the deletion of its compute service, and stops a rename by drain",
         "SG713",
         (AUDIT, RETURN, RENAME),
-        "named with the command that removes it",
+        "`return_host` removes that of a migration that has ended, unless its server is on the host and holds nothing "
+        "itself; any other is named with the command that removes it",
         "compute/manager.py, _confirm_resize; scheduler/client/report.py, delete_resource_provider",
+    ),
+    Leftover(
+        "the allocation of a server of the host, held by its migration",
+        "resize or live migration whose revert or rollback could not give it back",
+        "the host looks full; without it, the host's memory is given away twice",
+        "SG713",
+        (AUDIT, RETURN, RENAME),
+        "named with the commands that give it back to the server",
+        "compute/manager.py, _revert_allocation, finish_revert_snapshot_based_resize_at_source",
     ),
     Leftover(
         "a root provider without a compute node",
@@ -139,7 +149,8 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
         "the next nova-compute of that name cannot create its provider",
         "SG713",
         (AUDIT,),
-        "named with its consumers, if its uuid was a compute node's and it has a trait of Nova",
+        "named with its consumers, if its uuid was a compute node's and it has a trait of Nova; if the node's row was "
+        "archived, it is listed as unchecked",
         "scheduler/client/report.py, delete_resource_provider",
     ),
     Leftover(

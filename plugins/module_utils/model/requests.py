@@ -142,8 +142,8 @@ class ReturnRequest:
     ceph_names: t.Tuple[str, ...] = ()
     #: Operations by the journal directory, open and closed, of whatever host.
     records: t.Tuple[OperationRecord, ...] = ()
-    #: Uuids of consumers of the host's resource providers that are migrations that have ended.
-    ended: t.FrozenSet[str] = frozenset()
+    #: Consumers of the host's resource providers that are migrations that have ended, each with its server.
+    ended: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 #: Ways to keep a resize in its zone.

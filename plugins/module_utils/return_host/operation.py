@@ -360,12 +360,12 @@ class HostReturn(Operation):
         plan = plans.plan(operation_id, self.host, clearing, options["status"], options["libvirt_uri"])
         return _Verdict(decision, plan, dead, waits, left, shown)
 
-    def _ended(self, strays: t.Sequence[checks.Held]) -> t.FrozenSet[str]:
+    def _ended(self, strays: t.Sequence[checks.Held]) -> t.Mapping[str, str]:
         """Return the consumers that are migrations that have ended. Where no database says so, none is."""
         try:
-            return frozenset(migrations.ended_migrations(self.options, {item.consumer for item in strays}))
+            return migrations.ended_migrations(self.options, {item.consumer for item in strays})
         except DatabaseError:
-            return frozenset()
+            return {}
 
     def _requests(self, clearing: checks.Clearing) -> Checked:
         """Return what waits in RabbitMQ: counted from outside, until the step has read it.

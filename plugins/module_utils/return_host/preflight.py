@@ -197,7 +197,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         not _running(facts),
         tuple(item.directory for item in left or () if item.aside),
         facts.instances_path.path if facts.instances_path else None,
-        tuple(item for item in strays(index, request) if item.consumer in request.ended),
+        tuple(_releasable(index, request)),
     )
     ended = {domain.uuid for domain in leaving}
     items = [
@@ -984,14 +984,20 @@ def _allocations(index: Index, request: ReturnRequest) -> Items:
     for provider in _own_providers(index, request):
         if provider.allocations is None:
             yield Unchecked("SG509", provider.uuid, "the allocations of this resource provider were not read")
+    released = _releasable(index, request)
     for item in strays(index, request):
-        if item.consumer in request.ended:
+        if item in released:
             continue
         rows = index.migrations_by_instance.get(item.consumer, [])
         reaped = any(same_name(row.source_compute, request.host) and row.status == DONE for row in rows)
-        evidence = {"provider": item.name, "allocation": item.resources}
-        state = "evacuation-ends-at-start" if reaped else "no-evacuation-explains-it"
-        remedy = remedy_text("SG509", state, consumer=item.consumer)
+        evidence: t.Dict[str, t.Any] = {"provider": item.name, "allocation": item.resources}
+        server = request.ended.get(item.consumer)
+        if server is not None:
+            evidence["ended migration of"] = server
+            state = "held-for-server-of-host"
+        else:
+            state = "evacuation-ends-at-start" if reaped else "no-evacuation-explains-it"
+        remedy = remedy_text("SG509", state, consumer=item.consumer, provider=item.provider, server=server)
         subject = Subject("instance", item.consumer, host=request.host)
         yield finding("SG509", subject, evidence, remedy, INFO if reaped else WARNING)
 
@@ -1005,6 +1011,22 @@ def strays(index: Index, request: ReturnRequest) -> t.List[Held]:
         Held(consumer, provider.uuid, provider.name, (provider.allocations or {})[consumer])
         for provider in _own_providers(index, request)
         for consumer in sorted(set(provider.allocations or {}) - here - moves)
+    ]
+
+
+def _releasable(index: Index, request: ReturnRequest) -> t.List[Held]:
+    """Return what migrations hold here that have ended, and that is no server's only allocation.
+
+    A revert or a rollback that could not move it back leaves it to the migration, while the server is here and holds
+    nothing of its own (nova/compute/manager.py, _revert_allocation): its memory would count as free.
+    """
+    here = _servers(index, request)
+    holders = {consumer for provider in _own_providers(index, request) for consumer in provider.allocations or {}}
+    return [
+        item
+        for item in strays(index, request)
+        if item.consumer in request.ended
+        and (request.ended[item.consumer] not in here or request.ended[item.consumer] in holders)
     ]
 
 

@@ -480,15 +480,28 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "no-evacuation-explains-it": Remedy(
                 "Look at the server first (openstack server show {consumer}): if Nova builds, unshelves or moves "
-                "the server, the allocation may be right, so wait. Otherwise, run nova-manage placement audit, "
-                "because no open evacuation explains this allocation. nova-manage placement audit lists orphaned "
-                "allocations, and removes them if you add --delete.",
+                "the server, or has it on this host, the allocation may be right, so leave it. Otherwise, remove this "
+                "host's part of it: openstack resource provider allocation unset --provider {provider} {consumer}. No "
+                "open evacuation explains this allocation.",
                 acts=(
                     Act(
                         (DELETION,),
                         "an allocation of this host that no open evacuation explains",
+                        (PROVIDERS, MIGRATIONS, PEOPLE),
+                        "what one consumer holds of this host's resource provider",
+                    ),
+                ),
+            ),
+            "held-for-server-of-host": Remedy(
+                "Leave the allocation while nova-compute is stopped, because it is the only one of server {server}, "
+                "which is on this host. Then give it back to the server: openstack resource provider allocation unset "
+                "--provider {provider} {consumer}; nova-manage placement heal_allocations --instance {server} --force.",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "a migration has ended, and its server is on this host and holds nothing of it",
                         (PROVIDERS, MIGRATIONS),
-                        "allocations; in a half rename good ones, too",
+                        "an allocation that the next command makes again",
                     ),
                 ),
             ),

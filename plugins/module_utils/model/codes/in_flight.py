@@ -37,16 +37,18 @@ from .phrases import HANDS_OFF, PART_UNREAD, READ_FIRST, STOPPED
 _APIS_ANSWER = "Make sure that the APIs answer, then run the same command again."
 _ALLOCATION = Remedy(
     "Find out whether the consumer is a server or a migration (openstack server show {consumer}; openstack "
-    "server migration list). If the server is on another host, or the migration has ended, nova-manage "
-    "placement audit --resource_provider {provider} --verbose shows the allocation as orphaned. With "
-    "--delete, "
-    "the command deletes the orphaned allocations of this resource provider, and nothing else.",
+    "--os-compute-api-version 2.59 server migration list). If it is a server that Nova neither builds, unshelves nor "
+    "moves, and that is on another host, or a migration that has ended, remove this provider's part: openstack "
+    "resource provider allocation unset --provider {provider} {consumer}. If the server of such a migration is on this "
+    "host and has no allocation of its own here, then run nova-manage placement heal_allocations --instance SERVER "
+    "--force. Use no nova-manage placement audit --delete while anything moves to this host: it also deletes the "
+    "allocations of servers that a live migration brings.",
     acts=(
         Act(
             (DELETION,),
             "the provider has an allocation of a consumer that is not a server of this host",
             (PROVIDERS, PEOPLE),
-            "allocations of this provider that no server and no open migration needs",
+            "what one consumer holds of this provider",
         ),
     ),
 )
@@ -606,6 +608,11 @@ CODES: t.Tuple[Code, ...] = (
                 "Make sure that placement answers, then run the same command again."
             ),
             "allocation-of-no-server-of-host": _ALLOCATION,
+            "allocation-of-open-migration": Remedy(
+                "Leave the allocation, because a migration of server {server} needs it. Let the migration end, or have "
+                "the resize confirmed or reverted (openstack server resize confirm {server}), then run the same "
+                "command again."
+            ),
         },
     ),
     Code(

@@ -44,7 +44,8 @@ PARTS = (
     "agents",
     "ports",
 )
-#: Consumers of allocations that were no server when the servers were listed, and are asked for one by one.
+#: Consumers of allocations that were no server of the provider's host when the servers were listed, and are asked for
+#: one by one.
 CONSUMERS_ASKED = 500
 #: vif types of ports that an agent on the host binds, of ML2/OVS, of OVN and of the Linux bridge.
 BY_AGENTS = ("ovs", "bridge")
@@ -244,14 +245,13 @@ class _Reader:
         hosts = {node.id: node.service_host for node in hypervisors}
         known = {server.id: server.host for server in servers}
 
-        def homes(consumers: t.Sequence[str]) -> t.Dict[str, t.Optional[str]]:
-            # One that was made, or moved, since the servers were listed is asked for again.
-            new = [uuid for uuid in consumers if uuid not in known][:CONSUMERS_ASKED]
-            found = http.each(new, lambda uuid: server_records.server_as_listed(self.connection, uuid))
-            return {**known, **{uuid: server.host for uuid, server in found.items() if server is not None}}
+        def ask(consumers: t.Sequence[str]) -> t.Dict[str, t.Optional[facts.ApiServer]]:
+            # One that was made, or moved, since the servers were listed.
+            asked = consumers[:CONSUMERS_ASKED]
+            return http.each(asked, lambda uuid: server_records.server_as_listed(self.connection, uuid))
 
         part = "providers.strays"
-        read = self.attempt(part, lambda: resource_providers.with_strays(self.connection, providers, hosts, homes))
+        read = self.attempt(part, lambda: resource_providers.with_strays(self.connection, providers, hosts, known, ask))
         return providers if read is None else read
 
     def migrations(self) -> t.List[facts.ApiMigration]:

@@ -70,26 +70,35 @@ def with_strays(
     connection: t.Any,
     providers: t.Sequence[facts.ResourceProvider],
     hosts: t.Mapping[str, t.Optional[str]],
-    homes: t.Callable[[t.Sequence[str]], t.Mapping[str, t.Optional[str]]],
+    known: t.Mapping[str, t.Optional[str]],
+    ask: t.Callable[[t.Sequence[str]], t.Mapping[str, t.Optional[facts.ApiServer]]],
 ) -> t.List[facts.ResourceProvider]:
     """Return all providers, those of compute nodes and what looks like one with what no server of their host holds.
 
     Placement has no list of allocations: one call for each provider, a few at the same time. Of a million servers only
-    what is wrong is kept. ``hosts``: uuid of each compute node to its host; ``homes``: the hosts of consumers, of
-    those that are servers. Raises ApiError.
+    what is wrong is kept. ``hosts``: uuid of each compute node to its host; ``known``: the hosts of servers, as they
+    were listed; ``ask``: returns consumers as the servers that they are now, None for no server. A server with a task
+    is on its way, also without a migration: it is built, or unshelved. Raises ApiError.
     """
     roots = {provider.uuid: provider.root_provider_uuid or provider.uuid for provider in providers}
     others = sorted({root for root in roots.values() if root not in hosts})
     traits = http.each(others, lambda uuid: any(map(is_compute_trait, get_provider_traits(connection, uuid).traits)))
     asked = [uuid for uuid, root in roots.items() if root in hosts or traits.get(root)]
     held = http.each(asked, lambda uuid: read_allocations(connection, uuid))
-    lives = homes(sorted({consumer for entry in held.values() for consumer in entry}))
+    home = {uuid: hosts.get(roots[uuid]) for uuid in held}
+    now = ask(sorted({key for uuid in held for key in held[uuid] if home[uuid] not in (None, known.get(key))}))
+
+    def is_left(consumer: str, host: t.Optional[str]) -> bool:
+        server = now.get(consumer)
+        if host is None or consumer not in now:
+            return host is None or known.get(consumer) != host
+        # One that was listed and is gone was deleted meanwhile.
+        return consumer not in known if server is None else server.task_state is None and server.host != host
 
     def strays(uuid: str) -> t.Optional[Allocations]:
         if uuid not in held:
             return None
-        host = hosts.get(roots[uuid])
-        return {key: value for key, value in held[uuid].items() if host is None or lives.get(key) != host}
+        return {key: value for key, value in held[uuid].items() if is_left(key, home[uuid])}
 
     return [
         dataclasses.replace(provider, strays=strays(provider.uuid), has_compute_trait=traits.get(provider.uuid))

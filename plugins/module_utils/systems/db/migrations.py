@@ -24,11 +24,15 @@ ENDED = ("confirmed", "reverted", "completed", "failed", "cancelled")
 CHUNK = 500
 
 
-def ended_migrations(options: t.Mapping[str, t.Any], uuids: t.Collection[str]) -> t.Set[str]:
-    """Return which of these uuids are migrations that have ended. Raises DatabaseError, also for one silent cell."""
-    found: t.Set[str] = set()
+def ended_migrations(options: t.Mapping[str, t.Any], uuids: t.Collection[str]) -> t.Dict[str, str]:
+    """Return the servers of these migrations, of those that have ended. Raises DatabaseError, also for one silent cell.
+
+    A move between cells has a row in both: it has ended where both say so.
+    """
+    found: t.Dict[str, str] = {}
     if not uuids:
         return found
+    lasting: t.Set[str] = set()
     c = schema.table(schema.CELL, "migrations").c
     wanted = sorted(uuids)
     for cell in nova.list_cells(options):
@@ -36,6 +40,12 @@ def ended_migrations(options: t.Mapping[str, t.Any], uuids: t.Collection[str]) -
             raise DatabaseError(f"cell {cell.name}: {cell.problem or 'no URL'}")
         with database.snapshot(cell.url) as connection:
             for start in range(0, len(wanted), CHUNK):
-                statement = sa.select(c.uuid, c.status).where(c.uuid.in_(wanted[start : start + CHUNK]))
-                found |= {str(uuid) for uuid, status in connection.execute(statement) if status in ENDED}
-    return found
+                asked = c.uuid.in_(wanted[start : start + CHUNK])
+                for uuid, server, status in connection.execute(
+                    sa.select(c.uuid, c.instance_uuid, c.status).where(asked)
+                ):
+                    if status in ENDED:
+                        found[str(uuid)] = str(server)
+                    else:
+                        lasting.add(str(uuid))
+    return {uuid: server for uuid, server in found.items() if uuid not in lasting}

@@ -993,16 +993,22 @@ def test_the_directories_of_domains_that_are_to_be_ended_are_in_the_plan_from_th
 ENDED = uid("migration", 77)
 
 
-def held(**request):
-    """A migration's uuid holds something of compute1's provider."""
-    some = back(hold=None, record=None, lives="compute1")
+def held(of=None, without=(), lives="compute1"):
+    """A migration's uuid holds something of compute1's provider. ``of``: its server, if it has ended."""
+    some = back(hold=None, record=None, lives=lives)
     known = next(row for row in some.bundle.cloud.providers if row.uuid == node(1)).allocations
-    some = some.change("providers", {"uuid": node(1)}, allocations={**known, ENDED: {"VCPU": 1}})
-    return judged(some, dataclasses.replace(REQUEST, **request))
+    kept = {key: value for key, value in known.items() if key not in without}
+    some = some.change("providers", {"uuid": node(1)}, allocations={**kept, ENDED: {"VCPU": 1}})
+    return judged(some, dataclasses.replace(REQUEST, ended={ENDED: of} if of else {}))
 
 
-def test_only_an_allocation_whose_migration_has_ended_is_cleared():
-    decision = held(ended=frozenset({ENDED}))
+def about_allocation(decision):
+    return [(item.code, item.severity) for item in decision.checked.findings if item.object.id == ENDED]
+
+
+@pytest.mark.parametrize("of", [uid("instance", 99), ONE], ids=["server elsewhere", "server here holds its own"])
+def test_only_an_allocation_whose_migration_has_ended_is_cleared(of):
+    decision = held(of)
     assert [(item.consumer, item.provider) for item in decision.clearing.allocations] == [(ENDED, node(1))]
     assert ENDED not in [item.object.id for item in decision.checked.findings]
     plan = plans.plan("op", "compute1", decision.clearing, "enabled", "qemu:///system")
@@ -1014,3 +1020,12 @@ def test_any_other_is_named():
     decision = held()
     assert decision.clearing.allocations == ()
     assert (ENDED, "SG509") in [(item.object.id, item.code) for item in decision.checked.findings]
+
+
+def test_the_only_allocation_of_a_server_of_the_host_stays_with_its_migration():
+    """A revert that could not move it back: the server is here and holds nothing itself."""
+    decision = held(ONE, without=(ONE,))
+    assert decision.clearing.allocations == ()
+    assert about_allocation(decision) == [("SG509", "warning")]
+    gone = held(ONE, without=(ONE,), lives="compute2")
+    assert [item.consumer for item in gone.clearing.allocations] == [ENDED]

@@ -400,14 +400,16 @@ def placement(monkeypatch: pytest.MonkeyPatch, held: dict[str, dict[str, t.Any]]
     )
 
 
-def strays(homes: dict[str, str]) -> dict[str, tuple[t.Any, t.Any]]:
+def strays(known: dict[str, str], **now: t.Any) -> dict[str, tuple[t.Any, t.Any]]:
+    """``now``: servers as they are, of those that are asked for, by consumer."""
     rows = [
         facts.ResourceProvider(NODE, "compute1", 1, NODE, None),
         facts.ResourceProvider("child", "compute1_gpu", 1, NODE, NODE),
         facts.ResourceProvider(ORPHAN, "compute9", 1, ORPHAN, None),
         facts.ResourceProvider(SHARED, "ceph", 1, SHARED, None),
     ]
-    found = resource_providers.with_strays(object(), rows, {NODE: "compute1"}, lambda _consumers: homes)
+    ask = lambda consumers: {uuid: now.get(uuid) for uuid in consumers}  # noqa: E731
+    found = resource_providers.with_strays(object(), rows, {NODE: "compute1"}, known, ask)
     return {row.uuid: (row.strays and set(row.strays), row.has_compute_trait) for row in found}
 
 
@@ -419,12 +421,36 @@ def test_only_what_no_server_of_the_host_holds_is_kept(monkeypatch: pytest.Monke
         {ORPHAN: ["COMPUTE_NODE", "HW_CPU_X86_VMX"], SHARED: ["MISC_SHARES_VIA_AGGREGATE"]},
     )
     # Of a sharing provider, whose consumers are servers of every host, nothing is read: it would be a KeyError.
-    assert strays({"own": "compute1", "elsewhere": "compute3"}) == {
+    elsewhere = server("elsewhere", host="compute3")
+    assert strays({"own": "compute1", "elsewhere": "compute3"}, elsewhere=elsewhere) == {
         NODE: ({"elsewhere", "ended"}, None),
         "child": ({}, None),
         ORPHAN: ({"own", "elsewhere", "ended"}, True),
         SHARED: (None, False),
     }
+
+
+def server(uuid: str, **given: t.Any) -> facts.ApiServer:
+    return facts.ApiServer(**{**_blank(facts.ApiServer), "id": uuid, **given})
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        {"host": None, "task_state": "spawning"},
+        {"host": "compute3", "task_state": "migrating"},
+        {"host": "compute1"},
+        None,
+    ],
+    ids=["unshelved", "migrating", "arrived since the list", "deleted since the list"],
+)
+def test_a_server_on_its_way_is_no_stray(monkeypatch: pytest.MonkeyPatch, now: dict[str, t.Any] | None) -> None:
+    placement(monkeypatch, {NODE: {"it": {"VCPU": 1}}, "child": {}, ORPHAN: {}}, {ORPHAN: [], SHARED: []})
+    assert strays({"it": "compute3"}, it=now and server("it", **now))[NODE] == ({}, None)
+    stays = server("it", host="compute3")
+    assert strays({"it": "compute3"}, it=stays)[NODE] == ({"it"}, None)
+    # Shelved, and nothing has it under way.
+    assert strays({"it": "compute3"}, it=server("it", host=None))[NODE] == ({"it"}, None)
 
 
 def test_a_server_that_was_made_since_the_list_is_no_stray(monkeypatch: pytest.MonkeyPatch) -> None:
