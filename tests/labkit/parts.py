@@ -273,6 +273,7 @@ OF_FILES = {
     "tests/integration/test_audit": "audit-links",
     "tests/integration/test_compute_id": "audit-links",
     "tests/integration/test_forecast": "forecast",
+    "tests/integration/test_leftovers": "evacuation-left",
     "tests/integration/test_links": "audit-links",
     "tests/integration/test_evacuate_attacked": "evacuation-attacked",
     "tests/integration/test_evac": "evacuation",

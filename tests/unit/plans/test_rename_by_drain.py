@@ -320,6 +320,18 @@ def test_who_holds_the_hosts_resources_without_being_on_it_is_in_the_way(consume
     assert (item.code, item.object.id) == ("SG709", consumer)
 
 
+def test_what_an_open_migration_holds_is_not_to_be_removed():
+    """The owner has a resize to confirm: its allocation is the way back."""
+    cloud = a_cloud().migrate(make.guest(3, 1), "compute1", "compute3", "finished", "resize")
+    (row,) = cloud.rows("migrations")
+    root = next(row for row in cloud.rows("providers") if row.uuid == make.node(1))
+    held = {**root.allocations, row.uuid: {"VCPU": 1}}
+    checked = draining.preflight(cloud.change("providers", {"uuid": root.uuid}, allocations=held), REQUEST)
+    (item,) = [item for item in checked.findings if item.object.id == row.uuid and item.code == "SG709"]
+    assert item.severity == "blocker"
+    assert f"resize confirm {make.guest(3, 1)}" in item.remedy and "unset" not in item.remedy
+
+
 def test_a_child_provider_of_nobody_is_not_in_the_way():
     assert blockers(a_cloud().add("providers", make.child_provider(1, "compute0_gpu"))) == []
 

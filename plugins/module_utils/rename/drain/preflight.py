@@ -233,15 +233,18 @@ def _left_allocation(bundle: Bundle, host: str, consumer: str, provider: str) ->
         {str(server.host) for server in (bundle.cloud.servers if bundle.cloud else None) or [] if server.id == consumer}
         - {*at}
     )
-    moves = [row.status for _place, row in index.migrations if row.uuid == consumer]
+    moves = [row for _place, row in index.migrations if row.uuid == consumer]
     evidence = {
         "consumer": consumer,
         "resource provider": provider,
         "hosts of a server with this uuid": at,
-        "migrations with this uuid": moves,
+        "migrations with this uuid": [row.status for row in moves],
         "Nova's servers of the host": "not among them",
     }
-    remedy = remedy_text("SG709", "allocation-of-no-server-of-host", consumer=consumer, provider=provider)
+    if moves:
+        remedy = remedy_text("SG709", "allocation-of-open-migration", server=moves[0].instance_uuid)
+    else:
+        remedy = remedy_text("SG709", "allocation-of-no-server-of-host", consumer=consumer, provider=provider)
     return finding("SG709", Subject("instance", consumer, host=host), evidence, remedy)
 
 

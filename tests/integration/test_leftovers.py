@@ -1,0 +1,148 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What moves leave behind, made for real: told by the audit, cleared by return_host, and what must stay stays.
+
+compute1 and compute2 are in az1. Each test boots the guests that it needs, and puts the lab back.
+"""
+
+from __future__ import annotations
+
+import uuid as uuids
+
+import pytest
+from labkit import evacuation
+from labkit import guests as guestkit
+from labkit.deadhost import OTHER, SOURCE, boot, come_back, state_dir, stopped_compute
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, resource_providers
+
+pytestmark = pytest.mark.matrix
+READER = ("compute3", "stackguard")
+HELD = {"MEMORY_MB": 64, "VCPU": 1}
+
+
+def provider(lab, host):
+    return lab.value("cell1", "SELECT uuid FROM compute_nodes WHERE host = %s AND deleted = 0", host)
+
+
+def held(lab, consumer):
+    """By provider, what a consumer holds."""
+    found = lab.placement("GET", f"/allocations/{consumer}")["allocations"]
+    return {uuid: entry["resources"] for uuid, entry in found.items()}
+
+
+def hold(lab, consumer, *hosts, of=None):
+    """Let a consumer hold something of these hosts and of no other, as a lost step of Nova does. ``of``: whose it is."""
+    now = lab.placement("GET", f"/allocations/{consumer}")
+    owner = lab.placement("GET", f"/allocations/{of or consumer}")
+    body = {
+        "allocations": {provider(lab, host): {"resources": HELD} for host in hosts},
+        "consumer_generation": now.get("consumer_generation"),
+        **{key: owner[key] for key in ("project_id", "user_id")},
+    }
+    lab.placement("PUT", f"/allocations/{consumer}", body)
+
+
+def migrate(lab, uuid, *then):
+    """Migrate a server cold, and confirm or revert that; returns the uuid and the status of its migration."""
+    lab.action(uuid, "migrate", {"host": OTHER}, "2.56")
+    guestkit.wait_for(lab, uuid, "VERIFY_RESIZE", host=OTHER)
+    for act in then:
+        lab.action(uuid, act)
+        guestkit.wait_for(lab, uuid, "ACTIVE")
+    query = "SELECT uuid, status FROM migrations WHERE instance_uuid = %s ORDER BY id DESC LIMIT 1"
+    (row,) = lab.sql("cell1", query, uuid)
+    return row["uuid"], row["status"]
+
+
+def told(done, code="SG713"):
+    """By object, the evidence of a code's findings."""
+    return {item["object"]["id"]: item["evidence"] for item in done.report["findings"] if item["code"] == code}
+
+
+def nova_manage(lab, *words):
+    return lab.command("nova-manage", "placement", *words, check=False).stdout
+
+
+def back(lab, playbooks, *flags):
+    evacuation.may_unblock(lab, READER[0])
+    return come_back(playbooks, flags, ceph=READER)
+
+
+def test_return_host_releases_what_ended_migrations_hold_and_nothing_else(clean, playbooks, monkeypatch):
+    lab = clean
+    waits, confirmed, reverted = boot(lab, "left", 3).values()
+    waiting_move, *ended = (
+        migrate(lab, waits),
+        migrate(lab, confirmed, "confirmResize"),
+        migrate(lab, reverted, "revertResize"),
+    )
+    assert [waiting_move[1], *(status for _uuid, status in ended)] == ["finished", "confirmed", "reverted"]
+    resize, (old, _status), (only, _status) = waiting_move[0], *ended
+    # Its confirmation could not delete it.
+    hold(lab, old, SOURCE, of=waits)
+    # The revert could not give it back: the server is here, and holds something where it was.
+    hold(lab, only, SOURCE, of=waits)
+    hold(lab, reverted, OTHER)
+    unknown = str(uuids.uuid4())
+    hold(lab, unknown, SOURCE, of=waits)
+    place = provider(lab, SOURCE)
+    assert set(held(lab, resize)) == {place}
+
+    audit = told(playbooks.run("audit", "audit_fail_on=never").ok())
+    assert {entry["consumer"] for entry in audit[place]["consumers"]} == {old, only, unknown}
+    assert {entry["consumer"] for entry in audit[provider(lab, OTHER)]["consumers"]} == {reverted}
+    given = {"rename_from": SOURCE, "rename_to": "cn-left9.example", "rename_strategy": "drain"}
+    given["stackguard_state_dir"] = str(state_dir(lab))
+    refused = playbooks.run("rename_host", variables=given, flags=["--check"]).failed()
+    assert {resize, old, only, unknown} <= set(told(refused, "SG709"))
+
+    with stopped_compute(lab, SOURCE):
+        checked = back(lab, playbooks, "--check").ok()
+        assert old in checked.output and held(lab, old)
+        # Somebody changes it between the two requests: it is refused, and what is there stays.
+        real = http.call
+
+        def raced(connection, service, method, path, *rest, **more):
+            if method == "PUT":
+                lab.placement("PUT", path, {**lab.placement("GET", path), "user_id": "somebody-else"})
+            return real(connection, service, method, path, *rest, **more)
+
+        with monkeypatch.context() as patched, pytest.raises(Conflict):
+            patched.setattr(http, "call", raced)
+            resource_providers.release_allocation(lab.cloud, old, place, HELD)
+        assert held(lab, old) == {place: HELD}
+        done = back(lab, playbooks).ok()
+    assert done.stats["state"] == "clear"
+    assert held(lab, old) == {}
+    assert [held(lab, one) for one in (only, unknown)] == [{place: HELD}] * 2
+    assert set(held(lab, resize)) == {place}
+    assert {only, unknown} <= set(told(done, "SG509"))
+    # The remedy of the second, typed.
+    hold(lab, only, of=waits)
+    nova_manage(lab, "heal_allocations", "--instance", reverted, "--force")
+    assert set(held(lab, reverted)) == {place}
+    hold(lab, unknown, of=waits)
+    guestkit.wait_compute(lab, SOURCE)
+    again = told(playbooks.run("audit", "audit_fail_on=never").ok())
+    assert not {place, provider(lab, OTHER)} & set(again)
+
+
+def test_unguarded_placement_audit_takes_the_allocation_of_a_server_that_arrives(clean):
+    """So no remedy names its --delete."""
+    lab = clean
+    (uuid,) = boot(lab, "moves").values()
+    columns = (
+        "uuid, source_compute, dest_compute, source_node, dest_node, status, instance_uuid, migration_type, deleted"
+    )
+    values = (str(uuids.uuid4()), SOURCE, OTHER, SOURCE, OTHER, "running", uuid, "live-migration")
+    lab.sql("cell1", f"INSERT INTO migrations ({columns}, deleted) VALUES ({", ".join(["%s"] * 8)}, 0)", *values)
+    try:
+        hold(lab, uuid, OTHER)
+        assert uuid in nova_manage(lab, "audit", "--resource_provider", provider(lab, OTHER), "--verbose")
+    finally:
+        hold(lab, uuid, SOURCE)
+        lab.sql("cell1", "UPDATE migrations SET status = 'failed' WHERE uuid = %s", values[0])
