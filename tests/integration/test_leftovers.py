@@ -12,7 +12,7 @@ from __future__ import annotations
 import uuid as uuids
 
 import pytest
-from labkit import evacuation
+from labkit import evacuation, waiting
 from labkit import guests as guestkit
 from labkit.deadhost import OTHER, SOURCE, boot, come_back, state_dir, stopped_compute
 
@@ -35,7 +35,7 @@ def held(lab, consumer):
 
 
 def hold(lab, consumer, *hosts, of=None):
-    """Let a consumer hold something of these hosts and of no other, as a lost step of Nova does. ``of``: whose it is."""
+    """Let a consumer hold something of these hosts only, as a lost step of Nova does. ``of``: whose it is."""
     now = lab.placement("GET", f"/allocations/{consumer}")
     owner = lab.placement("GET", f"/allocations/{of or consumer}")
     body = {
@@ -135,14 +135,62 @@ def test_unguarded_placement_audit_takes_the_allocation_of_a_server_that_arrives
     """So no remedy names its --delete."""
     lab = clean
     (uuid,) = boot(lab, "moves").values()
-    columns = (
-        "uuid, source_compute, dest_compute, source_node, dest_node, status, instance_uuid, migration_type, deleted"
-    )
-    values = (str(uuids.uuid4()), SOURCE, OTHER, SOURCE, OTHER, "running", uuid, "live-migration")
-    lab.sql("cell1", f"INSERT INTO migrations ({columns}, deleted) VALUES ({", ".join(["%s"] * 8)}, 0)", *values)
+    row = {"uuid": str(uuids.uuid4()), "instance_uuid": uuid, "migration_type": "live-migration", "status": "running"}
+    row.update(source_compute=SOURCE, source_node=SOURCE, dest_compute=OTHER, dest_node=OTHER, deleted=0)
+    marks = ", ".join(["%s"] * len(row))
+    lab.sql("cell1", f"INSERT INTO migrations ({', '.join(row)}) VALUES ({marks})", *row.values())
     try:
         hold(lab, uuid, OTHER)
         assert uuid in nova_manage(lab, "audit", "--resource_provider", provider(lab, OTHER), "--verbose")
     finally:
         hold(lab, uuid, SOURCE)
-        lab.sql("cell1", "UPDATE migrations SET status = 'failed' WHERE uuid = %s", values[0])
+        lab.sql("cell1", "UPDATE migrations SET status = 'failed' WHERE uuid = %s", row["uuid"])
+
+
+# --- directories ----------------------------------------------------------------------------------------------
+
+PLACE = "/var/lib/nova/instances"
+
+
+def listed(lab, host):
+    return set(lab.ssh(host, f"ls {PLACE}").split())
+
+
+def test_a_reverted_resize_leaves_a_directory_that_return_host_moves_aside_under_a_running_compute(clean, playbooks):
+    lab = clean
+    first, second, waits, files = boot(lab, "dir", 4).values()
+    for uuid in (first, second):
+        migrate(lab, uuid, "revertResize")
+    migrate(lab, waits)
+    assert {first, second} <= listed(lab, OTHER)
+    # Unguarded: Nova refuses to move it there again.
+    lab.action(first, "os-migrateLive", {"host": OTHER, "block_migration": "auto"}, "2.68")
+    last = "SELECT status FROM migrations WHERE instance_uuid = %s ORDER BY id DESC"
+    waiting.until("Nova refuses it", lambda: lab.value("cell1", last, first) in ("error", "failed") or None, 120, 2)
+    # Guarded: nobody is sent there.
+    given = {"migrate_servers": [second], "stackguard_state_dir": str(state_dir(lab))}
+    refused = playbooks.run("migrate_server", variables=given).failed()
+    assert refused.codes == {"SG523"}
+    assert OTHER in told(playbooks.run("audit", "audit_fail_on=never").ok())
+
+    # The only copy of a resize that waits, and what may be somebody's: nothing of it moves.
+    kept = {f"{waits}_resize"}
+    assert kept <= listed(lab, SOURCE)
+    made = {f"{files}": "disk.info", f"{first}_resize": "disk", f"{second}_resize": "vtpm/state"}
+    for name, file in made.items():
+        lab.ssh(OTHER, f"mkdir -p $(dirname {PLACE}/{name}/{file}); touch {PLACE}/{name}/{file}")
+    evacuation.may_unblock(lab, READER[0])
+    stays = come_back(playbooks, ceph=READER, host=OTHER).failed()
+    assert stays.stats["state"] == "not-clear"
+    assert set(told(stays)) == {files, first, second}
+    assert set(made) <= listed(lab, OTHER) and second not in listed(lab, OTHER)
+    assert [name.partition(".")[0] for name in listed(lab, OTHER) if ".stackguard-" in name] == [second]
+    for name in made:
+        lab.ssh(OTHER, f"mv {PLACE}/{name} {PLACE}/{name}.aside")
+    come_back(playbooks, ceph=READER, host=OTHER).ok()
+    back(lab, playbooks).ok()
+    assert kept <= listed(lab, SOURCE)
+    playbooks.run("migrate_server", variables=given).ok()
+    assert lab.server(second)["OS-EXT-SRV-ATTR:host"] == OTHER
+    lab.action(waits, "revertResize")
+    guestkit.wait_for(lab, waits, "ACTIVE", host=SOURCE)
