@@ -15,6 +15,7 @@ import pytest
 from labkit import evacuation, waiting
 from labkit import guests as guestkit
 from labkit.deadhost import OTHER, SOURCE, boot, come_back, state_dir, stopped_compute
+from labkit.fixtures import documented_grants
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, resource_providers
@@ -194,3 +195,52 @@ def test_a_reverted_resize_leaves_a_directory_that_return_host_moves_aside_under
     assert lab.server(second)["OS-EXT-SRV-ATTR:host"] == OTHER
     lab.action(waits, "revertResize")
     guestkit.wait_for(lab, waits, "ACTIVE", host=SOURCE)
+
+
+# --- providers. The last test: it resets the lab --------------------------------------------------------------
+
+FAR = "compute3"
+
+
+def test_a_host_that_was_removed_with_an_allocation_leaves_a_provider_that_its_successor_stumbles_over(
+    clean, playbooks
+):
+    """R06a, R06b: Nova deletes service and node and swallows that placement keeps the provider."""
+    lab = clean
+    (uuid,) = boot(lab, "owner").values()
+    old, nobody = provider(lab, FAR), str(uuids.uuid4())
+    hold(lab, nobody, FAR, of=uuid)
+    shared = {"name": "shared9", "uuid": str(uuids.uuid4())}
+    lab.placement("POST", "/resource_providers", shared)
+    audit = lambda: playbooks.run("audit", "audit_fail_on=never").ok()  # noqa: E731
+    try:
+        lab.ssh(FAR, "systemctl kill -s KILL nova-compute; systemctl mask --runtime nova-compute")
+        lab.compute("DELETE", f"/os-services/{lab.service(FAR)['id']}")
+        found = told(audit())
+        assert [entry["consumer"] for entry in found[old]["consumers"]] == [nobody]
+        assert shared["uuid"] not in found
+        # Its row is archived.
+        lab.sql("cell1", "UPDATE compute_nodes SET uuid = %s WHERE uuid = %s", str(uuids.uuid4()), old)
+        without = audit()
+        assert old not in told(without)
+        assert [item for item in without.report["unchecked"] if item["code"] == "SG713" and old in item["reason"]]
+        # Installed anew: the name is taken.
+        lab.ssh(FAR, "rm /var/lib/nova/compute_id; systemctl unmask --runtime nova-compute")
+        lab.ssh(FAR, "systemctl start nova-compute")
+        waiting.until("its compute node", lambda: provider(lab, FAR), 120, 2)
+        refusal = "grep -c ResourceProviderCreationFailed /var/log/nova/nova-compute.log || :"
+        waiting.until("it stumbles", lambda: int(lab.ssh(FAR, refusal)) or None, 120, 2)
+        new = provider(lab, FAR)
+        taken = told(audit(), "SG112")
+        assert taken[new]["their consumers"] == {old: [nobody]}
+        # The remedy, typed.
+        hold(lab, nobody, of=uuid)
+        lab.placement("DELETE", f"/resource_providers/{old}")
+        lab.ssh(FAR, "systemctl restart nova-compute")
+        listing = lambda: lab.placement("GET", "/resource_providers")["resource_providers"]  # noqa: E731
+        waiting.until("its provider", lambda: new in {row["uuid"] for row in listing()} or None, 120, 2)
+        after = audit()
+        assert not told(after, "SG112") and old not in told(after)
+    finally:
+        lab.reset()
+        guestkit.grant(lab, "sg_exact", documented_grants())

@@ -510,8 +510,12 @@ def provider(index: Index, facts: HostFacts) -> Items:
 
 
 def _consumers(providers: t.Sequence[ResourceProvider]) -> t.Dict[str, t.Optional[t.List[str]]]:
-    """Return who has allocations of each provider; None: not read."""
-    return {row.uuid: None if row.allocations is None else sorted(row.allocations) for row in providers}
+    """Return who has allocations of each provider; None: not read. Of one that is no node's, all are strays."""
+    held = {
+        row.uuid: row.strays if row.allocations is None and row.has_compute_trait else row.allocations
+        for row in providers
+    }
+    return {uuid: None if consumers is None else sorted(consumers) for uuid, consumers in held.items()}
 
 
 def _provider_remedy(

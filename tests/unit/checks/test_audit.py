@@ -400,6 +400,9 @@ def test_a_foreign_provider_with_the_nodes_name_is_named_with_its_consumers():
     assert "allocation unset" in item.remedy
     unread = provider_remedy(cloud.change("providers", {"uuid": other}, allocations=None))
     assert unread.evidence["their consumers"] == {other: None}
+    strays = {"strays": {"someone": {"VCPU": 1}}, "has_compute_trait": True}
+    whole = provider_remedy(cloud.change("providers", {"uuid": other}, allocations=None, **strays))
+    assert whole.evidence["their consumers"] == {other: ["someone"]}
 
 
 def test_a_provider_that_is_missing_or_misnamed_has_a_remedy_of_its_own():

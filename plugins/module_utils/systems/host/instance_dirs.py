@@ -24,6 +24,8 @@ LOCAL = frozenset(("bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "
 _NAME = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:_resize|_del)?")
 #: What a spawn makes anew, and nothing is lost with: logs of consoles, and definitions that libvirt has itself.
 _HARMLESS = re.compile(r"console\.log(?:\.\d+)?|libvirt\.xml|unrescue\.xml")
+#: What this host's NFS server lets others mount (exportfs(8)).
+EXPORTS = "/var/lib/nfs/etab"
 #: Paths that a fact names of what is in one directory.
 SHOWN = 5
 
@@ -58,6 +60,7 @@ def read(path: str, domains: t.Container[str], proc: str = "/proc") -> Instances
     kind = mounts.kind_of(path, proc)
     if not kind:
         raise ReadError(f"the file system of {path} is not known")
+    local = is_local(path, proc)
     left = []
     try:
         with os.scandir(path) as entries:
@@ -67,8 +70,23 @@ def read(path: str, domains: t.Container[str], proc: str = "/proc") -> Instances
                     left.append(_left(entry.path, entry.name, match[1]))
     except FileNotFoundError:
         # nova-compute makes it with the first instance.
-        return InstancesPath(path, kind, kind in LOCAL)
-    return InstancesPath(path, kind, kind in LOCAL, sorted(left, key=lambda item: item.name))
+        return InstancesPath(path, kind, local)
+    return InstancesPath(path, kind, local, sorted(left, key=lambda item: item.name))
+
+
+def is_local(path: str, proc: str = "/proc") -> bool:
+    """Return True if no other host has a directory: by its file system, and by what this host exports of it."""
+    if mounts.kind_of(path, proc) not in LOCAL:
+        return False
+    real = os.path.realpath(path)
+    try:
+        with open(EXPORTS, encoding="utf-8", errors="surrogateescape") as stream:
+            shared = [mounts.plain(line.split("\t")[0]) for line in stream if line.strip()]
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return not any(mounts.below(real, folder) or mounts.below(folder, real) for folder in shared)
 
 
 def _left(path: str, name: str, uuid: str) -> LeftDirectory:
@@ -115,7 +133,7 @@ def move_aside(path: str, directory: t.Mapping[str, t.Any], operation: str, uri:
         now = _left(source, str(directory["name"]), uuid)
         if (now.inode, now.changed_ns) != (directory["inode"], directory["changed_ns"]) or now.keeps:
             raise MoveAsideError(f"{source} stays: it has changed since it was judged", problem="changed")
-        if mounts.kind_of(path, proc) not in LOCAL:
+        if not is_local(path, proc):
             raise MoveAsideError(f"{source} stays: other hosts may have it, too", problem="not-local")
         if os.path.lexists(target):
             raise MoveAsideError(f"{source} stays: {target} is there already", problem="in-the-way")

@@ -32,7 +32,7 @@ class Mount:
 def parse(text: str) -> t.List[Mount]:
     """Return the mounts of a C(mountinfo), in its order. Lines that are none are left out."""
     lines = [line.split(" ") for line in text.splitlines()]
-    return [Mount(words[2], _plain(words[3]), _plain(words[4]), _kind(words)) for words in lines if len(words) > 5]
+    return [Mount(words[2], plain(words[3]), plain(words[4]), _kind(words)) for words in lines if len(words) > 5]
 
 
 def _kind(words: t.Sequence[str]) -> str:
@@ -47,7 +47,8 @@ def kind_of(path: str, proc: str = "/proc") -> str:
     return mount.kind if mount else ""
 
 
-def _plain(word: str) -> str:
+def plain(word: str) -> str:
+    """Return a path as it is, of one as the kernel and nfs-utils write it."""
     # A blank, a tab, a line end and a backslash are written in octal.
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), word)
 
@@ -63,7 +64,7 @@ def on_host(pid: int, path: str, proc: str = "/proc", root: str = "") -> t.Optio
     inside = _joined(mount.root, os.path.relpath(path, mount.point))
     # A directory may have several paths: the nearest mount is the one that people mean.
     for other in sorted(_read(f"{proc}/1/mountinfo"), key=lambda entry: len(entry.root), reverse=True):
-        if other.device == mount.device and _below(inside, other.root):
+        if other.device == mount.device and below(inside, other.root):
             candidate = _joined(other.point, os.path.relpath(inside, other.root))
             if _same(f"{root}{candidate}", f"{proc}/{pid}/root{path}"):
                 return candidate
@@ -74,12 +75,13 @@ def _covering(mounts: t.Sequence[Mount], path: str) -> t.Optional[Mount]:
     """Return the mount that a path is on: the deepest, and of several on one point the last."""
     found = None
     for mount in mounts:
-        if _below(path, mount.point) and (found is None or len(mount.point) >= len(found.point)):
+        if below(path, mount.point) and (found is None or len(mount.point) >= len(found.point)):
             found = mount
     return found
 
 
-def _below(path: str, folder: str) -> bool:
+def below(path: str, folder: str) -> bool:
+    """Return True if a path is a folder or in it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 

@@ -23,6 +23,7 @@ OPERATION, URI = "0123456789ab", "test:///default"
 def place(tmp_path, monkeypatch):
     """instances_path on a local file system, of a host that runs nothing."""
     monkeypatch.setattr(mounts, "kind_of", lambda _path, _proc="/proc": "ext4")
+    monkeypatch.setattr(instance_dirs, "EXPORTS", str(tmp_path / "etab"))
     monkeypatch.setattr(instance_dirs.libvirt, "read_domains", lambda _uri: [])
     monkeypatch.setattr(instance_dirs.processes, "qemu_by_uuid", lambda _proc="/proc": {})
     return tmp_path
@@ -48,6 +49,28 @@ def test_only_directories_without_a_domain_are_left(place):
     (place / guest(1, 3)).write_text("a file")
     (place / guest(1, 4)).symlink_to(place / ONE)
     assert set(left(place, [ONE])) == {TWO, f"{ONE}_resize"}
+
+
+@pytest.mark.parametrize(
+    ("shared", "local"),
+    [("", True), ("{}/instances2", True), ("{}", False), ("{}/instances/x", False), ("/", False)],
+    ids=["nothing", "beside", "above", "below", "everything"],
+)
+def test_what_this_host_lets_others_mount_is_not_its_own(place, shared, local):
+    """A small cloud's instances_path can be on one of its compute hosts: what is in it are the others' servers."""
+    path = place / "instances"
+    path.mkdir()
+    make(path, ONE)
+    (place / "etab").write_text(f"{shared.format(place)}\t*(rw,sync)\n" if shared else "")
+    found = instance_dirs.read(str(path), set())
+    assert found.local is local
+    directory = facts.to_plain(found.left[0])
+    if local:
+        instance_dirs.move_aside(str(path), directory, OPERATION, URI)
+    else:
+        with pytest.raises(instance_dirs.MoveAsideError, check=problem_is("not-local")):
+            instance_dirs.move_aside(str(path), directory, OPERATION, URI)
+    assert (path / ONE).exists() is not local
 
 
 @pytest.mark.parametrize(
