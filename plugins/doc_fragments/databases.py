@@ -28,8 +28,8 @@ options:
   neutron_db_url:
     type: str
     description:
-      - URL of neutron's database. In neutron's database, the module uses the table C(agents). In a cloud with OVN, the
-        module also uses the tables of port bindings.
+      - URL of neutron's database. In neutron's database, the module uses the table C(agents). In a cloud with OVN, and
+        for an audit, the module also uses the tables of port bindings.
   rabbit_urls:
     type: raw
     description:

@@ -212,7 +212,8 @@ databases:
       elements: dict
     neutron:
       description: Facts from neutron's database, with the keys C(location), C(scope), C(agents) and C(unread). If you
-        set O(ovn_nb_connection) and O(hosts), the key C(bindings) contains the port bindings of the hosts.
+        set O(ovn_nb_connection) and O(hosts), the key C(bindings) contains the port bindings of the hosts. Without
+        O(hosts), C(inactive_bindings) contains the hosts for which ports have an inactive binding, by port.
       type: dict
     grants:
       description: With O(probe_rename=true), each privilege that a rename needs, and whether the database user has this

@@ -266,11 +266,18 @@ def test_a_snapshot_cannot_write(world: World) -> None:
 def test_which_migrations_have_ended(any_release: World) -> None:
     world = any_release
     ends = ("confirmed", "reverted", "completed", "failed", "cancelled", "finished", "error", "running", "done")
+    server = uid("instance", 1)
     for number, status in enumerate(ends, 900):
-        world.migration(number, "compute1", "compute2", status, deleted=number % 2)
+        world.migration(number, "compute1", "compute2", status, deleted=number % 2, instance=server)
     asked = {uid("migration", number) for number in range(900, 900 + len(ends) + 1)}
     found = migrations.ended_migrations(world.options(), asked)
-    assert set(found) == {uid("migration", number) for number in range(900, 905)}
-    row = next(row for row in world.everything()["migrations"] if row[0] == 900)
-    assert found[uid("migration", 900)] in row
-    assert migrations.ended_migrations(world.options(), set()) == set()
+    assert found == {uid("migration", number): server for number in range(900, 905)}
+    assert migrations.ended_migrations(world.options(), set()) == {}
+
+
+def test_inactive_port_bindings_are_read_of_a_whole_cloud_only(world: World) -> None:
+    world.bound_port("port1", "compute1")
+    world.insert("neutron", "ml2_port_bindings", port_id="port1", host="compute2", vif_type="x", status="INACTIVE")
+    whole, one = (nova.read_databases(world.options(), hosts).neutron for hosts in ([], ["compute1"]))
+    assert whole is not None and whole.inactive_bindings == {"port1": ["compute2"]}
+    assert one is not None and one.inactive_bindings is None

@@ -542,7 +542,7 @@ def _databases(names, guests, cells, release, l2_agents):
     agents = [
         facts.NeutronAgentRow(uid("agent", number), *_L2, name.host, AT) for number, name in names.items() if l2_agents
     ]
-    neutron = facts.NeutronDbFacts("10.0.0.5/neutron", [], agents)
+    neutron = facts.NeutronDbFacts("10.0.0.5/neutron", [], agents, inactive_bindings={})
     exclusive = facts.DatabaseLock(facts.LOCK_EXCLUSIVE)
     brokers = [
         facts.BrokerFacts(f"cell{cell}", "10.0.0.6:5672/", len(names), [], "compute1") for cell in range(1, cells + 1)

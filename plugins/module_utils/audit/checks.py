@@ -22,6 +22,7 @@ from ..hazards import (
     identity,
     in_flight,
     left_allocations,
+    left_bindings,
     left_directories,
     left_snapshots,
     leftovers,
@@ -104,6 +105,7 @@ def look(
         + gather(crowded)
         + gather(left)
         + gather(left_allocations.check(index))
+        + gather(left_bindings.check(index))
         + gather(deployed)
         + gather(survey.items(host_zones.zones_of(bundle)))
         + gather(_ceph(index))

@@ -356,6 +356,8 @@ class NeutronDbFacts:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
     #: Of hosts in scope, where OVN's databases are given; None otherwise.
     bindings: t.Optional[NeutronBindings] = None
+    #: Where all hosts are read: by port, the hosts for which it has a binding that is inactive.
+    inactive_bindings: t.Optional[t.Dict[str, t.List[str]]] = None
 
 
 @dataclasses.dataclass(frozen=True)

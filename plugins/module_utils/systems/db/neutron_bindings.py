@@ -27,6 +27,8 @@ try:
 except ImportError:
     SQLALCHEMY = False  # reported by the module, see systems/db/engine.py
 
+#: Of a binding that a live migration has made for its destination (neutron_lib, constants).
+INACTIVE = "INACTIVE"
 #: Keys in one statement.
 CHUNK = 1000
 #: Each table, and the column that tells its rows of one host apart.
@@ -59,6 +61,16 @@ def read_bindings(connection: sa.Connection, hosts: t.Sequence[str]) -> NeutronB
         levels=[OvnLevelRow(row[0], row[1], int(row[2])) for row in rows("ml2_port_binding_levels")],
         segments=[OvnSegmentRow(*row) for row in rows("segmenthostmappings")],
     )
+
+
+def read_inactive(connection: sa.Connection, _hosts: t.Sequence[str]) -> t.Dict[str, t.List[str]]:
+    """Return the hosts for which ports have a binding that is inactive, by port: those of moves, or what they left."""
+    c = schema.ovn_table("ml2_port_bindings").c
+    found: t.Dict[str, t.List[str]] = {}
+    statement = sa.select(c.port_id, c.host).where(c.status == INACTIVE).order_by(c.port_id, c.host)
+    for port, host in connection.execute(statement):
+        found.setdefault(str(port), []).append(str(host))
+    return found
 
 
 def move_bindings(

@@ -278,6 +278,7 @@ def _read_neutron(options: DatabaseOptions, hosts: t.Sequence[str]) -> facts.Neu
             unread=unread,
             # Of a whole cloud these are as many as its ports, and nothing asks for them.
             bindings=parts.read("bindings", neutron_bindings.read_bindings) if options.ovn and hosts else None,
+            inactive_bindings=None if hosts else parts.read("inactive_bindings", neutron_bindings.read_inactive),
         )
 
 
