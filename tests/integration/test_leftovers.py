@@ -197,6 +197,51 @@ def test_a_reverted_resize_leaves_a_directory_that_return_host_moves_aside_under
     guestkit.wait_for(lab, waits, "ACTIVE", host=SOURCE)
 
 
+# --- snapshots ------------------------------------------------------------------------------------------------
+
+
+def test_a_migration_that_failed_on_its_destination_leaves_a_snapshot_that_the_next_one_stumbles_over(clean, playbooks):
+    """Its record is in error: it can be neither confirmed nor reverted, and a hard reboot makes the server run."""
+    lab = clean
+    (uuid,) = boot(lab, "snap", 1, "--flavor", "big").values()
+    image = f"{uuid}_disk"
+    with evacuation.no_memory(lab, OTHER):
+        lab.action(uuid, "migrate", {"host": OTHER}, "2.56")
+        guestkit.wait_for(lab, uuid, "ERROR", host=OTHER)
+    assert evacuation.snapshots(lab, image) == ["nova-resize"]
+    lab.action(uuid, "reboot", {"type": "HARD"})
+    guestkit.wait_for(lab, uuid, "ACTIVE", host=OTHER)
+    found = playbooks.run("audit", "audit_fail_on=never").ok()
+    assert f"vms/{image}" in told(found)
+    # Unguarded: the next one fails there, too.
+    lab.action(uuid, "migrate", {"host": SOURCE}, "2.56")
+    guestkit.wait_for(lab, uuid, "ERROR", host=SOURCE)
+    # The remedy, typed.
+    lab.command("rbd", "snap", "rm", f"vms/{image}@nova-resize")
+    lab.action(uuid, "reboot", {"type": "HARD"})
+    guestkit.wait_for(lab, uuid, "ACTIVE", host=SOURCE)
+    migrate(lab, uuid, "confirmResize")
+    assert evacuation.snapshots(lab, image) == []
+    assert f"vms/{image}" not in told(playbooks.run("audit", "audit_fail_on=never").ok())
+
+
+# --- bindings -------------------------------------------------------------------------------------------------
+
+
+def test_the_audit_names_a_binding_that_a_failed_live_migration_left_if_it_reads_neutrons_database(clean, playbooks):
+    """neutron's API shows a port's active binding only, wherever it lists ports."""
+    lab = clean
+    (uuid,) = boot(lab, "bound").values()
+    (port,) = lab.cloud.network.ports(device_id=uuid)
+    row = "INSERT INTO ml2_port_bindings (port_id, host, vif_type, vnic_type, profile, vif_details, status)"
+    lab.sql("neutron", f"{row} VALUES (%s, %s, 'unbound', 'normal', '', '', 'INACTIVE')", port.id, OTHER)
+    assert [(one.id, one.binding_host_id) for one in lab.cloud.network.ports(device_id=uuid)] == [(port.id, SOURCE)]
+    url = guestkit.urls(lab, "sg_exact")["neutron_db_url"]
+    found = playbooks.run("audit", "audit_fail_on=never", variables={"neutron_db_url": url}).ok()
+    assert told(found)[OTHER]["servers"] == [uuid]
+    assert OTHER not in told(playbooks.run("audit", "audit_fail_on=never").ok())
+
+
 # --- providers. The last test: it resets the lab --------------------------------------------------------------
 
 FAR = "compute3"
