@@ -51,6 +51,7 @@ from ..model.findings import (
     finding,
 )
 from ..model.lookups import (
+    FINISHED,
     Index,
     Items,
     domain_subject,
@@ -220,6 +221,9 @@ def _judged(index: Index, fate: Fate, facts: HostFacts, host: str) -> Items:
         remedy = remedy_text("SG108", state, host=fate.lives, uuid=fate.domain.uuid)
         # SG509 where a start would end it: it is still a second writer until then.
         yield finding("SG108", subject, evidence, remedy)
+    elif fate.exists and any(row.status == FINISHED for row in index.migrations_by_instance.get(fate.domain.uuid, [])):
+        remedy = remedy_text("SG509", "off-and-resize-waits", uuid=fate.domain.uuid)
+        yield finding("SG509", subject, evidence, remedy, INFO)
     elif fate.exists:
         state = "off-and-guest-on-novas-host" if _runs_there(index, fate) else "off-and-guest-unseen-on-novas-host"
         remedy = remedy_text("SG509", state, host=fate.lives, uuid=fate.domain.uuid)

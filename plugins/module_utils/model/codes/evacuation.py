@@ -419,6 +419,10 @@ CODES: t.Tuple[Code, ...] = (
                 acts=(Act((DELETION,), OFF_HERE, (THIS_HOST, NOVAS_HOST, MIGRATIONS), OFF_DEFINITION),),
             ),
             "off-and-guest-unseen-on-novas-host": Remedy(ONLY_HERE),
+            "off-and-resize-waits": Remedy(
+                "Leave the domain as it is: a resize of the server waits for its confirmation, and a revert comes back "
+                "to this host. Have the resize confirmed or reverted (openstack server resize confirm {uuid})."
+            ),
             "server-deleted": Remedy(
                 "Before nova-compute starts, save the data you need from the disks of this server, which is already "
                 "deleted in Nova."

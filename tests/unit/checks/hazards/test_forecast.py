@@ -134,6 +134,17 @@ def test_a_definition_of_a_guest_that_lives_elsewhere_is_a_warning():
     assert codes(some.host("compute1", domains=off)) == [("SG509", "warning")]
 
 
+def test_the_definition_that_a_revert_comes_back_to_is_left_as_it_is():
+    some = moved(cloud())
+    off = [dataclasses.replace(row, state="shutoff") for row in some.rows("domains")]
+    some = some.host("compute1", domains=off)
+    for row in off:
+        some = some.migrate(row.uuid, "compute1", "compute3", "finished", "resize")
+    found = list(forecast.restart(Index(some.bundle), some.bundle.hosts["compute1"]))
+    assert [(item.code, item.severity) for item in found] == [("SG509", "info")]
+    assert "undefine" not in found[0].remedy
+
+
 def test_a_deleted_servers_disks_are_told_of():
     assert codes(deleted(cloud())) == [("SG509", "warning")]
 
