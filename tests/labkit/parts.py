@@ -163,6 +163,7 @@ PARTS = {
     "evacuation-left": MatrixPart(
         "evacuations tried again, left, two at once, refused beside the first version's; returns"
     ),
+    "leftovers": MatrixPart("what moves leave in placement, on hosts, in Ceph and in neutron; a host that was removed"),
     # Of its own: it leaves the host with its new name.
     "rename-drain": MatrixPart("a rename by drain, killed among its moves; a guest that is off on its other host"),
     "moves": MatrixPart("drains, migrations, resizes and zone pins, broken off and attacked in every way"),
@@ -273,7 +274,7 @@ OF_FILES = {
     "tests/integration/test_audit": "audit-links",
     "tests/integration/test_compute_id": "audit-links",
     "tests/integration/test_forecast": "forecast",
-    "tests/integration/test_leftovers": "evacuation-left",
+    "tests/integration/test_leftovers": "leftovers",
     "tests/integration/test_links": "audit-links",
     "tests/integration/test_evacuate_attacked": "evacuation-attacked",
     "tests/integration/test_evac": "evacuation",

@@ -11,8 +11,12 @@ the old one (finish_revert_migration, C(rollback_to_snap)).
 
 from __future__ import annotations
 
+import typing as t
+
+from ..capacity.measured import by_nova_name
 from ..model.codes.catalogue import remedy_text
-from ..model.findings import WARNING, Subject, Unchecked, finding
+from ..model.facts import ApiMigration, ApiServer, Bundle
+from ..model.findings import BLOCKER, WARNING, Subject, Unchecked, finding
 from ..model.lookups import Index, Items
 from . import storage
 
@@ -34,3 +38,22 @@ def check(index: Index) -> Items:
                 remedy = remedy_text("SG713", "resize-snapshot", uuid=uuid, snapshot=place)
                 evidence = {"snapshot": place, "server": uuid}
                 yield finding("SG713", Subject("image", f"{entry.pool}/{name}"), evidence, remedy, WARNING)
+
+
+def by_record(bundle: t.Optional[Bundle], server: ApiServer, failed: t.Optional[ApiMigration]) -> Items:
+    """SG713 of a server that is to move cold, where its last cold move failed on its destination.
+
+    The destination makes the snapshot before it starts the guest. Neither confirmed nor reverted, it stays there, and
+    the record does, too: only Ceph tells, which a move does not read.
+    """
+    if failed is None or server.image == "":
+        return
+    facts = by_nova_name(bundle).get(str(server.host)) if bundle is not None else None
+    conf = facts.nova_conf if facts is not None else None
+    if conf is not None and conf.images_type != "rbd":
+        return
+    image = f"{(conf.images_rbd_pool if conf else None) or 'POOL'}/{server.id}_disk"
+    named = {"image": image, "snapshot": RESIZE_SNAPSHOT, "uuid": server.id}
+    remedy = remedy_text("SG713", "resize-may-have-left-snapshot", **named)
+    evidence = {"migration": failed.uuid or failed.id, "status": failed.status, "from": failed.source_compute}
+    yield finding("SG713", Subject("instance", server.id, server.name, server.host), evidence, remedy, BLOCKER)

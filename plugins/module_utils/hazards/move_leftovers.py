@@ -72,11 +72,11 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
     ),
     Leftover(
         "the RBD snapshot `nova-resize`",
-        "resize or cold migration whose confirmation failed",
-        "the next resize fails in the middle; a revert rolls the disk back to it",
+        "resize or cold migration that failed on its destination, or whose confirmation failed",
+        "the next resize ends in ERROR on its destination; a revert rolls the disk back to it",
         "SG713",
-        (AUDIT,),
-        "named with the command that removes it",
+        (AUDIT, DRAIN, "resize_server", RENAME),
+        "named with the command that removes it; the audit sees the snapshot, moves and resizes see the record",
         "libvirt/driver.py, _create_and_inject_local_root and finish_revert_migration",
     ),
     Leftover(

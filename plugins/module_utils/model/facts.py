@@ -860,6 +860,8 @@ class EvacuationFacts:
     several_cells: t.Optional[bool] = None
     #: Server uuid to the hosts for which a port of it has an inactive binding. Only servers with one are here.
     inactive_bindings: t.Optional[t.Dict[str, t.List[str]]] = None
+    #: Server uuid to its last resize or cold migration. Only servers are here of which it failed after their source.
+    failed_moves: t.Optional[t.Dict[str, ApiMigration]] = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -99,7 +99,7 @@ def collect(
         about = nova.with_cells(about, api_db_url, sources)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
     about = _with_machine_types(connection, about, servers, bundle)
-    about = _with_bindings(connection, about, servers)
+    about = _with_failed_moves(connection, _with_bindings(connection, about, servers), servers)
     bundle, unread = _with_last_migrations(connection, bundle, about, servers)
     sent: t.Tuple[IncomingServer, ...] = ()
     try:
@@ -167,6 +167,17 @@ def _with_bindings(
     except ApiError as error:
         return dataclasses.replace(about, unread=[*about.unread, facts.Unread("inactive_bindings", error.message)])
     return dataclasses.replace(about, inactive_bindings=found)
+
+
+def _with_failed_moves(
+    connection: t.Any, about: facts.EvacuationFacts, servers: t.Sequence[facts.ApiServer]
+) -> facts.EvacuationFacts:
+    """Add the cold migrations that failed on their destination: the snapshot that each made may be there."""
+    try:
+        found = migration_records.failed_moves(connection, servers)
+    except ApiError as error:
+        return dataclasses.replace(about, unread=[*about.unread, facts.Unread("failed_moves", error.message)])
+    return dataclasses.replace(about, failed_moves=found)
 
 
 def _with_soft_deleted(

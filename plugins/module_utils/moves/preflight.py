@@ -39,6 +39,7 @@ from ..hazards import (
     guest_places,
     identity,
     in_flight,
+    left_snapshots,
     memory,
     power_state,
     unfit,
@@ -322,8 +323,8 @@ def _of_servers(
 ) -> Items:
     facts = evidence.zones
     for entry in evidence.about.unread:
-        if entry.part == "inactive_bindings":
-            yield Unchecked("SG713", "port bindings", entry.reason)
+        if entry.part in ("inactive_bindings", "failed_moves"):
+            yield Unchecked("SG713", entry.part.replace("_", " "), entry.reason)
     for name, host in sorted(evidence.bundle.hosts.items()):
         if host.instances_path is None:
             reasons = [entry.reason for entry in host.unread if entry.part == "instances_path"]
@@ -340,6 +341,10 @@ def _of_servers(
         if server.id in ours:
             continue
         yield from _state(evidence, server, movable, request)
+        if method_of(server.status, request) == placement.COLD:
+            yield from left_snapshots.by_record(
+                evidence.bundle, server, (evidence.about.failed_moves or {}).get(server.id)
+            )
         for item in zones.milder(zones.pinned(facts, server), ("SG402",)):
             # The host is named: no pin is needed to stay, and hundreds of these would hide what matters.
             if item.code != "SG401":

@@ -831,6 +831,19 @@ CODES: t.Tuple[Code, ...] = (
                     ),
                 ),
             ),
+            "resize-may-have-left-snapshot": Remedy(
+                "The last resize or cold migration of the server failed after it had left its source, and may have "
+                "left its snapshot: look (rbd snap ls {image}), and remove it if it is there (rbd snap rm "
+                "{image}@{snapshot}): with it, the next one ends in ERROR. Then override SG713 for server {uuid}.",
+                acts=(
+                    Act(
+                        (DELETION,),
+                        "the last resize of the server is in error, and the server is not on its source any more",
+                        (MIGRATIONS, PEOPLE),
+                        "the state of the disk before a resize that has ended",
+                    ),
+                ),
+            ),
             "directory": Remedy(
                 "Run return_host for {host}: it moves these directories of {path} aside, and deletes nothing. Until "
                 "then, each live migration of these servers to {host} fails."

@@ -36,6 +36,8 @@ OPEN_STATUSES = (
 SHOWN = 10
 #: "done" is an end for all but evacuations.
 EVACUATION = "evacuation"
+#: Of a cold migration, and of a resize.
+COLD_TYPES = ("migration", "resize")
 #: Statuses in which a migration may still bring a server to a host, of all types.
 ARRIVING = tuple(
     sorted({status for statuses in measured.ARRIVING.values() for status in statuses} | {measured.REVERTING})
@@ -98,6 +100,22 @@ def newest(connection: t.Any, uuid: str) -> t.Optional[facts.ApiMigration]:
     """Return a server's newest migration; None: it has none."""
     found = last_migration(connection, uuid)
     return None if found is None else _record(found)
+
+
+def failed_moves(connection: t.Any, servers: t.Sequence[facts.ApiServer]) -> t.Dict[str, facts.ApiMigration]:
+    """Return the last resize or cold migration of each server, of those where it failed once it had left its source.
+
+    Two lists of the cloud, and two calls for each server that is in one of them. Raises ApiError.
+    """
+    hosts = {server.id: server.host for server in servers}
+    failed = {row.instance_uuid for kind in COLD_TYPES for row in list_migrations(connection, "error", kind)}
+    found: t.Dict[str, facts.ApiMigration] = {}
+    for uuid in sorted(uuid for uuid in hosts if uuid in failed):
+        items = [last_migration(connection, uuid, kind) for kind in COLD_TYPES]
+        last = max((_record(item) for item in items if item is not None), key=lambda row: row.id, default=None)
+        if last is not None and last.status == "error" and last.source_compute != hosts[uuid]:
+            found[uuid] = last
+    return found
 
 
 def list_arriving(connection: t.Any) -> t.List[facts.ApiMigration]:

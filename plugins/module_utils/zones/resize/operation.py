@@ -111,7 +111,9 @@ class Resize(Planned):
         facts = zone_facts.read_zones(self.cloud, [] if server is None else [server], url, flavor[1])
         last = None if server is None else migration_records.newest(self.cloud, server.id)
         hosts = self._hosts(facts.read_at)
-        decision = checks.preflight(facts, request, last, hosts, self._stored(server, hosts))
+        failed = migration_records.failed_moves(self.cloud, [] if server is None else [server])
+        stored = self._stored(server, hosts)
+        decision = checks.preflight(facts, request, last, hosts, stored, failed.get(self.identity))
         found, zone, choice = decision.server, decision.zone, decision.choice
         ready = found is not None and zone is not None and choice is not None and choice.method is not None
         report = self.judged(decision.checked, facts.read_at, len(hosts.hosts) if hosts else 0, 1, ready)

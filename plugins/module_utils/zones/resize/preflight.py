@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ...hazards import guest_places, unfit, zones
+from ...hazards import guest_places, left_snapshots, unfit, zones
 from ...model import releases
 from ...model.codes.catalogue import remedy_text
 from ...model.facts import ApiMigration, ApiServer, Bundle, ZoneFacts
@@ -106,11 +106,12 @@ def preflight(
     last: t.Optional[ApiMigration] = None,
     hosts: t.Optional[Bundle] = None,
     stored: t.Optional[str] = None,
+    failed: t.Optional[ApiMigration] = None,
 ) -> ResizeDecision:
     """Judge the resize of one server.
 
     ``last``: its newest migration; ``hosts``: the compute hosts, where they were read; ``stored``: its machine type as
-    Nova has kept it.
+    Nova has kept it; ``failed``: its last resize, if that failed on its destination.
     """
     server = next((entry for entry in facts.servers or [] if entry.id == request.server), None)
     if server is None:
@@ -123,6 +124,7 @@ def preflight(
     rule = remedy_text("SG710", "statuses-of-resize", statuses=" or ".join(STATUSES))
     items = [*guest_places.by_record(server, last), *zones.state(server, STATUSES, rule)]
     items += zones.volumes(facts, server)
+    items += left_snapshots.by_record(hosts, server, failed)
     if facts.aggregates is None or facts.services is None or facts.pins is None or server.id not in facts.pins:
         return ResizeDecision(gather([*items, _unread(facts, server)]), server)
     pin, zone = facts.pins[server.id], zones.zone_of(facts, server.host)

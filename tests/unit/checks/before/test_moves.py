@@ -396,3 +396,18 @@ def test_one_that_is_on_its_way_has_its_host_and_needs_no_other():
 def test_what_is_on_its_way_and_was_not_read_is_not_none():
     evidence = dataclasses.replace(Scene().evidence("compute1"), unread=("migrations in progress: 503",))
     assert codes(moves.preflight(evidence, REQUEST)) == ["SG709"]
+
+
+def test_a_server_whose_last_cold_move_failed_on_its_destination_does_not_move_cold():
+    """The snapshot that it made may be there, and ends the next one in ERROR. A live migration makes none."""
+    row = facts.ApiMigration(7, "m", "resize", "error", ONE, "compute3", "compute3", "compute1", "compute1")
+    scene = Scene().about(failed_moves={ONE: row})
+    assert codes(judge(scene)) == []
+    off = scene.server(ONE, status="SHUTOFF", vm_state="stopped")
+    assert (codes(judge(off)), set(places(judge(off)))) == (["SG713"], {TWO})
+    assert set(places(judge(off, overrides=[Override("SG713", ONE, "looked")]))) == {ONE, TWO}
+
+
+def test_cold_moves_that_were_not_read_are_undecided():
+    some = Scene().about(unread=[facts.Unread("failed_moves", "503")])
+    assert "SG713" in {item.code for item in judge(some).checked.unchecked}

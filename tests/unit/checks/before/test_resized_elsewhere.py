@@ -66,3 +66,10 @@ def test_hosts_that_were_not_read():
         checked, told = judged(bundle)
         assert (told, [item.code for item in checked.unchecked]) == ([], ["SG523"])
     assert isinstance(empty, facts.Bundle)
+
+
+def test_a_resize_that_failed_on_its_destination_bars_the_next_one():
+    row = facts.ApiMigration(7, "m", "resize", "error", WEB, "compute3", "compute3", "compute1", "compute1")
+    decision = preflight.preflight(wide(), REQUEST, None, fleet(), None, row)
+    assert ("SG713", "blocker") in {(item.code, item.severity) for item in decision.checked.findings}
+    assert "SG713" not in {item.code for item in preflight.preflight(wide(), REQUEST, None, fleet()).checked.findings}

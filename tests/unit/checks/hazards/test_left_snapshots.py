@@ -45,3 +45,38 @@ def test_without_the_migrations_it_is_undecided():
     bundle = dataclasses.replace(bundle, databases=None, cloud=None)
     (item,) = left_snapshots.check(Index(bundle))
     assert isinstance(item, Unchecked) and item.code == "SG713"
+
+
+# --- before a server moves cold
+
+
+def by_record(some, server=None, failed=True):
+    """The last resize of the guest came from compute3 and is in error."""
+    row = facts.ApiMigration(7, "m", "resize", "error", ONE, "compute3", "compute3", "compute1", "compute1")
+    server = server or next(entry for entry in some.bundle.cloud.servers if entry.id == ONE)
+    return [
+        (item.code, item.severity, item.object.id)
+        for item in left_snapshots.by_record(some.bundle, server, row if failed else None)
+    ]
+
+
+def conf(images_type):
+    some = healthy(guests=1)
+    known = some.bundle.hosts["compute1"].nova_conf
+    return some.host("compute1", nova_conf=dataclasses.replace(known, images_type=images_type, images_rbd_pool="vms"))
+
+
+def test_a_move_that_failed_on_its_destination_bars_the_next_one_until_somebody_has_looked():
+    assert by_record(conf("rbd")) == [("SG713", "blocker", ONE)]
+    assert by_record(conf("rbd"), failed=False) == []
+    assert by_record(conf("qcow2")) == []
+
+
+def test_of_a_server_without_a_disk_of_its_own_nothing_is_left():
+    some = conf("rbd")
+    server = next(entry for entry in some.bundle.cloud.servers if entry.id == ONE)
+    assert by_record(some, dataclasses.replace(server, image="")) == []
+
+
+def test_where_the_images_are_is_not_known_it_may_be_there():
+    assert by_record(conf("qcow2").unreachable("compute1", "timed out")) == [("SG713", "blocker", ONE)]
