@@ -57,7 +57,7 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
         "a hard reboot starts a second QEMU on the source",
         "SG132",
         (AUDIT, DRAIN, RENAME),
-        "named with both hosts",
+        "`repair_links` with `repair_action=arrived` corrects it, if all is certain (SG714)",
         "compute/manager.py, _post_live_migration and post_live_migration_at_destination",
     ),
     Leftover(
