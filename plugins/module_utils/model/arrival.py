@@ -46,7 +46,7 @@ class ArrivalFacts:
     roots: t.Mapping[str, str]
     #: By port of the server: the hosts that it has a binding for, and whether that is the active one.
     bindings: t.Mapping[str, t.Mapping[str, bool]]
-    #: What waits in the queue of the source: findings, and why it is not known.
+    #: What waits in the queues of source and destination: findings, and why it is not known.
     waiting: Checked
 
 

@@ -121,7 +121,10 @@ class Arrival(Planned):
         moved = resource_providers.consumer_allocations(self.cloud, str(last.uuid)) if last is not None else {}
         providers = {uuid: resource_providers.get_provider(self.cloud, uuid) for uuid in {*own, *moved}}
         ports = [port.id for port in network.list_ports(self.cloud, devices=[uuid])]
-        home = str((rows.cell.instances or [])[0].host)
+        home, dest = (rows.cell.instances or [])[0].host, last.dest_compute if last is not None else None
+        # At the destination, Nova's own last write may still be waiting.
+        names = dict.fromkeys(name for name in (home, dest) if name)
+        waiting = [waiting_requests.count(self.run.options, self.cloud, name) for name in names]
         return ArrivalFacts(
             bundle=bundle,
             rows=rows,
@@ -130,7 +133,7 @@ class Arrival(Planned):
             migration_allocations=moved,
             roots={key: provider.root_provider_uuid or key for key, provider in providers.items()},
             bindings=network.port_bindings(self.cloud, ports),
-            waiting=waiting_requests.count(self.run.options, self.cloud, home),
+            waiting=sum(waiting, findings.Checked()),
         )
 
     # --- an open one

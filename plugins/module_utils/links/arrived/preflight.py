@@ -250,7 +250,7 @@ def _nothing_waits(case: ArrivalCase) -> t.Optional[str]:
     if waiting.unchecked:
         return waiting.unchecked[0].reason
     found = [f"{item.code} {item.object.id}" for item in waiting.findings]
-    return f"requests wait for {case.row.host} in RabbitMQ: {', '.join(found)}" if found else None
+    return f"requests wait in RabbitMQ: {', '.join(found)}" if found else None
 
 
 #: By the word under which the finding names it.

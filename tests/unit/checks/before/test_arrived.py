@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.links.arrived import preflight, verify
 from ansible_collections.stackguard.nova.plugins.module_utils.model.arrival import ArrivalFacts, ArrivalRows
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Unchecked
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Subject, Unchecked, finding
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, domain, guest, healthy, node, uid
 
 ONE = guest(1, 1)
@@ -172,6 +172,10 @@ def test_each_condition_refuses(what):
     assert word in failing(facts_of(change(cloud_of_lost_write())))
 
 
+def queued():
+    return finding("SG329", Subject("host", DEST), {}, "wait")
+
+
 MORE = {
     "numa": ({"holds": ("numa_topology",)}, "devices"),
     "pci": ({"pci_devices": 1}, "devices"),
@@ -187,6 +191,7 @@ MORE = {
     "inactive at the destination": ({"bindings": {PORT: {DEST: False, SOURCE: True}}}, "bindings"),
     "bound to a third host": ({"bindings": {PORT: {DEST: True, "compute2": False}}}, "bindings"),
     "queue unread": ({"waiting": Checked((), (Unchecked("SG329", SOURCE, "no access"),))}, "queue"),
+    "a request waits": ({"waiting": Checked((queued(),))}, "queue"),
     "no time": ({"migration_written": {}}, "age"),
     "just now": ({"migration_written": {1: AT}}, "age"),
     "after the heartbeat": ({"migration_written": {1: "2099-01-01T00:00:00"}}, "age"),
