@@ -73,7 +73,7 @@ def test_a_host_that_is_read_imports_only_what_reads_it():
     assert not [name for name in LATER if f"module_utils.{name}" in imported]
     files = [ROOT / "plugins" / pathlib.Path(*name.split(".")).with_suffix(".py") for name in imported]
     # 273 kB with what a start of nova-compute may refuse by: a new file should be worth its time on every host.
-    assert sum(file.stat().st_size for file in files if file.exists()) < 276_000
+    assert sum(file.stat().st_size for file in files if file.exists()) < 277_000
 
 
 def test_what_is_sent_to_be_read_has_a_bound():
