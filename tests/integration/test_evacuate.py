@@ -359,8 +359,8 @@ def test_the_destination_dies_in_the_middle(clean, playbooks):
         for uuid in guests.values():
             evacuation.mark(lab, OTHER, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
         evacuation.kill(lab, SOURCE)
-        slow = {"evacuate_max_parallel": 1}
-        process = start(playbooks, variables=slow, constants={"server_timeout": 90})
+        slow = {"variables": {"evacuate_max_parallel": 1}, "constants": {"server_timeout": 90}}
+        process = start(playbooks, **slow)
         # Its nova-compute is at it: before that, the scheduler may still find the host down.
         on_its_way = lambda: [  # noqa: E731
             uuid
@@ -379,13 +379,14 @@ def test_the_destination_dies_in_the_middle(clean, playbooks):
         lab.command("host", OTHER, "power-on")
         guestkit.wait_compute(lab, OTHER)
         # Nova never ends it. Who knows that nobody works on it any more gives it back its state, and says so.
-        refused = evacuate(playbooks, variables=slow).failed()
+        refused = evacuate(playbooks, **slow).failed()
         assert "SG702" in refused.codes
         assert set(refused.stats["left"]) == {stuck}
         (record,) = [row["object"]["id"] for row in refused.report["findings"] if row["code"] == "SG702"]
         lab.action(stuck, "os-resetState", {"state": "active"})
         known = {"code": "SG702", "object": record, "reason": "nova-compute of its destination was started anew"}
-        evacuate(playbooks, variables={**slow, "stackguard_overrides": [known]}).ok()
+        slow["variables"]["stackguard_overrides"] = [known]
+        evacuate(playbooks, **slow).ok()
         for uuid in guests.values():
             assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] != SOURCE
             assert evacuation.mark(lab, "compute3", f"{uuid}_disk") == f"{MARK}-{uuid[:8]}"
