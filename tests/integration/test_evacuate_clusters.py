@@ -204,6 +204,10 @@ def given_back(lab, result):
     return words
 
 
+#: A server that Nova never ends is given up soon.
+IMPATIENT = {"server_timeout": 120}
+
+
 def run_to_the_end(lab, playbooks, variables):
     """The same command again until it ends well, as an operator does who reads what it says."""
     words = []
@@ -211,7 +215,7 @@ def run_to_the_end(lab, playbooks, variables):
         # Where the broker was away, Nova takes all hosts for down for a while.
         for host in set(lab.hosts) - {variables["evacuate_host"]}:
             guestkit.wait_compute(lab, host, 180)
-        result = evacuate(playbooks, variables={**variables, "stackguard_overrides": words})
+        result = evacuate(playbooks, variables={**variables, "stackguard_overrides": words}, constants=IMPATIENT)
         if result.rc == 0:
             return result
         words += given_back(lab, result)
@@ -244,7 +248,7 @@ def test_killed_at_random_times_under_a_cloud_that_fails_all_servers_arrive(clea
         evacuation.kill(lab, source)
         slow = {"evacuate_host": source, "evacuate_max_parallel": 1}
         while killed < KILLS:
-            process = start(playbooks, variables=slow, constants={"server_timeout": 120})
+            process = start(playbooks, variables=slow, constants=IMPATIENT)
             # By tasks: how far it comes must not depend on the machine. The first wave begins at some 70.
             after, what = dice.randint(5, 78), disturbances[killed] if dice.random() < 0.4 else None
             output = process.directory / "stdout"
