@@ -273,6 +273,10 @@ def test_which_migrations_have_ended(any_release: World) -> None:
     found = migrations.ended_migrations(world.options(), asked)
     assert found == {uid("migration", number): server for number in range(900, 905)}
     assert migrations.ended_migrations(world.options(), set()) == {}
+    # A revert is under way: its source has not taken the allocation back yet.
+    task = f"UPDATE instances SET task_state = 'resize_reverting' WHERE uuid = '{server}'"
+    world.server.run(task, world.names["cell"])
+    assert migrations.ended_migrations(world.options(), asked) == {}
 
 
 def test_inactive_port_bindings_are_read_of_a_whole_cloud_only(world: World) -> None:

@@ -34,7 +34,10 @@ RESIZE = "_resize"
 
 @dataclasses.dataclass(frozen=True)
 class Left:
-    """A directory that nothing needs here. ``row``: its server. ``aside``: whether it may be moved aside."""
+    """A directory that nothing needs here. ``row``: its server. ``aside``: whether it may be moved aside.
+
+    While its server has a task, something may come to it that no migration tells of: the end of a revert, an unshelve.
+    """
 
     directory: LeftDirectory
     row: InstanceRow
@@ -43,9 +46,11 @@ class Left:
     @property
     def state(self) -> str:
         """Which remedy it has."""
-        if self.directory.keeps:
-            return "directory-with-files"
-        return "directory" if self.aside else "directory-of-resize"
+        if self.aside:
+            return "directory"
+        if self.row.task_state is not None:
+            return "directory-of-busy-server"
+        return "directory-of-resize" if self.directory.name.endswith(RESIZE) else "directory-with-files"
 
 
 def left_on(index: Index, facts: HostFacts) -> t.Optional[t.List[Left]]:
@@ -72,7 +77,8 @@ def _left(index: Index, facts: HostFacts, host: str, directory: LeftDirectory) -
     if here and not of_resize:
         return None
     domain = any(entry.uuid == directory.uuid for entry in facts.domains or [])
-    return Left(directory, rows[0], not here and not domain and not directory.keeps)
+    row = next((entry for entry in rows if entry.task_state is not None), rows[0])
+    return Left(directory, row, not (here or domain or directory.keeps or row.task_state is not None))
 
 
 def check(index: Index, facts: HostFacts) -> Items:

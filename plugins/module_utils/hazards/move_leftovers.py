@@ -43,6 +43,15 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
         "compute/manager.py, _destroy_evacuated_instances",
     ),
     Leftover(
+        "the definition of the server on its old host",
+        "resize or cold migration that failed on its destination",
+        "whoever starts it there has two writers on one disk",
+        "SG108",
+        (AUDIT, DRAIN, RENAME),
+        "named with the command that removes the definition and keeps the NVRAM",
+        "compute/manager.py, _resize_instance; libvirt/driver.py, migrate_disk_and_power_off",
+    ),
+    Leftover(
         "requests of owners in the old host's queue",
         "evacuation, rename",
         "the next start executes them: a second QEMU, a stopped guest, a detached volume",
@@ -189,6 +198,15 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
         (),
         "the resource tracker frees them at its next pass; only their link to the compute node is judged",
         "compute/resource_tracker.py, _update_available_resource; pci/manager.py",
+    ),
+    Leftover(
+        "NVRAM of the server, below `/var/lib/libvirt`",
+        "evacuation",
+        "a server with UEFI that comes back cold starts with the firmware variables that it had there",
+        None,
+        (),
+        "`return_host` keeps it where it ends a domain, and nothing looks for it later",
+        "libvirt/guest.py, delete_configuration; libvirt takes the file of the domain's name",
     ),
     Leftover(
         "libvirt secrets, taps, mediated devices",

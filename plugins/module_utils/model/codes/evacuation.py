@@ -483,10 +483,11 @@ CODES: t.Tuple[Code, ...] = (
                 "No action is needed: nova-compute removes this allocation at its next start."
             ),
             "no-evacuation-explains-it": Remedy(
-                "Look at the server first (openstack server show {consumer}): if Nova builds, unshelves or moves "
-                "the server, or has it on this host, the allocation may be right, so leave it. Otherwise, remove this "
-                "host's part of it: openstack resource provider allocation unset --provider {provider} {consumer}. No "
-                "open evacuation explains this allocation.",
+                "Look at the server first (openstack server show {consumer}; if the consumer is a migration: openstack "
+                "--os-compute-api-version 2.59 server migration list shows its server): if Nova builds, unshelves, "
+                "moves or reverts the server, or has it on this host, the allocation may be right, so leave it. "
+                "Otherwise, remove this host's part of it: openstack resource provider allocation unset --provider "
+                "{provider} {consumer}. No open evacuation explains this allocation.",
                 acts=(
                     Act(
                         (DELETION,),

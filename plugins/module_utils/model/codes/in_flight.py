@@ -38,11 +38,11 @@ _APIS_ANSWER = "Make sure that the APIs answer, then run the same command again.
 _ALLOCATION = Remedy(
     "Find out whether the consumer is a server or a migration (openstack server show {consumer}; openstack "
     "--os-compute-api-version 2.59 server migration list). If it is a server that Nova neither builds, unshelves nor "
-    "moves, and that is on another host, or a migration that has ended, remove this provider's part: openstack "
-    "resource provider allocation unset --provider {provider} {consumer}. If the server of such a migration is on this "
-    "host and has no allocation of its own here, then run nova-manage placement heal_allocations --instance SERVER "
-    "--force. Use no nova-manage placement audit --delete while anything moves to this host: it also deletes the "
-    "allocations of servers that a live migration brings.",
+    "moves, and that is on another host, or a migration that has ended and whose server has no task, remove this "
+    "provider's part: openstack resource provider allocation unset --provider {provider} {consumer}. If the server of "
+    "such a migration is on this host and has no allocation of its own here, then run nova-manage placement "
+    "heal_allocations --instance SERVER --force. Use no nova-manage placement audit --delete while anything moves to "
+    "this host: it also deletes the allocations of servers that a live migration brings.",
     acts=(
         Act(
             (DELETION,),
@@ -859,8 +859,13 @@ CODES: t.Tuple[Code, ...] = (
                 "again: a directory that a move left there makes each move of its server back to this host fail."
             ),
             "directory-of-resize": Remedy(
-                "If you need the files of a failed resize, rename the directory on {host}, below {path}: mv "
-                "UUID_resize UUID_resize.aside. The next resize of the server from {host} deletes UUID_resize."
+                "Do not resize or cold-migrate these servers from {host}: the next resize deletes UUID_resize, and "
+                "what a failed resize left in it may be the only copy of a disk. Look at it on {host}, below {path}. "
+                "To keep it from Nova, rename it: mv UUID_resize UUID_resize.aside."
+            ),
+            "directory-of-busy-server": Remedy(
+                "Leave these directories of {path} on {host} as they are: their servers have a task, and a revert or "
+                "an unshelve may need them. When the tasks have ended, run the same command again."
             ),
         },
     ),

@@ -27,13 +27,17 @@ CHUNK = 500
 def ended_migrations(options: t.Mapping[str, t.Any], uuids: t.Collection[str]) -> t.Dict[str, str]:
     """Return the servers of these migrations, of those that have ended. Raises DatabaseError, also for one silent cell.
 
-    A move between cells has a row in both: it has ended where both say so.
+    A move between cells has a row in both: it has ended where both say so. One whose server has a task has not: a
+    revert writes C(reverted) on the destination, before the source takes its allocation back
+    (nova/compute/resource_tracker.py, drop_move_claim_at_dest).
     """
     found: t.Dict[str, str] = {}
     if not uuids:
         return found
     lasting: t.Set[str] = set()
-    c = schema.table(schema.CELL, "migrations").c
+    moves, servers = (schema.table(schema.CELL, name) for name in ("migrations", "instances"))
+    c, i = moves.c, servers.c
+    joined = sa.outerjoin(moves, servers, sa.and_(i.uuid == c.instance_uuid, i.deleted == 0))
     wanted = sorted(uuids)
     for cell in nova.list_cells(options):
         if cell.url is None:
@@ -41,10 +45,9 @@ def ended_migrations(options: t.Mapping[str, t.Any], uuids: t.Collection[str]) -
         with database.snapshot(cell.url) as connection:
             for start in range(0, len(wanted), CHUNK):
                 asked = c.uuid.in_(wanted[start : start + CHUNK])
-                for uuid, server, status in connection.execute(
-                    sa.select(c.uuid, c.instance_uuid, c.status).where(asked)
-                ):
-                    if status in ENDED:
+                statement = sa.select(c.uuid, c.instance_uuid, c.status, i.task_state).select_from(joined).where(asked)
+                for uuid, server, status, task in connection.execute(statement):
+                    if status in ENDED and task is None:
                         found[str(uuid)] = str(server)
                     else:
                         lasting.add(str(uuid))

@@ -72,6 +72,19 @@ def test_while_anything_moves_nothing_is_left(status):
     assert found(some) == []
 
 
+@pytest.mark.parametrize("name", [ONE, f"{ONE}_resize"])
+def test_while_its_server_has_a_task_it_is_named_only(name):
+    """A revert is C(reverted) before its source has taken anything back, and an unshelve has no migration at all."""
+    some = elsewhere(directory(name), task_state="resize_reverting")
+    some = some.migrate(ONE, "compute1", "compute3", "reverted", "resize")
+    assert states(some) == [("directory-of-busy-server", False)]
+
+
+def test_a_resize_that_failed_may_have_left_the_only_copy():
+    some = elsewhere(directory(f"{ONE}_resize", keeps=["disk"]), lives="compute1")
+    assert states(some) == [("directory-of-resize", False)]
+
+
 def test_a_finished_evacuation_leaves_it():
     assert states(elsewhere(directory()).migrate(ONE, "compute1", "compute3", "done", "evacuation")) == [
         ("directory", True)
