@@ -148,6 +148,34 @@ def test_unguarded_placement_audit_takes_the_allocation_of_a_server_that_arrives
         lab.sql("cell1", "UPDATE migrations SET status = 'failed' WHERE uuid = %s", row["uuid"])
 
 
+def test_a_revert_that_its_source_has_not_finished_keeps_its_allocation_and_its_directory(clean, playbooks):
+    """The destination writes C(reverted) and ends its guest; what the source is to do waits in its queue."""
+    lab = clean
+    (uuid,) = boot(lab, "back").values()
+    move, _status = migrate(lab, uuid)
+    place = provider(lab, SOURCE)
+    with stopped_compute(lab, SOURCE):
+        lab.action(uuid, "revertResize")
+        now = "SELECT status FROM migrations WHERE uuid = %s"
+        waiting.until("reverted", lambda: lab.value("cell1", now, move) == "reverted" or None, 120, 2)
+        assert lab.server(uuid)["OS-EXT-STS:task_state"] == "resize_reverting"
+        waits = back(lab, playbooks).failed()
+        assert waits.stats["state"] == "not-clear" and "SG330" in waits.codes
+        # Where the queue is not read and the operator lets that pass, nothing that the revert needs is touched.
+        given = {"return_host": SOURCE, "stackguard_state_dir": str(state_dir(lab))}
+        given.update(stackguard_ceph_host=READER[0], stackguard_ceph_user=READER[1])
+        given["stackguard_rabbit_urls"] = dict.fromkeys(lab.info["cells"], "amqp://nobody:nothing@127.0.0.1:1/")
+        unread = playbooks.run("return_host", variables=given).failed()
+        passed = [item for item in unread.report["findings"] if item["severity"] == "blocker"]
+        words = [{"code": item["code"], "object": item["object"]["id"], "reason": "I look"} for item in passed]
+        done = playbooks.run("return_host", variables={**given, "stackguard_overrides": words})
+        assert done.stats["state"] in ("clear", "not-clear"), done.told()
+        assert set(held(lab, move)) == {place}
+        assert f"{uuid}_resize" in listed(lab, SOURCE)
+    guestkit.wait_for(lab, uuid, "ACTIVE", host=SOURCE)
+    assert set(held(lab, uuid)) == {place}
+
+
 # --- directories ----------------------------------------------------------------------------------------------
 
 PLACE = "/var/lib/nova/instances"
@@ -200,29 +228,48 @@ def test_a_reverted_resize_leaves_a_directory_that_return_host_moves_aside_under
 # --- snapshots ------------------------------------------------------------------------------------------------
 
 
+def revive(lab, uuid, host):
+    """Reboot a server hard that is in ERROR."""
+    lab.action(uuid, "reboot", {"type": "HARD"})
+    seen = lambda: (lab.server(uuid)["status"], lab.server(uuid)["OS-EXT-STS:task_state"])  # noqa: E731
+    waiting.until(lambda: f"it runs: {seen()}", lambda: seen() == ("ACTIVE", None) or None, 120, 2)
+    assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == host
+
+
 def test_a_migration_that_failed_on_its_destination_leaves_a_snapshot_that_the_next_one_stumbles_over(clean, playbooks):
     """Its record is in error: it can be neither confirmed nor reverted, and a hard reboot makes the server run."""
     lab = clean
     (uuid,) = boot(lab, "snap", 1, "--flavor", "big").values()
     image = f"{uuid}_disk"
+    taken = lambda: not evacuation.shunned(lab) or None  # noqa: E731
     with evacuation.no_memory(lab, OTHER):
+        waiting.until("the scheduler takes all hosts", taken, 120, 2)
         lab.action(uuid, "migrate", {"host": OTHER}, "2.56")
         guestkit.wait_for(lab, uuid, "ERROR", host=OTHER)
     assert evacuation.snapshots(lab, image) == ["nova-resize"]
-    lab.action(uuid, "reboot", {"type": "HARD"})
-    guestkit.wait_for(lab, uuid, "ACTIVE", host=OTHER)
+    revive(lab, uuid, OTHER)
     found = playbooks.run("audit", "audit_fail_on=never").ok()
     assert f"vms/{image}" in told(found)
+    given = {"migrate_servers": [uuid], "migrate_live": False, "stackguard_state_dir": str(state_dir(lab))}
+    # Its definition is still on the source, too.
+    assert playbooks.run("migrate_server", variables=given).failed().codes == {"SG108", "SG713"}
+    lab.ssh(SOURCE, f"virsh undefine --keep-nvram {uuid}")
+    assert playbooks.run("migrate_server", variables=given).failed().codes == {"SG713"}
+    resize = {"resize_server": uuid, "resize_flavor": "micro", "stackguard_state_dir": str(state_dir(lab))}
+    assert playbooks.run("resize_server", variables=resize).failed().codes == {"SG713"}
     # Unguarded: the next one fails there, too.
     lab.action(uuid, "migrate", {"host": SOURCE}, "2.56")
     guestkit.wait_for(lab, uuid, "ERROR", host=SOURCE)
     # The remedy, typed.
     lab.command("rbd", "snap", "rm", f"vms/{image}@nova-resize")
-    lab.action(uuid, "reboot", {"type": "HARD"})
-    guestkit.wait_for(lab, uuid, "ACTIVE", host=SOURCE)
-    migrate(lab, uuid, "confirmResize")
+    lab.ssh(OTHER, f"virsh undefine --keep-nvram {uuid}")
+    revive(lab, uuid, SOURCE)
+    word = [{"code": "SG713", "object": uuid, "reason": "the snapshot is gone"}]
+    playbooks.run("migrate_server", variables={**given, "stackguard_overrides": word}).ok()
+    assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER
     assert evacuation.snapshots(lab, image) == []
-    assert f"vms/{image}" not in told(playbooks.run("audit", "audit_fail_on=never").ok())
+    # A move that succeeded is the last one now.
+    playbooks.run("migrate_server", variables=given, flags=["--check"]).ok()
 
 
 # --- bindings -------------------------------------------------------------------------------------------------
