@@ -1004,8 +1004,7 @@ def _allocations(index: Index, request: ReturnRequest) -> Items:
 
 def strays(index: Index, request: ReturnRequest) -> t.List[Held]:
     """Return what is held here by others than the host's servers and the migrations that have not ended."""
-    cloud = index.bundle.cloud
-    here = {server.id for server in (cloud.servers if cloud else None) or [] if server.host == request.host}
+    here = _servers(index, request)
     moves = {row.uuid for _place, row in index.migrations_by_host.get(name_key(request.host), [])}
     return [
         Held(consumer, provider.uuid, provider.name, (provider.allocations or {})[consumer])

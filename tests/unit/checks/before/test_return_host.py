@@ -1029,3 +1029,13 @@ def test_the_only_allocation_of_a_server_of_the_host_stays_with_its_migration():
     assert about_allocation(decision) == [("SG509", "warning")]
     gone = held(ONE, without=(ONE,), lives="compute2")
     assert [item.consumer for item in gone.clearing.allocations] == [ENDED]
+
+
+def test_a_soft_deleted_server_of_the_host_keeps_its_own():
+    """No list of servers has it, and its owner can have it back."""
+    some = back(hold=None, record=None, lives="compute1")
+    some = some.change("instances", {"uuid": ONE}, vm_state="soft-delete")
+    some = some.put("servers", [row for row in some.rows("servers") if row.id != ONE])
+    assert ("SG509", ONE) not in [(item.code, item.object.id) for item in judged(some).checked.findings]
+    gone = some.change("instances", {"uuid": ONE}, host="compute3", node="compute3")
+    assert ("SG509", ONE) in [(item.code, item.object.id) for item in judged(gone).checked.findings]
