@@ -190,6 +190,28 @@ def test_a_host_is_drained_and_filled_again(clean, books):
 # --- links
 
 
+def test_a_directory_in_the_volume_of_a_container_is_found_and_moved_aside(clean, books):
+    """A reverted resize leaves it. nova-compute runs on, and its instances_path has another path outside."""
+    lab = clean
+    (uuid,) = zoning.boot(lab).values()
+    lab.action(uuid, "migrate", {"host": OTHER}, "2.56")
+    guestkit.wait_for(lab, uuid, "VERIFY_RESIZE", host=OTHER)
+    lab.action(uuid, "revertResize")
+    guestkit.wait_for(lab, uuid, "ACTIVE", host=HOST)
+    inside = lambda: lab.ssh(OTHER, "podman exec nova_compute ls /var/lib/nova/instances").split()  # noqa: E731
+    assert uuid in inside()
+    found = run(books, "audit", audit_fail_on="never").ok()
+    left = {item["object"]["id"]: item["evidence"] for item in found.report["findings"] if item["code"] == "SG713"}
+    assert [entry["directory"] for entry in left[OTHER]["directories"]] == [uuid]
+    evacuation.may_unblock(lab, "compute3")
+    given = {"return_host": OTHER, "stackguard_ceph_host": "compute3", "stackguard_ceph_user": "stackguard"}
+    assert run(books, "return_host", **given).ok().stats["state"] == "clear"
+    assert [name.partition(".stackguard-")[0] for name in inside() if uuid in name] == [uuid]
+    assert uuid not in inside()
+    run(books, "migrate_server", migrate_servers=[uuid]).ok()
+    assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER
+
+
 def test_a_wrong_link_is_repaired_with_what_is_read_on_the_host(clean, books):
     lab = clean
     (uuid,) = boot(lab, "run", 1).values()
