@@ -49,7 +49,7 @@ LEFTOVERS: t.Tuple[Leftover, ...] = (
         "SG108",
         (AUDIT, DRAIN, RENAME),
         "named with the command that removes the definition and keeps the NVRAM",
-        "compute/manager.py, _resize_instance; libvirt/driver.py, migrate_disk_and_power_off",
+        "compute/manager.py, _resize_instance; libvirt/driver.py, _cleanup_resize",
     ),
     Leftover(
         "requests of owners in the old host's queue",
