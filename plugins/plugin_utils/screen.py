@@ -12,6 +12,7 @@ import typing as t
 from ansible.utils.display import Display
 
 from ..module_utils.model.wording import visible
+from .typed_command import typed_command
 
 Result = t.Dict[str, t.Any]
 Run = t.Callable[..., Result]
@@ -21,8 +22,9 @@ DATA = ("needs", "facts", "journals", "ansible_facts")
 
 
 def say(text: str) -> None:
-    """Show a text."""
-    Display().display(visible(text))
+    """Show a text. The commands of remedies have the inventory of this run."""
+    command = typed_command() if "-i INVENTORY" in text else None
+    Display().display(visible(command.of_remedy(text) if command else text))
 
 
 def warn(text: str) -> None:

@@ -56,10 +56,13 @@ def test_the_name_of_a_server_is_one_line():
 
 
 def test_nothing_is_shown_past_the_place_that_looks_at_it():
-    """Every action plugin shows text through plugin_utils/screen.py, and its results are looked at there."""
+    """Every action plugin shows text through plugin_utils/screen.py, and its results are looked at there.
+
+    The callback shows these results, the names of tasks, and lines that plugin_utils/closing.py has looked at.
+    """
     for path in sorted((ROOT / "plugins").glob("*/*.py")):
         tree = ast.parse(path.read_text())
-        if path.name != "screen.py":
+        if path.name != "screen.py" and path.parent.name != "callback":
             names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
             assert "display" not in names, path
         for node in ast.walk(tree):

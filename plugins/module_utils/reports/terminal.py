@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import typing as t
 
 from ..model.findings import (
@@ -18,31 +17,52 @@ from ..model.findings import (
 )
 from ..model.folding import Folded
 from ..model.plan import Plan, Step
-from ..model.wording import count
+from ..model.wording import count, one_line
+from .evidence_words import in_words
 
 _EVIDENCE_WIDTH = 400
+#: Objects that a line names, and those of them whose evidence is shown.
+_NAMED, _SEEN = 5, 3
 
 
 def findings_text(checked: Checked, overrides: t.Sequence[Override] = ()) -> str:
-    """Return one paragraph a finding: severity, code, object, evidence, remedy; then what could not be decided."""
-    lines = [line for item in ordered(checked.findings) for line in _finding_lines(item, overrides)]
-    lines += [f"unchecked {item.code} {item.object}: {item.reason}" for item in sorted(checked.unchecked, key=repr)]
-    return "\n".join(lines)
+    """Return one paragraph a remedy: severity, code, objects, evidence, remedy; then what could not be decided."""
+    alike: t.Dict[t.Tuple[str, ...], t.List[Finding]] = {}
+    for item in ordered(checked.findings):
+        label = "overridden" if overridden(item, overrides) else item.severity
+        head = f"{label}{', absolute' if item.absolute else ''}: {item.code} {item.slug}: "
+        alike.setdefault((head, item.object.kind, item.remedy), []).append(item)
+    lines = [line for (head, kind, _remedy), items in alike.items() for line in _finding_lines(head, kind, items)]
+    unread: t.Dict[t.Tuple[str, str], t.List[str]] = {}
+    for entry in sorted(checked.unchecked, key=repr):
+        unread.setdefault((entry.code, entry.reason), []).append(entry.object)
+    return "\n".join(lines + [f"unchecked {code} {_names(of)}: {reason}" for (code, reason), of in unread.items()])
 
 
-def _finding_lines(item: Finding, overrides: t.Sequence[Override]) -> t.List[str]:
-    label = "overridden" if overridden(item, overrides) else item.severity
+def _finding_lines(head: str, kind: str, items: t.Sequence[Finding]) -> t.Iterator[str]:
+    names = list(dict.fromkeys(_name(item) for item in items))
+    number = "" if len(names) == 1 else f"{len(names)} "
+    yield f"{head}{number}{kind}{'s' if number else ''} {_names(names)}"
+    seen = {_evidence(item): _name(item) for item in reversed(items)}
+    shown = sorted(seen, key=lambda words: names.index(seen[words]))[:_SEEN]
+    for words in shown:
+        yield f"    seen: {f'{seen[words]}: ' if len(seen) > 1 else ''}{words}"
+    yield f"    do:   {items[0].remedy}"
+
+
+def _name(item: Finding) -> str:
     subject = item.object.name or item.object.id
-    known = "" if subject == item.object.id else f" ({item.object.id})"
-    evidence = json.dumps(item.evidence, sort_keys=True, default=str)
-    if len(evidence) > _EVIDENCE_WIDTH:
-        evidence = evidence[:_EVIDENCE_WIDTH] + " ..."
-    absolute = ", absolute" if item.absolute else ""
-    return [
-        f"{label}{absolute}: {item.code} {item.slug}: {item.object.kind} {subject}{known}",
-        f"    seen: {evidence}",
-        f"    do:   {item.remedy}",
-    ]
+    return subject if subject == item.object.id else f"{subject} ({item.object.id})"
+
+
+def _names(names: t.Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _evidence(item: Finding) -> str:
+    words = one_line(in_words(item.evidence))
+    return words if len(words) <= _EVIDENCE_WIDTH else words[:_EVIDENCE_WIDTH] + " ..."
 
 
 def plan_text(plan: Plan, values: bool = True) -> str:
