@@ -18,6 +18,7 @@ from ..module_utils.reports.operation_run import (
     plan_of,
 )
 from . import pages, screen
+from .typed_command import typed_command
 
 Json = t.Mapping[str, t.Any]
 
@@ -57,6 +58,7 @@ def _leave(directory: str, keeper: t.Optional[Keeper], shown: OperationRun) -> N
         return
     place = os.path.abspath(os.path.expanduser(directory))
     os.makedirs(place, mode=0o700, exist_ok=True)
+    shown = dataclasses.replace(shown, typed=shown.typed or typed_command())
     pages.write(os.path.join(place, pages.NAME), html(shown))
 
 

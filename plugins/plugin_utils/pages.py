@@ -19,6 +19,7 @@ import markupsafe
 from ..module_utils.model.wording import visible
 from ..module_utils.records.installed import collection_version
 from ..module_utils.reports import page
+from .typed_command import typed_command
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 TEMPLATES = os.path.join(ROOT, "roles", "audit", "templates")
@@ -31,7 +32,10 @@ def html(report: t.Optional[page.Json], plan: t.Optional[page.Json], context: pa
     """Return C(report.html) of a C(report.json), of the plan of a C(plan.json), and of what the run says besides."""
     codes = {str(item["code"]) for item in (report or {}).get("findings") or ()}
     whole = dataclasses.replace(
-        context, version=context.version or collection_version(), docs=context.docs or docs(codes)
+        context,
+        version=context.version or collection_version(),
+        docs=context.docs or docs(codes),
+        typed=context.typed or typed_command(),
     )
     return page.page(report, plan, whole, _render(), _text("report.css"), _text("report.js"))
 

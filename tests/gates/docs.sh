@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The documentation as HTML, in .build/docs/html. Every page that ships is in it; a warning fails.
+# The documentation as HTML, in .build/docs/html, with its pictures made anew in docs/pictures. Every page that ships is
+# in it; a warning fails.
 # shellcheck source=env.sh
 source "$(dirname "$0")/env.sh"
 tests/gates/build.sh
 private_home
+tests/gates/devlink.sh
+python tests/gates/pictures.py
 docs=$build/docs
 rm -rf "$docs"
 mkdir -p "$docs/rst/plugins" "$docs/collections/ansible_collections/stackguard/nova"

@@ -105,11 +105,23 @@ def of_host(found, name):
 
 def test_it_renders_without_an_error_and_asks_nobody(shown, found):
     assert shown.run(VISIBLE) == len(found.checked.findings)
-    assert shown.run("document.querySelector('#verdict strong').textContent") == "block"
+    assert shown.run("document.getElementById('verdict').className") == "verdict block"
+    worst = "Array.from(document.querySelectorAll('.worst a'), (one) => one.hash)"
+    assert shown.run(worst) == ["#code-SG507", "#code-SG109", "#code-SG113"]
+    assert shown.run("document.querySelector('#do h4 a').textContent") == "SG507", "before all that can wait"
     assert shown.run("document.querySelector('.tools').hidden") is False
     assert shown.run("document.querySelectorAll('a.square').length") == 9
     assert [url for url in shown.calls if not url.startswith("file://")] == []
     assert shown.errors == []
+
+
+def test_the_age_of_the_evidence_is_that_of_today(browser, found, tmp_path):
+    age = "document.querySelector('time.age + b').textContent + document.querySelector('time.age + b').className"
+    for hours, words in ((1, " (1 hour old)"), (47, " (47 hours old)bad"), (24 * 8, " (8 days old)bad")):
+        script = f"Date.now = () => Date.parse('2026-11-21T06:00:00Z') + {hours} * 3600000"
+        known = browser.send("Page.addScriptToEvaluateOnNewDocument", source=script)["identifier"]
+        assert opened(browser, found, tmp_path).run(age) == words
+        browser.send("Page.removeScriptToEvaluateOnNewDocument", identifier=known)
 
 
 def test_no_name_does_anything(shown):
@@ -142,7 +154,7 @@ def test_even_what_escaped_the_escaping_could_not_run(browser, found, tmp_path):
 
 def test_the_head_says_what_changed_and_what_is_new_is_marked(shown):
     text = shown.run("document.getElementById('changes').textContent")
-    assert "Since the audit of 2026-11-20T06:00:00+00:00" in text
+    assert "Since the audit of 2026-11-20 06:00 UTC" in text
     assert "1 new" in text
     # compute3 was not read in either of them: what is missing may only be unread.
     assert "1 not seen" in text

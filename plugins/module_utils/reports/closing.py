@@ -98,7 +98,7 @@ def _command(published: Json, command: t.Optional[TypedCommand]) -> t.Iterator[s
         typed = command.again()
     elif state in _AGAIN:
         yield "Then check again:"
-        typed = command.again(check=True)
+        typed = command.again({f"{prefix}action": None, f"{prefix}expect_plan": None}, check=True)
     elif state == "unknown":
         typed = command.again({f"{prefix}action": "status"})
     elif state in REACHED and operation == "rename_host":

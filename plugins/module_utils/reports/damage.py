@@ -25,10 +25,10 @@ from .evidence_words import host_of, label, natural
 
 Json = t.Mapping[str, t.Any]
 
-NOW, NEXT_START, SOME_DAY = "now", "at the next start", "some day"
-TIMES = (NOW, NEXT_START, SOME_DAY)
-#: What is being lost, and what the next start of a host, of nova-compute or of a guest would lose: worst first. All
-#: other codes do harm some day, such as by the next operation.
+NOW, NEXT_START, NOT_KNOWN, SOME_DAY = "now", "at the next start", "not known", "some day"
+TIMES = (NOW, NEXT_START, NOT_KNOWN, SOME_DAY)
+#: What is being lost, what the next start of a host, of nova-compute or of a guest would lose, and what was not read:
+#: worst first. All other codes do harm some day, such as by the next operation.
 _CODES: t.Mapping[str, t.Sequence[str]] = {
     NOW: ("SG507", "SG504", "SG517", "SG132", "SG108", "SG711", "SG109", "SG107"),
     NEXT_START: (
@@ -36,6 +36,7 @@ _CODES: t.Mapping[str, t.Sequence[str]] = {
         *("SG101", "SG104", "SG105", "SG106", "SG204", "SG126", "SG320", "SG606", "SG128"),
         *("SG601", "SG602", "SG604", "SG605", "SG603"),
     ),
+    NOT_KNOWN: ("SG114", "SG709", "SG311", "SG316", "SG317"),
 }
 _RANKS = {code: (TIMES.index(time), rank) for time, codes in _CODES.items() for rank, code in enumerate(codes)}
 #: Objects that a sentence names.

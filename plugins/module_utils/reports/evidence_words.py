@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import typing as t
 
 from ..model.findings import Finding, Subject
+from ..model.times import moment
 from ..model.wording import visible
 
 #: Entries of a list that one line names.
@@ -59,6 +61,13 @@ def duration(seconds: int) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def clock(text: t.Optional[str], seconds: bool = False) -> str:
+    """Return a time for people, in UTC; what is no time stays as it is."""
+    found = moment(text)
+    form = "%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M UTC"
+    return found.astimezone(datetime.timezone.utc).strftime(form) if found else str(text or "")
 
 
 def natural(text: str) -> t.List[t.Tuple[int, int, str]]:

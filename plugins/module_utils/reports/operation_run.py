@@ -19,8 +19,10 @@ from ..model.fences.catalogue import OF_MACHINE
 from ..model.times import moment
 from ..model.wording import count
 from ..records import journal as journals
-from .evidence_words import duration, in_words, natural
+from . import damage
+from .evidence_words import clock, duration, in_words, natural
 from .page import Context, Next
+from .typed_command import TypedCommand
 
 Json = t.Mapping[str, t.Any]
 
@@ -136,6 +138,8 @@ class OperationRun:
     cloud: str = ""
     region: str = ""
     began: str = ""
+    #: The command that started the run; None: it is not known.
+    typed: t.Optional[TypedCommand] = None
 
     @property
     def state(self) -> str:
@@ -182,6 +186,7 @@ def context(shown: OperationRun) -> Context:
         region=shown.region,
         word=ended.word,
         look=ended.look or "",
+        headline=_headline(shown, ended, servers),
         meaning=ended.meaning,
         # The other lines of what the run says are findings, which the page has.
         message=str(shown.result.get("msg") or "").partition("\n")[0],
@@ -191,6 +196,8 @@ def context(shown: OperationRun) -> Context:
         proofs=list(_proofs(shown)),
         events=_events(shown),
         overrides=[*shown.overrides, *findings.overrides_of(shown.about)],
+        plan_sha256=str(shown.result.get("plan_sha256") or shown.about.get("plan_sha256") or ""),
+        typed=shown.typed,
     )
 
 
@@ -207,8 +214,31 @@ def _ended(shown: OperationRun) -> Ended:
     found = STATES.get(shown.state)
     if found is None:
         return Ended(shown.state, BLOCK if shown.result.get("failed") else WARN, "")
-    failed = shown.result.get("failed") and found.look is None
-    return dataclasses.replace(found, look=BLOCK) if failed else found
+    if found.look is not None:
+        return found
+    if shown.result.get("failed"):
+        return dataclasses.replace(found, look=BLOCK)
+    report = shown.report or {}
+    # What is finished stays finished, whatever there is to note. What was not decided is no note.
+    noted = shown.state in REACHED and report.get("verdict") == WARN and not report.get("unchecked")
+    return dataclasses.replace(found, word=f"{found.word}, with a note", look=PASS) if noted else found
+
+
+def _headline(shown: OperationRun, ended: Ended, servers: t.Sequence[Json]) -> str:
+    """Return how the run ended, with how much is left or in the way."""
+    word = ended.word[:1].upper() + ended.word[1:]
+    if shown.is_open:
+        steps, states = (shown.plan or {}).get("steps") or (), _states(shown)
+        done = sum(1 for step in steps if states.get(step["name"]) == journals.DONE)
+        away = sum(1 for server in servers if server["state"] in (MOVED, DELETED))
+        return (
+            f"Not finished: {away} of {len(servers)} servers moved"
+            if servers
+            else f"Not finished: {done} of {len(steps)} steps done"
+        )
+    worst = damage.facts(shown.report, [*shown.overrides, *findings.overrides_of(shown.about)]) if shown.report else []
+    first = damage.fix_first(worst) if ended.look == BLOCK else ""
+    return f"{word}: {first[:1].lower()}{first[1:]}" if first else word
 
 
 def _facts(shown: OperationRun) -> t.List[t.Tuple[str, str]]:
@@ -221,11 +251,10 @@ def _facts(shown: OperationRun) -> t.List[t.Tuple[str, str]]:
     took = duration(max(0, int((end - start).total_seconds()))) if start and end else ""
     rows = [
         ("operation", str(shown.result.get("operation_id") or journal.get("operation_id") or "")),
-        ("begun", begun),
-        ("ended" if over else "as of", until),
+        ("begun", clock(begun)),
+        ("ended" if over else "as of", clock(until)),
         ("duration", took),
         ("last run", journals.run_text(journal["run"]) if journal.get("run") else ""),
-        ("plan_sha256", str(shown.result.get("plan_sha256") or shown.about.get("plan_sha256") or "")),
         ("journal", f"not read: {shown.unread}" if shown.unread else ""),
     ]
     return [row for row in rows if row[1]]
@@ -286,21 +315,17 @@ def _proofs(shown: OperationRun) -> t.Iterator[t.Tuple[str, str, str]]:
     if isinstance(proof, dict) and proof:
         machine = proof.get("kind") in OF_MACHINE
         covers = "the whole machine" if machine else _addresses(proof.get("clusters") or {}) or "no Ceph cluster"
-        words = (
-            f"Fence {proof.get('kind')} of host {proof.get('host')}. The run read the state of the fence: "
-            f"{proof.get('read')}. The task that read this state ran on the inventory host {proof.get('source')}. "
-            f"The proof covers {covers}. A resume reads the fence again before it acts."
-        )
-        yield "fence proof", words, str(proof.get("at"))
+        read = str(proof.get("read"))
+        words = f"{read[:1].upper()}{read[1:]}, through {proof.get('source')}. Covers {covers}."
+        yield f"fence proof ({proof.get('kind')})", words, str(proof.get("at"))
     if isinstance(attested, dict):
-        words = f"There is no technical proof, but {attested.get('by')} states: {attested.get('reason')}"
+        words = f"No technical proof. {attested.get('by')} states: {attested.get('reason')}"
         yield "attestation", words, str(attested.get("at"))
     listed = _addresses({fsid: found for fsid, found in (shown.about.get("blocklisted") or {}).items() if found})
     if listed:
-        yield "OSD blocklist", f"This operation uses these entries of the OSD blocklist: {listed}", ""
+        yield "OSD blocklist", listed, ""
     if shown.about.get("machine_id"):
-        words = f"The operation belongs to the machine with the machine-id {shown.about['machine_id']}."
-        yield "machine", words, ""
+        yield "machine", f"machine-id {shown.about['machine_id']}", ""
 
 
 def _addresses(clusters: t.Mapping[str, t.Any]) -> str:
@@ -371,6 +396,16 @@ _OTHERS = (
 )
 
 
+def _how(shown: OperationRun, **more: t.Any) -> str:
+    """Return how people run the command that stands below."""
+    if shown.typed is None:
+        return f"{_OTHERS}:"
+    if shown.typed.launched:
+        given = " and ".join(f"{shown.prefix}{name}={value}" for name, value in more.items() if value is not None)
+        return f"launch the job template again{f' with {given}' if given else ''}."
+    return " ".join(filter(None, ("run this command.", shown.typed.reminder)))
+
+
 def _remains(shown: OperationRun, servers: t.Sequence[Json]) -> t.List[Next]:
     """What is left to do, and the command that does it."""
     rows = list(_ways(shown))
@@ -405,30 +440,36 @@ def _ways(shown: OperationRun) -> t.Iterator[Next]:
         )
         goes_back = (shown.journal or {}).get("state") in (journals.ROLLING_BACK, journals.ROLLED_BACK)
         if not goes_back:
-            yield Next(f"{said} To resume the operation, {_OTHERS}:", _command(shown, action="resume"))
+            yield Next(
+                f"{said} To resume the operation, {_how(shown, action='resume')}", _command(shown, action="resume")
+            )
         if shown.back:
             begin = (
                 f"{said} The rollback has begun. To finish the rollback"
                 if goes_back
                 else "To end the operation without the remaining steps"
             )
-            yield Next(f"{begin}, {_OTHERS}:", _command(shown, action=shown.back))
+            yield Next(f"{begin}, {_how(shown, action=shown.back)}", _command(shown, action=shown.back))
     elif shown.state == PLANNED:
         value = shown.result.get("plan_sha256")
         yield Next(
-            f"To apply exactly this plan, {_OTHERS}:",
+            f"To apply exactly this plan, {_how(shown, expect_plan=value)}",
             _command(shown, expect_plan=value) if value else _command(shown),
         )
     elif shown.state in ("refused", "failed", *PUT_BACK):
         first = "Resolve the findings below. To check again" if shown.state not in PUT_BACK else "To try again"
-        yield Next(f"{first}, {_OTHERS}:", _command(shown, check=True))
+        yield Next(f"{first}, {_how(shown)}", _command(shown, check=True))
     elif shown.state == "unknown":
-        yield Next(f"To see the state of the operation, {_OTHERS}:", _command(shown, action="status"))
+        yield Next(
+            f"To see the state of the operation, {_how(shown, action='status')}", _command(shown, action="status")
+        )
 
 
 def _afterwards(shown: OperationRun) -> t.Iterator[Next]:
     """What an operator does once an operation is over."""
     audit_it = "ansible-playbook stackguard.nova.audit -i INVENTORY"
+    if shown.typed is not None:
+        audit_it = shown.typed.other("audit")
     if shown.playbook == "rename_host":
         yield Next(
             "Write the new name into the inventory and the deployment tool before you run Ansible or the deployment "
@@ -438,6 +479,8 @@ def _afterwards(shown: OperationRun) -> t.Iterator[Next]:
     elif shown.playbook == "evacuate_host":
         host = str(shown.about.get("host") or shown.variables.get("evacuate_host") or "")
         command = f"ansible-playbook stackguard.nova.return_host -i INVENTORY --check -e return_host={host}"
+        if shown.typed is not None:
+            command = shown.typed.other("return_host", {"return_host": host}, check=True)
         yield Next(
             "Do not start nova-compute on the dead host. Before the host returns to service, verify the host with "
             "return_host.",
@@ -451,8 +494,14 @@ def _afterwards(shown: OperationRun) -> t.Iterator[Next]:
         )
 
 
+#: Variables of one run that no other command has.
+_ONCE = {"action": None, "expect_plan": None}
+
+
 def _command(shown: OperationRun, check: bool = False, **more: t.Any) -> str:
     """Return the command of a playbook. Empty where a name in it would mean something to a shell."""
+    if shown.typed is not None:
+        return shown.typed.again({f"{shown.prefix}{name}": value for name, value in {**_ONCE, **more}.items()}, check)
     given = {**shown.variables, **{f"{shown.prefix}{name}": value for name, value in more.items()}}
     said = {name: str(value) for name, value in given.items() if value not in (None, "", [])}
     if not shown.playbook or not all(_PLAIN.match(value) for value in said.values()):

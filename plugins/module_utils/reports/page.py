@@ -34,7 +34,9 @@ from ..model.findings import (
     overrides_of,
 )
 from ..model.wording import count
+from . import damage
 from .evidence_words import (
+    clock,
     duration,
     host_of,
     in_words,
@@ -42,11 +44,14 @@ from .evidence_words import (
     natural,
     page_of,
 )
+from .typed_command import TypedCommand
 
 Json = t.Mapping[str, t.Any]
 Row = t.Dict[str, t.Any]
 Render = t.Callable[..., str]
 
+#: What is wrong, in the head.
+WORST = 3
 #: Rows of a table before "more"; cards before "more"; names that a sentence or a card has room for.
 FIRST, CARDS, NAMED = 50, 12, 5
 #: Rows of all codes together before "more": a browser makes elements of each. A code has at least so many.
@@ -96,6 +101,8 @@ class Context:
     #: it is the report's verdict.
     word: str = ""
     look: str = ""
+    #: The same in some words; empty: of the report.
+    headline: str = ""
     meaning: str = ""
     message: str = ""
     facts: t.Sequence[t.Tuple[str, str]] = ()
@@ -110,6 +117,10 @@ class Context:
     overrides: t.Sequence[Override] = ()
     #: C(changes.json) of an audit.
     changes: t.Optional[Json] = None
+    #: The checksum of an operation's plan.
+    plan_sha256: str = ""
+    #: The command that started the run: the commands of remedies are made of it. None: it is not known.
+    typed: t.Optional[TypedCommand] = None
 
 
 def page(
@@ -129,7 +140,13 @@ def page(
     for way in remedies:
         if way["names"]:
             fleet.first(way["names"]).way = way
-    hosts = fleet.listed()
+    hosts = [host for host in fleet.listed() if host.name != NO_HOST]
+    worst = damage.facts(told, context.overrides)
+    urgent: t.List[Finding] = []
+    later: t.List[Finding] = []
+    for item in to_settle(told, context.overrides):
+        now = fleet.known and item.severity == BLOCKER and damage.time_of(item.code) == damage.NOW
+        (urgent if now else later).append(item)
     about: Json = told.get("scope") or {}
     steps = _steps(plan)
     return render(
@@ -148,6 +165,12 @@ def page(
         # What nothing is known of is never green.
         look=context.look or told.get("verdict") or ("pass" if context.word else "warn"),
         word=context.word or told.get("verdict") or "",
+        headline=context.headline or _headline(told, worst) or context.word,
+        worst=worst[:WORST],
+        more_worst=len(worst) - WORST,
+        clock=clock,
+        time_of=damage.time_of,
+        mend=context.typed.of_remedy if context.typed else str,
         took=None if about.get("seconds") is None else duration(about["seconds"]),
         parts=about.get("parts") or (),
         changes=_changes(context.changes),
@@ -157,7 +180,8 @@ def page(
         starts=_starts(hosts),
         room=_room(told.get("fleet") or ()),
         orders=orders(remedies, fleet),
-        cards=cards(to_settle(told, context.overrides), fleet),
+        urgent=cards(urgent, fleet),
+        cards=cards(later, fleet),
         first_cards=CARDS,
         keep_stopped=KEEP_STOPPED,
         mask=MASK[0],
@@ -172,6 +196,16 @@ def page(
         gaps=gaps(told.get("unchecked") or ()),
         listed=LISTED,
     )
+
+
+def _headline(report: Json, worst: t.Sequence[damage.Fact]) -> str:
+    """Return what a report comes to, in words; empty: there is none."""
+    verdict = report.get("verdict")
+    if verdict == "block":
+        return damage.fix_first(worst) or "Not everything was read"
+    if verdict == "warn":
+        return "Nothing blocks. Read the notes"
+    return "Nothing found" if verdict == "pass" else ""
 
 
 def digest(text: str) -> str:
@@ -251,7 +285,8 @@ class Fleet:
             host.unread = not entry["read"]
 
     def _new(self, name: str, zone: str, names: t.Sequence[str], entry: Json) -> PageHost:
-        host = PageHost(len(self._hosts), name, zone, anchor("host", name) if self.known else "", entry)
+        place = anchor("host", name) if self.known and name != NO_HOST else ""
+        host = PageHost(len(self._hosts), name, zone, place, entry)
         self._hosts.append(host)
         for one in (name, *names):
             self._by_name.setdefault(one.casefold(), host)
@@ -531,7 +566,10 @@ def orders(found: t.Iterable[Json], fleet: Fleet) -> t.List[Row]:
         same.values(),
         key=lambda order: (
             not order["way"]["keep_stopped"],
-            min((SEVERITIES.index(step["severity"]) for step in order["way"]["steps"]), default=3),
+            min(
+                ((SEVERITIES.index(step["severity"]), damage.rank(step["code"])) for step in order["way"]["steps"]),
+                default=(3,),
+            ),
             natural(order["names"][0]),
         ),
     )
@@ -573,14 +611,16 @@ class Card:
     hosts: t.List[PageHost]
     remedies: t.List[str]
     commands: t.List[str]
+    #: When it does damage; empty for an operation, which it is in the way of now.
+    time: str = ""
 
 
 def cards(items: t.Iterable[Finding], fleet: Fleet) -> t.List[Card]:
-    """Return one card for each code and severity, what destroys first."""
+    """Return one card for each code and severity, what does damage first and most."""
     groups: t.Dict[t.Tuple[str, str], t.List[Finding]] = {}
     for item in ordered(items):
         groups.setdefault((item.code, item.severity), []).append(item)
-    order = sorted(groups, key=lambda key: (SEVERITIES.index(key[1]), not CATALOGUE[key[0]].absolute, key[0]))
+    order = sorted(groups, key=lambda key: (SEVERITIES.index(key[1]), damage.rank(key[0]), key[0]))
     return [_card(groups[key], fleet) for key in order]
 
 
@@ -603,6 +643,7 @@ def _card(items: t.Sequence[Finding], fleet: Fleet) -> Card:
         sorted(hosts.values(), key=lambda host: natural(host.name)),
         list(by_remedy),
         list(dict.fromkeys(typed)),
+        damage.time_of(items[0].code) if fleet.known else "",
     )
 
 

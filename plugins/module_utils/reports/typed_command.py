@@ -41,7 +41,7 @@ class TypedCommand:
     @property
     def reminder(self) -> str:
         """What the commands lack; empty: nothing."""
-        return f"Add {' and '.join(f'-e {name}=...' for name in self.hidden)}." if self.hidden else ""
+        return f"Add these variables, which are not shown: {', '.join(self.hidden)}." if self.hidden else ""
 
     def again(self, more: t.Optional[t.Mapping[str, t.Any]] = None, check: bool = False) -> str:
         """Return the command of this playbook, with other variables besides; empty where nobody types one."""

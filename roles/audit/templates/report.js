@@ -243,6 +243,17 @@
     if (state.has("levels")) for (const box of levels) box.checked = numbersOf(state.get("levels")).includes(box.value);
   }
 
+  // A report of last week looks like that of today.
+  for (const one of all("time.age")) {
+    const minutes = Math.floor((Date.now() - Date.parse(one.dateTime)) / 60000);
+    if (!(minutes >= 0)) continue;
+    const [number, unit] = minutes < 60 ? [minutes, "minute"] : minutes < 2880 ? [Math.floor(minutes / 60), "hour"] : [Math.floor(minutes / 1440), "day"];
+    const age = document.createElement("b");
+    age.textContent = " (" + number + " " + unit + (number === 1 ? "" : "s") + " old)";
+    age.className = minutes < 1440 ? "" : "bad";
+    one.after(age);
+  }
+
   let waiting = 0;
   // A page without findings has nothing to search in.
   if (search) search.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(filter, 120); });

@@ -26,6 +26,7 @@ COMMAND = TypedCommand(
     files={"evacuate_host": "evacuate_host.yml", "return_host": "return_host.yml"},
 )
 TYPED = "ansible-playbook evacuate_host.yml -i 'my hosts' -e @cloud.yml"
+BACK = "ansible-playbook return_host.yml -i 'my hosts' -e @cloud.yml"
 GIVEN = "-e evacuate_host=compute1 -e stackguard_state_host=keeper"
 REST = "-e '{\"evacuate_partial\": true}'"
 
@@ -47,10 +48,10 @@ def starts(lines):
 
 
 def test_what_is_lost_now_comes_before_what_the_next_start_loses_and_blockers_before_warnings():
-    report = judged(*(of(code) for code in ("SG204", "SG606", "SG113", "SG109", "SG507", "SG401", "SG310")))
+    report = judged(*(of(code) for code in ("SG204", "SG606", "SG113", "SG109", "SG507", "SG401", "SG310", "SG114")))
     found = [fact.code for fact in damage.facts(report)]
-    assert found == ["SG507", "SG109", "SG113", "SG204", "SG310", "SG606", "SG401"]
-    assert [damage.time_of(code) for code in ("SG507", "SG113", "SG310")] == list(damage.TIMES)
+    assert found == ["SG507", "SG109", "SG113", "SG204", "SG114", "SG310", "SG606", "SG401"]
+    assert [damage.time_of(code) for code in ("SG507", "SG113", "SG114", "SG310")] == list(damage.TIMES)
 
 
 def test_what_an_override_passes_and_what_is_for_information_is_no_worst_fact():
@@ -98,11 +99,7 @@ def test_a_refusal_says_the_worst_its_remedy_the_command_and_the_report():
         ("planned", f"{TYPED} {GIVEN} -e evacuate_expect_plan=55 {REST}"),
         ("open", f"{TYPED} {GIVEN} {REST}"),
         ("unknown", f"{TYPED} {GIVEN} -e evacuate_action=status {REST}"),
-        (
-            "evacuated",
-            "ansible-playbook return_host.yml -i 'my hosts' -e @cloud.yml --check -e stackguard_state_host=keeper "
-            "-e return_host=compute1",
-        ),
+        ("evacuated", f"{BACK} --check -e stackguard_state_host=keeper -e return_host=compute1"),
     ],
 )
 def test_the_command_that_comes_next_is_whole(state, command):

@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_run
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.typed_command import TypedCommand
 from ansible_collections.stackguard.nova.plugins.plugin_utils.operation_pages import html as operation_html
 from ansible_collections.stackguard.nova.tests.unit.pictured import (
     EVACUATED,
@@ -111,9 +112,7 @@ def test_a_refusal_has_every_blocker_with_its_remedy_as_a_command():
 
 def test_an_evacuation_has_its_fence_proof_guards_and_servers():
     text = shown(evacuated()).text
-    assert "Fence power of host compute1. The run read the state of the fence" in text
-    assert "power state Off, twice. The task that read this state ran on the inventory host compute3." in text
-    assert "The proof covers the whole machine." in text
+    assert "fence proof (power)Power state Off, twice, through compute3. Covers the whole machine." in text
     assert "2 images guarded" in text
     assert "1 of 3 servers off the host" in text
     assert "no candidate host" in text
@@ -134,7 +133,7 @@ def test_a_proof_of_addresses_without_a_cluster_covers_nothing():
     proof = {**run.journal["memory"]["proof"], "kind": "blocklist", "clusters": {}}
     journal = {**run.journal, "memory": {**run.journal["memory"], "proof": proof}}
     text = shown(dataclasses.replace(run, journal=journal)).text
-    assert "The proof covers no Ceph cluster." in text
+    assert "Covers no Ceph cluster." in text
     assert "whole machine" not in text
 
 
@@ -146,9 +145,8 @@ def test_a_state_that_the_page_does_not_know_is_never_green():
 
 
 def test_only_a_page_with_a_fence_proof_speaks_of_the_fence():
-    again = "A resume reads the fence again"
-    assert again in shown(evacuated()).text
-    assert again not in shown(renamed()).text
+    assert "fence proof" in shown(evacuated()).text
+    assert "fence" not in shown(renamed()).text
 
 
 def test_a_server_has_labels_where_its_table_has_no_head():
@@ -160,7 +158,7 @@ def test_an_attestation_is_never_called_a_proof():
     about = {**run.journal["about"], "attested": {"by": "ann", "reason": "burnt", "at": "2026-11-21T06:00:00Z"}}
     memory = {key: value for key, value in run.journal["memory"].items() if key != "proof"}
     text = shown(dataclasses.replace(run, journal={**run.journal, "about": about, "memory": memory})).text
-    assert "There is no technical proof, but ann states: burnt" in text
+    assert "No technical proof. ann states: burnt" in text
     assert "fence proof" not in text
 
 
@@ -215,6 +213,35 @@ def test_an_unread_journal_is_said_and_its_state_asked_for():
 def test_a_failed_run_is_never_shown_as_passed():
     run = dataclasses.replace(renamed(), result={**renamed().result, "failed": True})
     assert ("section", {"class": "verdict block", "id": "verdict"}) in shown(run).tags
+
+
+@pytest.mark.parametrize(("unchecked", "look"), [([], "pass"), (None, "warn")])
+def test_a_finished_operation_with_a_note_is_green_unless_something_was_not_decided(unchecked, look):
+    run = renamed()
+    told = {**run.report, **({} if unchecked is None else {"unchecked": unchecked})}
+    page = shown(dataclasses.replace(run, report=told))
+    assert ("section", {"class": f"verdict {look}", "id": "verdict"}) in page.tags
+    blocked = dataclasses.replace(run, report={**told, "verdict": "block"})
+    assert ("section", {"class": "verdict block", "id": "verdict"}) in shown(blocked).tags
+    planned = dataclasses.replace(renamed(state="planned"), report=told)
+    assert ("section", {"class": "verdict warn", "id": "verdict"}) in shown(planned).tags
+
+
+TYPED = TypedCommand("rename_host.yml", ("-e", "@cloud.yml"), {"rename_from": "a b", "rename_action": "status"}, ("x",))
+
+
+def test_a_command_is_the_one_that_was_typed_with_what_is_to_change():
+    resumed = shown(dataclasses.replace(renamed(state="open", done=1), typed=TYPED)).text
+    rest = '-e \'{"rename_from": "a b"}\''
+    assert f"ansible-playbook rename_host.yml -e @cloud.yml -e rename_action=resume {rest}" in resumed
+    assert "not shown: x." in resumed
+    refused = shown(dataclasses.replace(renamed(state="refused"), typed=TYPED)).text
+    assert f"ansible-playbook rename_host.yml -e @cloud.yml --check {rest}" in refused
+    launched = shown(
+        dataclasses.replace(renamed(state="open", done=1), typed=dataclasses.replace(TYPED, launched=True))
+    )
+    assert not [attrs for _tag, attrs in launched.tags if attrs.get("class") == "command"]
+    assert "rename_action=resume" in launched.text
 
 
 def test_many_changes_and_servers_are_cut_or_behind_more():

@@ -17,6 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.audit import repor
 from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.page import Context, Next, gaps
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.typed_command import TypedCommand
 from ansible_collections.stackguard.nova.plugins.plugin_utils import pages
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 from ansible_collections.stackguard.nova.tests.unit.pictured import HOSTILE_NAME, report
@@ -141,6 +142,9 @@ def test_no_field_is_markup_or_steers_the_text_around_it(name):
         *(name, name, name, name, name),
         docs={"SG401": f"# x\n\n{name}"},
         word=name,
+        headline=name,
+        plan_sha256=name,
+        typed=TypedCommand(name, (name,), {name: name}, (name,)),
         meaning=name,
         message=name,
         facts=[(name, name)],
@@ -160,3 +164,17 @@ def test_no_field_is_markup_or_steers_the_text_around_it(name):
     assert not any(key.startswith("on") or key == "style" for _tag, attrs in page.tags for key in attrs)
     assert not {"\x1b", "\x07", "\u202e"} & set(text)
     assert "1337" not in text
+
+
+def test_commands_of_remedies_are_those_of_this_cloud():
+    remedy = "Run ansible-playbook stackguard.nova.return_host -i INVENTORY --check -e return_host=x."
+    context = Context("Rename", typed=TypedCommand("rename_host.yml", ("-i", "my.yml", "-e", "@cloud.yml")))
+    text = Words(pages.html(report("SG401", remedy), None, context)).text
+    assert "ansible-playbook stackguard.nova.return_host -i my.yml -e @cloud.yml --check -e return_host=x." in text
+    assert "INVENTORY" not in text
+
+
+def test_what_is_not_there_is_not_counted():
+    text = Words(pages.html(report(), None, Context("Rename"))).text
+    assert "1 warning" in text
+    assert not [word for word in ("0 blockers", "0 for information", "0 overridden") if word in text]
