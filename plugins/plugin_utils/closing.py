@@ -14,9 +14,9 @@ from ..module_utils.model.wording import visible
 from ..module_utils.reports import closing
 from .typed_command import typed_command
 
-#: Where a run leaves what it says, the first that is there.
-_REPORTS = ("report.html", "report.json")
-_DOCTOR = "doctor.json"
+#: What a run leaves: for people, and for programs.
+_REPORTS = {"doctor": ("doctor.json", "doctor.json")}
+_DEFAULT = ("report.html", "report.json")
 
 
 def lines(published: t.Mapping[str, t.Any], failed: bool, told: t.Collection[str]) -> t.List[str]:
@@ -24,12 +24,11 @@ def lines(published: t.Mapping[str, t.Any], failed: bool, told: t.Collection[str
     if published.get("operation") == "explain":
         return []
     directory = str(published.get("report_dir") or "")
-    names = (_DOCTOR,) if published.get("operation") == "doctor" else _REPORTS
-    paths = [os.path.join(directory, name) for name in names] if directory else []
-    path = next(filter(os.path.isfile, paths), "")
+    page, data = (os.path.join(directory, name) for name in _REPORTS.get(str(published["operation"]), _DEFAULT))
     report = None
-    if path and os.path.isfile(paths[-1]) and names is _REPORTS:
-        with open(paths[-1], encoding="utf-8") as stream:
+    if directory and os.path.isfile(data):
+        with open(data, encoding="utf-8") as stream:
             report = json.load(stream)
+    path = next(filter(os.path.isfile, (page, data)), "") if directory else ""
     found = closing.lines(published, report, typed_command(), failed, told, path)
     return [visible(line.replace("\n", " ")) for line in found]

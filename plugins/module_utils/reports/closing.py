@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..model.doctor import FAILED
 from ..model.findings import SEVERITIES
 from ..model.wording import count
 from ..records import journal as journals
@@ -21,6 +22,8 @@ Json = t.Mapping[str, t.Any]
 JUDGES = ("audit", "doctor", "explain")
 _VERDICTS = {PASS: "PASS", WARN: "PASS, with warnings"}
 _OPEN = (journals.OPEN, journals.ROLLING_BACK, "resumed")
+#: Characters of the worst fact: the report has it whole.
+_WIDTH = 240
 _AGAIN = ("refused", "failed", *PUT_BACK)
 
 
@@ -34,21 +37,30 @@ def lines(
 ) -> t.List[str]:
     """Return the last lines, those left out that would say nothing.
 
-    ``published``: what a workflow gets. ``failed``: whether Ansible ends the run as a failure, whatever was published.
+    ``published``: what a workflow gets. ``report``: C(report.json), or the doctor's C(doctor.json). ``failed``: whether
+    Ansible ends the run as a failure, whatever was published.
     ``told``: lines that have been shown. ``path``: of the report.
     """
     facts = damage.facts(report) if report else []
     first = str(published.get("message") or "").partition("\n")[0]
     found = [_verdict(published, facts, failed)]
+    wrong = next((entry for entry in (report or {}).get("results") or () if entry["state"] == FAILED), None)
     if facts:
-        found.append(f"Worst:  {facts[0].words}")
+        found.append(_cut(f"Worst:  {facts[0].words}"))
+    elif wrong:
+        found.append(_cut(f"Worst:  {wrong['part']} of {wrong['subject']}: {wrong['seen']}"))
     elif failed and first and first not in told:
-        found.append(f"Why:    {first}")
-    steps = [step for step in (*_remedy(published, facts, command), *_command(published, command)) if step]
+        found.append(_cut(f"Why:    {first}"))
+    fix = str((wrong or {}).get("fix") or "")
+    steps = [step for step in (fix, *_remedy(published, facts, command), *_command(published, command)) if step]
     found += [f"{'' if number else 'Next:'}".ljust(8) + step for number, step in enumerate(steps)]
     if path:
         found.append(f"Report: {path}")
     return found
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]} ..."
 
 
 def _verdict(published: Json, facts: t.Sequence[damage.Fact], failed: bool) -> str:
@@ -97,7 +109,7 @@ def _command(published: Json, command: t.Optional[TypedCommand]) -> t.Iterator[s
     elif state in _OPEN:
         typed = command.again()
     elif state in _AGAIN:
-        yield "Then check again:"
+        yield "After the remedy, check again:"
         typed = command.again({f"{prefix}action": None, f"{prefix}expect_plan": None}, check=True)
     elif state == "unknown":
         typed = command.again({f"{prefix}action": "status"})

@@ -115,6 +115,15 @@ def test_a_command_says_what_it_lacks_and_where_nobody_types_there_is_none():
     assert starts(closing.lines(published("open", "block"), None, launched, True)) == ["OPEN"]
 
 
+def test_the_doctor_says_what_failed_first_and_how_to_fix_it():
+    results = [{"state": state, "part": state, "subject": "cloud", "seen": "x", "fix": f"fix {state}"} for state in
+               ("ok", "failed", "not checked")]  # fmt: skip
+    told = {"operation": "doctor", "verdict": "block", "counts": {"ok": 1, "failed": 1, "not_checked": 1}}
+    found = closing.lines(told, {"results": results}, COMMAND, True)
+    assert starts(found) == ["BLOCK", "Worst", "Next"]
+    assert found[-1].endswith("fix failed")
+
+
 def test_a_message_that_was_shown_is_not_shown_again():
     told = published("failed", "block", message="no cloud\nmore")
     assert "Why" in starts(closing.lines(told, None, None, True))
