@@ -10,7 +10,8 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PYTEST := .venv/bin/python -m pytest
 PYTEST_ARGS ?=
 XDIST ?= -n auto
-CORES_SOME := tests/unit/test_playbook_reads.py tests/unit/test_resize_playbook.py tests/unit/test_nobody_there.py
+CORES_SOME := tests/unit/test_playbook_reads.py tests/unit/test_resize_playbook.py tests/unit/test_nobody_there.py \
+    tests/unit/test_progress_callback.py
 # The directories of the pure rooms (PURE of tests/gates/consistency.py): what tests there ask for is in memory.
 CHECKED := $(addprefix tests/unit/,model name_places capacity checks plans reports)
 # L2: the network of make demo's lab; ovn shows the same with OVN

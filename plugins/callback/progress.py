@@ -16,10 +16,10 @@ author:
 description:
   - Shows nothing of a task of this collection's roles and playbooks that went well or was skipped. What these tasks say
     themselves stays. An example is the number of the step that a rename begins.
-  - Shows the message of each failure once, all unreachable hosts, all warnings, and every task of others as
-    P(ansible.builtin.default#callback) shows them.
+  - Shows the message of each failure once, all unreachable hosts, all warnings, and every task of others as Ansible's
+    default callback shows them.
   - Ends a run with its verdict, its worst finding, what to do next, and the path of the report.
-  - With C(-v), everything is shown. If this plugin fails, the output of P(ansible.builtin.default#callback) continues.
+  - With C(-v), everything is shown. If this plugin fails, the output of the default callback continues.
 notes:
   - AWX uses its own callback, and not this one.
 extends_documentation_fragment:
@@ -37,12 +37,10 @@ import typing as t
 from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as Default
 
-from ..module_utils.reports.evidence_words import duration
-from ..plugin_utils import closing
-
 #: Files of this collection that its tasks and plays are in.
 _ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
-_ROLES, _PLAYBOOKS = os.path.join(_ROOT, "roles", ""), os.path.join(_ROOT, "playbooks")
+_ROLES = os.path.join(_ROOT, "roles", "")
+_PLAYBOOKS = os.path.join(_ROOT, "playbooks")
 _ACTIONS = "stackguard.nova."
 #: What a result has beside a message that says no more than the message.
 _NO_MORE = {"msg", "failed", "unreachable", "changed", "exception", "_ansible_no_log"}
@@ -254,6 +252,8 @@ class CallbackModule(Default):
         self._spoke = now
         line = f"[{now - self._began:6.1f} s] {task.get_name().rpartition(' : ')[2].strip()}"
         if self._answered > 1:
+            from ..module_utils.reports.evidence_words import duration
+
             hosts = len(self._play.get_variable_manager().get_vars(play=self._play)["ansible_play_hosts_all"])
             left = (now - self._since) / self._answered * (hosts - self._answered)
             line += f": {self._answered} of {hosts} hosts, about {duration(int(left))} left"
@@ -269,6 +269,8 @@ class CallbackModule(Default):
         lines: t.List[str] = []
         failed, verdict, recap = bool(stats.failures or stats.dark), None, True
         try:
+            from ..plugin_utils import closing  # Here, its failure is one of this plugin: Ansible's output comes back.
+
             published = stats.custom.get("_run", {}).get("stackguard")
             if published:
                 told = {line for shown in self._told.values() for line in shown}

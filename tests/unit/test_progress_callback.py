@@ -106,7 +106,7 @@ def run(tmp_path, short_tmp, collections):
         (tmp_path / "inventory.json").write_text(json.dumps({"all": {"hosts": hosts or {"compute1": HERE}}}))
         argv = [sys.executable, "-m", "ansible", "playbook", name, "-i", "inventory.json", *options]
         argv += ["-e", json.dumps(given)] if given else []
-        env = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
+        env = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "NO_COLOR"))}
         env.update(ANSIBLE_COLLECTIONS_PATH=str(where), ANSIBLE_HOME=str(tmp_path / "home"), TMPDIR=str(short_tmp))
         env.update(ANSIBLE_STDOUT_CALLBACK=callback, ANSIBLE_HOST_KEY_CHECKING="0", TERM="xterm")
         done = subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -198,18 +198,32 @@ def test_with_v_everything_is_back(run, given):
     assert [line for line in ours if not line.startswith(LAST)] == []
 
 
-@pytest.mark.parametrize("broken", ["_is_ours", "closing.lines"])
+@pytest.mark.parametrize("strategy", ["linear", "free"])
+def test_a_run_that_takes_long_says_where_it_is(run, collections, tmp_path, strategy):
+    shutil.copytree(collections, tmp_path / "collections")
+    nova = tmp_path / "collections/ansible_collections/stackguard/nova"
+    callback, playbook = nova / "plugins/callback/progress.py", nova / "playbooks/probe.yml"
+    assert "\n_PAUSE = 10\n" in callback.read_text()
+    callback.write_text(callback.read_text().replace("\n_PAUSE = 10\n", "\n_PAUSE = 0\n"))
+    playbook.write_text(playbook.read_text().replace("  tasks:", f"  strategy: {strategy}\n  tasks:"))
+    code, output = run(where=tmp_path / "collections", hosts={f"compute{number}": HERE for number in (1, 2, 3)})
+    assert code == 0, output
+    assert "failed, so Ansible" not in output
+    found = re.findall(r"^\[ *\d+\.\d s\] Quiet task(: \d of 3 hosts, about .+ left)?$", output, re.MULTILINE)
+    assert {text[:3] for text in found if text} == {": 2", ": 3"}
+
+
+@pytest.mark.parametrize("broken", [("callback/progress.py", "_is_ours"), ("plugin_utils/closing.py", "lines")])
 def test_where_it_fails_ansibles_output_comes_back(run, collections, tmp_path, broken):
     shutil.copytree(collections, tmp_path / "collections")
-    path = tmp_path / "collections/ansible_collections/stackguard/nova/plugins/callback/progress.py"
-    path.write_text(
-        f"{path.read_text()}\n\ndef broken(*_args):\n    raise RuntimeError('broken')\n\n\n{broken} = broken\n"
-    )
+    path = tmp_path / "collections/ansible_collections/stackguard/nova/plugins" / broken[0]
+    raising = "def broken(*_args):\n    raise RuntimeError('broken')\n\n\n"
+    path.write_text(f"{path.read_text()}\n\n{raising}{broken[1]} = broken\n")
     code, output = run(where=tmp_path / "collections", fail="it broke")
     assert code == 2, output
     assert "RuntimeError('broken')" in output
     assert "PLAY RECAP" in output
-    if broken == "_is_ours":
+    if broken[1] == "_is_ours":
         _code, default = run(callback="default", where=tmp_path / "collections", fail="it broke")
         ours = without(output, default)
         assert [line for line in ours if NAME not in line and not line.startswith(LAST)] == []
@@ -219,7 +233,7 @@ def test_lines_are_plain_where_there_is_no_terminal(run, tmp_path, short_tmp, co
     _code, output = run(fail="it broke")
     assert not re.search(r"[\x1b\r]", output)
     ours, theirs = pty.openpty()
-    env = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "NO_COLOR"))}
     env.update(ANSIBLE_COLLECTIONS_PATH=str(collections), ANSIBLE_HOME=str(tmp_path / "home"), TMPDIR=str(short_tmp))
     env.update(ANSIBLE_STDOUT_CALLBACK=NAME, TERM="xterm")
     argv = [sys.executable, "-m", "ansible", "playbook", "stackguard.nova.probe", "-i", "inventory.json"]

@@ -12,7 +12,7 @@ NAME = "Nova: explain"
 
 ENTRY = Entry(
     given={"explain_code": "SG113"},
-    nothing="SG101 compute-id-missing blocker No compute_id file",
+    nothing="SG101 compute-id-missing blocker",
     placeholder="# SG113 restart-would-destroy",
     nobody="# SG113 restart-would-destroy",
     no_cloud="# SG113 restart-would-destroy",
