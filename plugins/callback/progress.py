@@ -36,6 +36,7 @@ import typing as t
 
 from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as Default
+from ansible.utils.fqcn import add_internal_fqcns
 
 #: Files of this collection that its tasks and plays are in.
 _ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -47,6 +48,8 @@ _NO_MORE = {"msg", "failed", "unreachable", "changed", "exception", "_ansible_no
 #: Seconds after which a line says where the run is.
 _PAUSE = 10
 _BAR = 20
+#: Strategies with which a task starts on each host by itself.
+_FREE = add_internal_fqcns(("free", "host_pinned"))
 
 Method = t.Callable[..., None]
 
@@ -82,8 +85,9 @@ class CallbackModule(Default):
         #: Lines of failures that were shown, by host.
         self._told: t.Dict[str, t.List[str]] = {}
         self._began = self._spoke = time.monotonic()
-        #: Of the task of ours that runs: where it is, since when, and how many hosts have answered.
-        self._path, self._since, self._answered = "", self._began, 0
+        #: Of tasks of ours, by where they are: since when they run, and how many hosts have answered.
+        self._since: t.Dict[str, float] = {}
+        self._answered: t.Dict[str, int] = {}
 
     def give_up(self, error: Exception) -> None:
         """Say that the output is Ansible's from here on."""
@@ -125,9 +129,8 @@ class CallbackModule(Default):
         # As _task_start does, without the title: a failure shows it.
         self._task_type_cache[task._uuid] = prefix
         self._last_task_name = None
-        path = task.get_path()
-        if path != self._path:  # With the strategy free, a task starts on each host.
-            self._path, self._since, self._answered = path, time.monotonic(), 0
+        if self._play.strategy not in _FREE or task.get_path() not in self._since:
+            self._since[task.get_path()], self._answered[task.get_path()] = time.monotonic(), 0
         self._progress(task)
 
     def _title_play(self) -> None:
@@ -241,7 +244,7 @@ class CallbackModule(Default):
     # --- progress
 
     def _answer(self, result: t.Any) -> None:
-        self._answered += 1
+        self._answered[result.task.get_path()] = self._answered.get(result.task.get_path(), 0) + 1
         self._progress(result.task)
 
     def _progress(self, task: t.Any) -> None:
@@ -251,14 +254,15 @@ class CallbackModule(Default):
             return
         self._spoke = now
         line = f"[{now - self._began:6.1f} s] {task.get_name().rpartition(' : ')[2].strip()}"
-        if self._answered > 1:
+        answered = self._answered.get(task.get_path(), 0)
+        if answered > 1:
             from ..module_utils.reports.evidence_words import duration
 
             hosts = len(self._play.get_variable_manager().get_vars(play=self._play)["ansible_play_hosts_all"])
-            left = (now - self._since) / self._answered * (hosts - self._answered)
-            line += f": {self._answered} of {hosts} hosts, about {duration(int(left))} left"
+            left = (now - self._since.get(task.get_path(), now)) / answered * (hosts - answered)
+            line += f": {answered} of {hosts} hosts, about {duration(int(left))} left"
             if os.isatty(1):
-                done = _BAR * self._answered // hosts
+                done = _BAR * answered // hosts
                 line += f" [{'#' * done}{'-' * (_BAR - done)}]"
         self._display.display(line)
 
