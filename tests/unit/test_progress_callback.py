@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import pty
 import re
 import shutil
 import subprocess
 import sys
 
+import ansible_runner
 import pytest
 
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
@@ -248,3 +250,24 @@ def test_lines_are_plain_where_there_is_no_terminal(run, tmp_path, short_tmp, co
     assert process.wait() == 0, said
     assert b"\x1b[" in said
     assert b"DONE: drain_host" in said
+
+
+def test_awx_has_its_own_output(tmp_path, short_tmp, collections, monkeypatch):
+    """ansible-runner, with which AWX runs a job, sets its callback in the environment: ansible.cfg does not matter."""
+    project = tmp_path / "project"
+    project.mkdir()
+    shutil.copy(ROOT / "examples" / "ansible.cfg", project)
+    (project / "job.yml").write_text("- import_playbook: stackguard.nova.probe\n")
+    monkeypatch.setenv("PATH", f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.chdir(project)
+    where = {"ANSIBLE_COLLECTIONS_PATH": str(collections), "ANSIBLE_HOME": str(tmp_path / "home")}
+    where["TMPDIR"] = str(short_tmp)
+    inventory = {"all": {"hosts": {"compute1": HERE}}}
+    done = ansible_runner.run(
+        private_data_dir=str(tmp_path), playbook="job.yml", inventory=inventory, envvars=where, quiet=True
+    )
+    assert done.rc == 0
+    assert "runner_on_ok" in {event["event"] for event in done.events}
+    output = done.stdout.read()
+    assert "TASK [stackguard.nova.probe : Quiet task]" in output
+    assert "DONE: drain_host" not in output

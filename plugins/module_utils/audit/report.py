@@ -34,6 +34,7 @@ from ..model.findings import (
 from ..model.names import conf_host
 from ..model.wording import count, visible
 from ..records import evidence
+from ..reports import damage
 from ..reports.evidence_words import label, natural
 from ..reports.page import Context
 from . import (
@@ -61,6 +62,8 @@ VERDICTS = {
     ),
     "block": "Resolve these blockers before you begin maintenance.",
 }
+#: Counts of a report that are no findings, and what the table calls them.
+_OTHERS = {"unchecked": "not decided", "overridden": "overridden"}
 #: Hosts that the table names for one reason.
 NAMED = 12
 #: What a start of nova-compute does, besides what a forecast calls its outcome.
@@ -277,7 +280,9 @@ def table(found: AuditResult, against: t.Optional[changes.Changes] = None) -> st
     by_code: t.Dict[t.Tuple[str, str], t.List[Finding]] = {}
     for item in ordered(found.checked.findings):
         by_code.setdefault((item.code, item.severity), []).append(item)
-    for (code, severity), items in sorted(by_code.items(), key=lambda entry: (SEVERITIES.index(entry[0][1]), entry[0])):
+    order = sorted(by_code, key=lambda key: (SEVERITIES.index(key[1]), damage.rank(key[0]), key))
+    for code, severity in order:
+        items = by_code[code, severity]
         names = [label(item.object) for item in {(item.object.kind, item.object.id): item for item in items}.values()]
         named = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         lines.append(f"{severity:8} {code} {CATALOGUE[code].slug:28} {len(items):6}  {named}")
@@ -330,14 +335,13 @@ def _ways_lines(found: AuditResult) -> t.List[str]:
 
 
 def _counted(found: AuditResult) -> str:
+    """What was found, without zeros."""
     counts = found.report["counts"]
-    parts = [
-        f"{count(found.report['hosts'], 'host')}, {count(found.report['servers'], 'server')}:",
-        f"{count(counts[BLOCKER], 'blocker')}, {count(counts[WARNING], 'warning')},",
-        f"{count(counts[INFO], 'info finding')},",
-        f"{counts['unchecked']} not decided, {counts['overridden']} overridden",
-    ]
-    return " ".join(parts)
+    parts = [count(counts[severity], severity) for severity in (BLOCKER, WARNING) if counts[severity]]
+    parts += [count(counts[INFO], "info finding")] if counts[INFO] else []
+    parts += [f"{counts[key]} {words}" for key, words in _OTHERS.items() if counts[key]]
+    hosts = f"{count(found.report['hosts'], 'host')}, {count(found.report['servers'], 'server')}"
+    return f"{hosts}: {', '.join(parts) or 'nothing found'}"
 
 
 def whole(paths: t.Sequence[str]) -> Bundle:
