@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import os
 import typing as t
 import uuid
@@ -154,10 +153,18 @@ def _message(args: Result, scratch: Scratch, failed: bool) -> str:
     if scratch.state == journals.OPEN:
         parts.append("The operation is still open. Run the same command again to resume the operation.")
     if left:
-        parts.append(f"These servers are still on {args['evacuate_host']}: {json.dumps(left, sort_keys=True)}.")
+        parts.append(f"These servers are still on {args['evacuate_host']}: {_by_value(left)}.")
     if wrong:
         parts.append(
             "These servers left the host, but are not in the expected state. Each server is listed with its current "
-            f"host: {json.dumps(wrong, sort_keys=True)}."
+            f"host: {_by_value(wrong)}."
         )
     return " ".join([*parts, *(f"{warning}." for warning in scratch.warned)])
+
+
+def _by_value(entries: t.Mapping[str, t.Any]) -> str:
+    """Return names by what is said of them: forty servers with one reason have it once."""
+    same: t.Dict[str, t.List[str]] = {}
+    for name, value in sorted(entries.items()):
+        same.setdefault(str(value), []).append(name)
+    return "; ".join(f"{', '.join(names)} ({value})" for value, names in same.items())
