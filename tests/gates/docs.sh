@@ -24,6 +24,7 @@ import pathlib, sys
 html = pathlib.Path(sys.argv[1])
 wanted = {"index.html"}
 wanted |= {f"plugins/{path.stem}_module.html" for path in pathlib.Path("plugins/modules").glob("*.py")}
+wanted |= {f"plugins/{path.stem}_callback.html" for path in pathlib.Path("plugins/callback").glob("*.py")}
 wanted |= {f"plugins/{path.stem}_filter.html" for path in pathlib.Path("plugins/filter").glob("*.py")}
 wanted |= {f"plugins/{path.name}_role.html" for path in pathlib.Path("roles").iterdir()}
 # a playbook's variables are those of the role that bears its name
