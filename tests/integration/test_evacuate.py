@@ -362,13 +362,11 @@ def test_the_destination_dies_in_the_middle(clean, playbooks):
         slow = {"variables": {"evacuate_max_parallel": 1}, "constants": {"server_timeout": 90}}
         process = start(playbooks, **slow)
         # Its nova-compute is at it: before that, the scheduler may still find the host down.
-        on_its_way = (
-            lambda: [  # noqa: E731
-                uuid
-                for uuid in guests.values()
-                if evacuation.destination(lab, uuid) == OTHER and evacuations(lab, uuid)[-1:] == ["pre-migrating"]
-            ]
-        )
+
+        def on_its_way():
+            going = [uuid for uuid in guests.values() if evacuation.destination(lab, uuid) == OTHER]
+            return [uuid for uuid in going if evacuations(lab, uuid)[-1:] == ["pre-migrating"]]
+
         (stuck,) = waiting.until("one is on its way", on_its_way, 300, 0.3)
         lab.command("host", OTHER, "power-off")
         ended = playbooks.finish(process, timeout=900).failed()
