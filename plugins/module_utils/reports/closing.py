@@ -21,6 +21,8 @@ Json = t.Mapping[str, t.Any]
 #: Playbooks that judge, and change nothing.
 JUDGES = ("audit", "doctor", "explain")
 _VERDICTS = {PASS: "PASS", WARN: "PASS, with warnings"}
+#: A pass with facts that were not read is not a pass.
+UNDECIDED = "NOT ALL DECIDED, no blocker"
 _OPEN = (journals.OPEN, journals.ROLLING_BACK, "resumed")
 #: Characters of the worst fact: the report has it whole.
 _WIDTH = 240
@@ -70,7 +72,9 @@ def _verdict(published: Json, facts: t.Sequence[damage.Fact], failed: bool) -> s
     state = STATES.get(str(published.get("state")))
     if published.get("operation") in JUDGES or state is None:
         word, meaning = _VERDICTS.get(str(published.get("verdict")), BLOCK.upper()), ""
-        word = "FAILED" if failed and word in _VERDICTS.values() else word
+        if word in _VERDICTS.values() and (published.get("counts") or {}).get("unchecked"):
+            word = UNDECIDED
+        word = "FAILED" if failed and word in (UNDECIDED, *_VERDICTS.values()) else word
     else:
         well = not failed and published.get("verdict") != BLOCK
         shown = state if well or state.look is not None else STATES["failed"]

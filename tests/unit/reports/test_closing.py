@@ -73,6 +73,15 @@ def test_a_run_that_failed_is_never_called_done(failed):
     assert first.startswith("FAILED" if failed else "PASS")
 
 
+@pytest.mark.parametrize("verdict", ["pass", "warn"])
+@pytest.mark.parametrize(("unchecked", "passes"), [(0, True), (1, False)])
+def test_what_was_not_decided_is_no_pass(verdict, unchecked, passes):
+    run = {"operation": "audit", "verdict": verdict, "counts": {"unchecked": unchecked}}
+    (first, *_rest) = closing.lines(run, None, None, False)
+    assert first.startswith("PASS") == passes
+    assert first.startswith(closing.UNDECIDED) != passes
+
+
 def test_a_verdict_that_is_not_known_blocks():
     (first,) = closing.lines({"operation": "audit", "verdict": None}, None, None, False)
     assert first.startswith("BLOCK")
