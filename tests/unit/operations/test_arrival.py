@@ -32,6 +32,7 @@ from ansible_collections.stackguard.nova.tests.unit.checks.before.test_arrived i
 )
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 from ansible_collections.stackguard.nova.tests.unit.life import Killed
+from ansible_collections.stackguard.nova.tests.unit.problems import problem_is
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Clock
 
 OPTIONS = {
@@ -64,6 +65,8 @@ class Small:
         self.domain_host = DEST
         #: Whether neutron lets nobody of ours remove a binding.
         self.forbidden = False
+        #: Whether it moves back.
+        self.again = False
         monkeypatch.setattr(operation.Arrival, "_facts", lambda _self, _uuid: self.facts())
         monkeypatch.setattr(steps.server_records, "guest_states", lambda *_given: [self.state()])
         monkeypatch.setattr(operation.server_records, "existing_server", lambda *_given: None)
@@ -87,6 +90,8 @@ class Small:
         if self.hosts != DEST:
             cloud = cloud.add("domains", *cloud.rows("domains", DEST)[-1:], host=self.hosts)
         cloud = cloud.change("instances", {"uuid": ONE}, launched_on="x", **self.row)
+        if self.again:
+            cloud = cloud.migrate(ONE, DEST, SOURCE, "running", "live-migration")
         facts = facts_of(
             cloud,
             row_written=str(self.written),
@@ -307,6 +312,20 @@ def test_a_binding_that_neutron_keeps_is_named(monkeypatch, state):
     (item,) = result["report"]["findings"]
     assert (item["code"], item["severity"], item["evidence"]["ports"]) == ("SG713", "warning", [PORT])
     assert small.world() == {"row": WRITTEN, **LEFT, "bindings": {DEST: True, SOURCE: False}}
+
+
+def test_a_resume_takes_no_binding_from_a_move_that_has_begun_since(monkeypatch, state):
+    """The binding for the source is that of a move back to it."""
+    small = Small(monkeypatch)
+    small.fuse = 6
+    with pytest.raises(Killed):
+        play(small, state)
+    small.fuse, small.again = None, True
+    assert (small.row["host"], small.bindings) == (DEST, {DEST: True, SOURCE: False})
+    with pytest.raises(StepError, check=problem_is("moved-on")):
+        play(small, state)
+    assert small.bindings == {DEST: True, SOURCE: False}
+    assert state.open
 
 
 def test_a_lock_of_somebody_else_stays(monkeypatch, state):

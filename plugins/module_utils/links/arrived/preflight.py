@@ -160,7 +160,8 @@ def _came_live(case: ArrivalCase) -> t.Optional[str]:
     return None
 
 
-def _no_other_migration(case: ArrivalCase) -> t.Optional[str]:
+def other_migration(case: ArrivalCase) -> t.Optional[str]:
+    """Return which migration of the server is in progress or waits for its confirmation; None: none."""
     waits = [row for row in case.cell.migrations or [] if in_progress(row) or row.status == "finished"]
     return f"migration {waits[0].uuid} is {waits[0].status}" if waits else None
 
@@ -261,7 +262,7 @@ CONDITIONS: t.Dict[str, _Condition] = {
     "domain": _one_domain,
     "job": _no_job,
     "migration": _came_live,
-    "other migrations": _no_other_migration,
+    "other migrations": other_migration,
     "age": _settled,
     "state": _at_rest,
     "node": _one_node,
@@ -288,7 +289,7 @@ def home_of_guest(facts: ArrivalFacts) -> t.Optional[str]:
     """Return where Nova shows a server, if its only domain runs there: nothing is to be repaired; None otherwise."""
     case = ArrivalCase(facts)
     place = case.place
-    alone = len(place.here) == 1 and not place.there and not place.unread
+    alone = len(place.here) == 1 and not place.there and _hosts_read(case) is None
     return case.row.host if alone and place.here[0].state == _RUNNING and case.row.task_state is None else None
 
 

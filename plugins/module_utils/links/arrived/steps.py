@@ -35,8 +35,8 @@ def actions(systems: Systems, read: Reader) -> t.Dict[str, Action]:
     return {
         "lock": Lock(systems, stale),
         "row": Row(systems, stale, read),
-        "allocations": Allocations(systems),
-        "bindings": Bindings(systems),
+        "allocations": Allocations(systems, read),
+        "bindings": Bindings(systems, read),
         "verify": Verify(systems, stale, read),
         "unlock": Unlock(systems),
     }
@@ -142,14 +142,23 @@ class Row:
         """Nothing: an operation whose row is written is not rolled back, see :class:`Arrival`."""
 
 
+def _refuse_moved_on(read: Reader, params: Params) -> None:
+    with as_step_error():
+        why = verify.moved_on(read(params["uuid"]), params["dest"])
+    if why is not None:
+        raise StepError(f"what the move has left stays as it is: {why}", problem="moved-on")
+
+
 class Allocations:
     """What the migration holds, released."""
 
-    def __init__(self, systems: Systems) -> None:
+    def __init__(self, systems: Systems, read: Reader) -> None:
         self.systems = systems
+        self.read = read
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Release what was planned, guarded by the consumer's generation; all else stays."""
+        _refuse_moved_on(self.read, params)
         released = 0
         with as_step_error():
             for provider, resources in sorted(params["allocations"].items()):
@@ -165,11 +174,13 @@ class Allocations:
 class Bindings:
     """One binding for each port, for the host where the guest runs."""
 
-    def __init__(self, systems: Systems) -> None:
+    def __init__(self, systems: Systems, read: Reader) -> None:
         self.systems = systems
+        self.read = read
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Remove the inactive bindings of the source. Those that neutron does not let this user remove are told."""
+        _refuse_moved_on(self.read, params)
         with as_step_error():
             removed = {
                 port: network.remove_inactive_binding(self.systems.cloud, port, params["host"])

@@ -9,7 +9,18 @@ from __future__ import annotations
 import typing as t
 
 from ...model.arrival import ArrivalFacts
-from .preflight import ArrivalCase
+from .preflight import ArrivalCase, other_migration
+
+
+def moved_on(facts: ArrivalFacts, dest: str) -> t.Optional[str]:
+    """Return why what a move has left may not be cleared up any more: the server has left, or moves again.
+
+    A resume may come weeks later: a binding for the source is that of a move back to it then.
+    """
+    case = ArrivalCase(facts)
+    if case.row.host != dest:
+        return f"Nova shows the server on {case.row.host}, not on {dest}"
+    return other_migration(case)
 
 
 def disagreements(

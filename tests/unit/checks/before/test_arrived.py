@@ -217,6 +217,7 @@ def test_a_server_at_home_is_nothing_to_repair():
     cloud = healthy()
     assert preflight.home_of_guest(facts_of(cloud)) == SOURCE
     assert preflight.home_of_guest(facts_of(cloud.unreachable("compute2"))) is None
+    assert preflight.home_of_guest(facts_of(cloud.host("compute2", qemu_processes=None))) is None
     assert preflight.home_of_guest(facts_of(cloud_of_lost_write())) is None
 
 
