@@ -6,14 +6,14 @@
     tests/gates/generated.py            says which are not what the code says, and returns 1
     tests/gates/generated.py --write    writes them
 
-The page of a code begins with the summary and severity of the catalogue, and ends with who may pass it and with its
-remedies. A table stands between `<!-- table: NAME -->`
+The page of a code is what the catalogue says of it. A table stands between `<!-- table: NAME -->`
 and `<!-- end of table -->`. The role's argument specification has the kinds of fence as choices, since Ansible reads
 them there; AWX's survey takes them from it.
 """
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import pathlib
@@ -110,14 +110,13 @@ def kinds() -> str:
     return table(head, *rows)
 
 
-def codes(hundred: str, page: str) -> str:
-    """The summaries; what a page adds to one, such as `(reserved: ...)`, stays."""
-    added = dict(re.findall(r"^\| \[(SG\d+)\].* (\(reserved: [^)]*\)) \|$", page, re.MULTILINE))
+def codes(hundred: str) -> str:
+    """The summaries of the codes that begin with this digit."""
     rows = []
     for code, entry in sorted(findings.CATALOGUE.items()):
         if code[2] == hundred:
             severity = f"{entry.severity}, absolute" if entry.absolute else entry.severity
-            summary = " ".join(filter(None, (entry.summary, added.get(code))))
+            summary = f"{entry.summary} (reserved: never reported)" if entry.reserved else entry.summary
             rows.append((f"[{code}]({code}.md)", entry.slug, severity, summary))
     return table(("code", "name", "severity", ""), *rows)
 
@@ -162,15 +161,17 @@ def made(name: str, page: str) -> str:
     kind, _blank, rest = name.partition(" ")
     tables = {"places": places, "fences": kinds, "upgrades": upgrades}
     tables.update(leftovers=leftovers, destinations=destinations, starts=starts)
-    tables.update(codes=lambda: codes(rest, page), variables=lambda: variables(rest))
+    tables.update(codes=lambda: codes(rest), variables=lambda: variables(rest))
     return tables[kind]()
 
 
 def code_page(name: str, page: str) -> str:
-    """The page with its code's summary and severity; what a page adds to them stays."""
+    """The page as the catalogue has it; of a code that says no ``why`` yet, its summary, severity and remedies."""
+    entry = findings.CATALOGUE[pathlib.Path(name).stem]
+    if entry.why:
+        return catalogued(entry)
     head, _blank, rest = page.partition("\n\n")
     first, blank, rest = rest.partition("\n\n")
-    entry = findings.CATALOGUE[pathlib.Path(name).stem]
     flat = " ".join(first.split())
     said = re.match(r"(.*?) Severity: (\w+)\.", flat)
     if said is None:
@@ -184,6 +185,40 @@ def code_page(name: str, page: str) -> str:
     rest = REMEDIES.sub("", rest).rstrip("\n")
     said = f"\n\n{SAYS}\n\n{remedies(entry)}" if entry.remedies else ""
     return f"{head}\n\n{kept}{blank}{rest}{said}\n"
+
+
+def catalogued(entry: Code) -> str:
+    """A code's page: what is found, what to do, why, and which override passes it."""
+    parts = [f"# {entry.code} {entry.slug}", f"**{said_severity(entry)}** {entry.summary}"]
+    if entry.reserved:
+        parts.append("Reserved: no check of this version reports it.")
+    acts = _remedies(entry) if entry.remedies else ""
+    parts += ["## Do this", *filter(None, (inspect.cleandoc(entry.do), acts))] if entry.do or acts else []
+    parts += ["## Why", inspect.cleandoc(entry.why)]
+    passed = " ".join(filter(None, (entry.overridden_by and f"`object`: {entry.overridden_by}.", entry.override)))
+    parts += ["## Override", passed] if passed else []
+    return "\n\n".join(map(_paragraphs, parts)) + "\n"
+
+
+def said_severity(entry: Code) -> str:
+    severity = {"info": "information"}.get(entry.severity, entry.severity)
+    return f"{severity.capitalize()}, no override." if entry.absolute else f"{severity.capitalize()}."
+
+
+def _remedies(entry: Code) -> str:
+    """What a report says to do: the one text, or one for each state. Names are in capitals, as in a usage line."""
+    if len(entry.remedies) > 1:
+        return remedies(entry)
+    (found,) = entry.remedies.values()
+    return _PLACE.sub(lambda place: place[1].upper(), found.text).replace("{{", "{").replace("}}", "}")
+
+
+def _paragraphs(text: str) -> str:
+    """The text with each plain paragraph wrapped; lists, tables, commands and headings stay as they are."""
+    return "\n\n".join(part if _FORMED.match(part) else _wrapped(part) for part in text.split("\n\n"))
+
+
+_FORMED = re.compile(r"[-*#] | {4}|\d+\. |```|\|")
 
 
 def overrides(entry: Code) -> str:
@@ -203,7 +238,7 @@ def overrides(entry: Code) -> str:
 def remedies(entry: Code) -> str:
     """What a report says to do, by what the run has read. Names are in capitals, as in a usage line."""
     texts = {state: _PLACE.sub(lambda place: place[1].upper(), found.text) for state, found in entry.remedies.items()}
-    lines = [_wrapped(f"- {state.replace('-', ' ')}: {text}", "  ") for state, text in texts.items()]
+    lines = [_wrapped(f"- **{state.replace('-', ' ')}**: {text}", "  ") for state, text in texts.items()]
     return "\n".join(line.replace("{{", "{").replace("}}", "}") for line in lines)
 
 

@@ -75,6 +75,8 @@ class Code:
     ``of_destination``: it speaks against one destination, and an override by name passes it there.
     ``overridden_by``: which object an override names; ``override``: more about it, or instead of it.
     Without both no run is blocked by it. ``remedies``: what to do, by state of the facts.
+    ``do``: what its page says before the remedies, where these do not say it all; ``why``: what is lost, and from what
+    in Nova. Both are Markdown, for the page and for explain. ``reserved``: no check of this version reports it.
     """
 
     code: str
@@ -90,4 +92,7 @@ class Code:
     of_destination: bool = False
     overridden_by: str = ""
     override: str = ""
+    do: str = ""
+    why: str = ""
+    reserved: bool = False
     remedies: t.Mapping[str, Remedy] = dataclasses.field(default_factory=dict)

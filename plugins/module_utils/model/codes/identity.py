@@ -512,7 +512,23 @@ CODES: t.Tuple[Code, ...] = (
         "At its next start, nova-compute would destroy libvirt domains.",
         absolute=True,
         from_hosts=True,
-        override=("A finding SG113 with the severity `warning` does not block the run."),
+        do="""
+            Keep nova-compute stopped and masked: `systemctl mask --now nova-compute`
+            (kolla-ansible: `systemctl disable --now kolla-nova_compute-container`).
+            To close an evacuation record, in the cell's database:
+
+                UPDATE migrations SET status='completed' WHERE uuid='UUID OF THE MIGRATION'
+                  AND migration_type='evacuation' AND source_compute='HOST'
+                  AND status IN ('accepted', 'pre-migrating', 'done');
+
+            Only if the server's row says this host, and its only domain runs here. Audit again, then unmask.
+        """,
+        why="""
+            At its start, nova-compute destroys every guest with an unfinished evacuation *from its own host name*, even
+            one that has moved back since, or that left another host which had this name. It also finishes a deletion
+            that was broken off, disks included (a warning). Nova 26 to 28 delete compute nodes with this host's name that
+            libvirt does not report.
+        """,
         remedies={
             "evacuated-domain-here": Remedy(
                 _LEAVE_STOPPED

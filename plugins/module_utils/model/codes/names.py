@@ -409,7 +409,14 @@ CODES: t.Tuple[Code, ...] = (
         "volume-attachment",
         WARNING,
         "A volume attachment records a stale host name.",
-        overridden_by="the finding's object",
+        do="""
+            Nothing for RBD volumes. For others, compare each attachment's `attached_host` with the host's name. Where
+            they differ, stop the server, run `nova-manage volume_attachment refresh`, and start it.
+        """,
+        why="""
+            Some FC and iSCSI drivers find an attachment by host name, and do not find one with a stale name.
+        """,
+        reserved=True,
     ),
     Code(
         "SG309",
