@@ -43,6 +43,6 @@ requirements:
   - psycopg >= 3.1 (for PostgreSQL)
   - amqp >= 5.0 (for RabbitMQ)
 notes:
-  - The collection's C(docs/database-grants.md) lists the privileges that the database user needs. The database user
+  - The collection's C(docs/reference/grants.md) lists the privileges that the database user needs. The database user
     needs no privilege to create, drop or delete.
 """

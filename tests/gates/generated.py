@@ -20,6 +20,7 @@ import pathlib
 import re
 import sys
 import textwrap
+import typing as t
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
@@ -37,15 +38,29 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places import
 SPECIFICATION = "roles/evacuate_host/meta/argument_specs.yml"
 #: The choices of evacuate_fence in it: the first ones after its name.
 CHOICES = re.compile(r"(\n      evacuate_fence:\n(?:        .*\n)*?        choices: \[)[^\]]*(\])")
-GRANTS = "docs/database-grants.md"
+GRANTS = "docs/reference/grants.md"
 #: The newest release of Nova that rules were read from.
 NEWEST = 34
 CODES = "docs/codes"
 PAGES = (
-    *("docs/destinations.md", "docs/forecast.md", "docs/leftovers.md", "docs/name-places.md", "docs/upgrading.md"),
+    *(f"docs/reference/{name}.md" for name in ("destinations", "leftovers", "places", "starts", "upgrading")),
     *("docs/guides/evacuate.md", "docs/codes/README.md"),
-    *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("roles/*/README.md"))),
 )
+#: The guide of each role.
+GUIDES = {
+    "audit": "guides/audit.md",
+    "common": "reference/exit-status.md",
+    "doctor": "guides/doctor.md",
+    "drain_host": "guides/moves.md",
+    "evacuate_host": "guides/evacuate.md",
+    "explain": "codes/README.md",
+    "migrate_server": "guides/moves.md",
+    "pin_servers": "guides/zones.md",
+    "rename_host": "guides/rename.md",
+    "repair_links": "guides/links.md",
+    "resize_server": "guides/zones.md",
+    "return_host": "guides/return.md",
+}
 #: What a page of a code says below that heading.
 OVERRIDES = re.compile(r"(## Can it be overridden\?\n\n).*?(\n(?=\n## )|\n?\Z)", re.DOTALL)
 SAYS = "## What a report says, by what the run has read"
@@ -122,11 +137,28 @@ def codes(hundred: str) -> str:
 
 
 def variables(role: str) -> str:
-    """The variables of a role, as its argument specification describes them."""
+    """The page of a role's variables, as its argument specification describes them."""
+    spec = _specification(role)
+    rows = [
+        (f"`{name}`", _default(option), _markdown(option["description"])) for name, option in spec["options"].items()
+    ]
+    first = f"{_markdown(spec['short_description']).rstrip('.')}: [{GUIDES[role]}](../../{GUIDES[role]})."
+    shared = "" if role == "common" else "\n[What all playbooks share](common.md)."
+    return f"# Variables: {role}\n\n{first}{shared}\n\n{table(('variable', 'default', ''), *rows)}"
+
+
+def role_page(role: str) -> str:
+    """A role's README: what it is for, and where the rest is."""
+    spec = _specification(role)
+    use = f"Run the playbook `stackguard.nova.{role}`" if role != "common" else "Every playbook includes it"
+    links = f"[guide](../../docs/{GUIDES[role]}), [variables](../../docs/reference/variables/{role}.md)"
+    said = _markdown(spec["short_description"]).rstrip(".")
+    return f"# Role `stackguard.nova.{role}`\n\n{_wrapped(f'{said}. {use}: {links}.')}\n"
+
+
+def _specification(role: str) -> dict[str, t.Any]:
     specs = yaml.safe_load((ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text())["argument_specs"]
-    options = specs["main" if "main" in specs else "begin"]["options"]
-    rows = [(f"`{name}`", _default(option), _markdown(option["description"])) for name, option in options.items()]
-    return table(("variable", "default", ""), *rows)
+    return t.cast("dict[str, t.Any]", specs["main" if "main" in specs else "begin"])
 
 
 def _default(option: dict[str, object]) -> str:
@@ -144,7 +176,7 @@ def _markdown(description: str | list[str]) -> str:
     text = " ".join([description] if isinstance(description, str) else description)
     text = re.sub(r"\b[CVM]\(((?:[^()]|\([^()]*\))*)\)", r"`\1`", text)
     text = re.sub(r"\bO\((?:\w+:)?([^)]*)\)", r"`\1`", text)
-    text = re.sub(r"\b(SG\d{3})\b", r"[\1](../../docs/codes/\1.md)", text)
+    text = re.sub(r"\b(SG\d{3})\b", r"[\1](../../codes/\1.md)", text)
     return " ".join(text.replace("|", "\\|").split())
 
 
@@ -161,7 +193,7 @@ def made(name: str, page: str) -> str:
     kind, _blank, rest = name.partition(" ")
     tables = {"places": places, "fences": kinds, "upgrades": upgrades}
     tables.update(leftovers=leftovers, destinations=destinations, starts=starts)
-    tables.update(codes=lambda: codes(rest), variables=lambda: variables(rest))
+    tables.update(codes=lambda: codes(rest))
     return tables[kind]()
 
 
@@ -282,10 +314,12 @@ def main(arguments: list[str]) -> int:
     """Return 1 where a file differs and is not to be written."""
     different = []
     pages = sorted(str(path.relative_to(ROOT)) for path in (ROOT / CODES).glob("SG*.md"))
-    for name in (*PAGES, *pages, SPECIFICATION, GRANTS):
+    roles = {f"roles/{role}/README.md": role_page(role) for role in GUIDES}
+    roles.update({f"docs/reference/variables/{role}.md": variables(role) for role in GUIDES})
+    for name in (*PAGES, *pages, *roles, SPECIFICATION, GRANTS):
         path = ROOT / name
-        old = path.read_text()
-        new = remade(name, old)
+        old = path.read_text() if path.exists() else ""
+        new = roles.get(name) or remade(name, old)
         if new != old:
             different.append(name)
             if arguments == ["--write"]:

@@ -21,8 +21,8 @@ from .probe import Probe
 
 
 def documented_grants():
-    """The rights that docs/database-grants.md tells operators to give, as (kind, table, columns, action)."""
-    text = (ROOT / "docs" / "database-grants.md").read_text()
+    """The rights that docs/reference/grants.md tells operators to give, as (kind, table, columns, action)."""
+    text = (ROOT / "docs" / "reference" / "grants.md").read_text()
     arrived = text.partition("## For `repair_action=arrived`")[2].partition("\n## ")[0]
     text = text.partition("## PostgreSQL")[0] + arrived
     kinds = {schema: kind for kind, schema in {"cell": "nova", "api": "nova_api", "neutron": "neutron"}.items()}

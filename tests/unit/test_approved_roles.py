@@ -50,7 +50,7 @@ def test_every_role_that_changes_something_takes_an_approved_plan():
         (name,) = [name for name in specs(role) if name.endswith("_expect_plan")]
         defaults = yaml.safe_load((ROOT / "roles" / role / "defaults" / "main.yml").read_text())
         assert name in defaults
-        assert f"`{name}`" in (ROOT / "roles" / role / "README.md").read_text()
+        assert f"`{name}`" in (ROOT / "docs" / "reference" / "variables" / f"{role}.md").read_text()
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -47,8 +47,7 @@ NO_VARIABLES = {
 }
 #: Variables that tasks set for themselves, by the role. Messages of plugins name none.
 OWN = re.compile("|".join(run_input.internal()))
-DOCUMENTS = sorted([*(ROOT / "docs" / "codes").glob("*.md"), *(ROOT / "docs" / "guides").glob("*.md")])
-DOCUMENTS += sorted([ROOT / "README.md", *(ROOT / "roles").glob("*/README.md")])
+DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*/**/*.md")])
 SOURCES = sorted({*(ROOT / "plugins").rglob("*.py")} - {ROOT / "plugins/module_utils/model/old_variables.py"})
 TASKS = sorted([*(ROOT / "roles").glob("*/tasks/*.yml"), *(ROOT / "playbooks").glob("*.yml")])
 

@@ -31,11 +31,11 @@ _FIXES: t.Mapping[str, str] = {
     ),
     "APIs": "Use the credentials of an administrator, and add the entry 'api' to audit_sources.",
     "databases": (
-        "Set nova_api_db_url, grant the privileges in docs/database-grants.md, and add the entry 'databases' to "
+        "Set nova_api_db_url, grant the privileges in docs/reference/grants.md, and add the entry 'databases' to "
         "audit_sources."
     ),
     "links": (
-        "Set nova_api_db_url, grant the privileges in docs/database-grants.md, and add the entry 'databases' to "
+        "Set nova_api_db_url, grant the privileges in docs/reference/grants.md, and add the entry 'databases' to "
         "audit_sources."
     ),
     "Ceph": (

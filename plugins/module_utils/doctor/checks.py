@@ -164,7 +164,7 @@ def _databases(asked: Asked, read: DatabasesState, cloud: t.Optional[CloudState]
     for database in read.databases:
         found += _database(asked, database, read.undeclared)
     if read.problem is not None and "api" in names:
-        fix = "let the database user read the table cell_mappings (docs/database-grants.md), or set nova_cell_db_urls"
+        fix = "let the database user read the table cell_mappings (docs/reference/grants.md), or set nova_cell_db_urls"
         found.append(Result("databases", "cells", "database", FAILED, read.problem, fix))
         found += _unreached("cells", "the cells are not known")
     elif "api" in names and not any(name.startswith("cell:") for name in names):
@@ -231,7 +231,7 @@ def _grants(result: t.Callable[..., Result], database: DatabaseState, undeclared
 
 
 def grant_statements(database: DatabaseState, missing: t.Sequence[facts.Grant]) -> t.List[str]:
-    """Return the statements that give the rights, one for each table, as docs/database-grants.md has them."""
+    """Return the statements that give the rights, one for each table, as docs/reference/grants.md has them."""
     lines = []
     for table in dict.fromkeys(grant.table for grant in missing):
         rights = ", ".join(

@@ -4,7 +4,7 @@
 
 """What moves leave behind that succeed, fail, are aborted, or lose their last step: a table, worst loss first. Pure.
 
-Read from Nova 27 to 34 and neutron. C(docs/leftovers.md) is made of it. What is not judged says why.
+Read from Nova 27 to 34 and neutron. C(docs/reference/leftovers.md) is made of it. What is not judged says why.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
 
 """Every place between the start of nova-compute and its first periodic task that can destroy or refuse. Pure.
 
-:data:`RULES` is the table, worst loss first; C(docs/forecast.md) is made from it. Read from Nova 27.1.0, 28.0.0,
-29.0.1, 30.0.0, 31.0.0, 32.0.0, 33.0.0 and 34.0.0. A rule is judged by the function that it names, or is not judged: by
-C(start_rules.py), where it depends on nova.conf and on how guests are made; who the host is, and what becomes of guests
-and nodes, is judged in C(forecast.py) and C(recovery.py).
+:data:`RULES` is the table, worst loss first; C(docs/reference/starts.md) is made from it. Read from Nova 27.1.0,
+28.0.0, 29.0.1, 30.0.0, 31.0.0, 32.0.0, 33.0.0 and 34.0.0. A rule is judged by the function that it names, or is not
+judged: by C(start_rules.py), where it depends on nova.conf and on how guests are made; who the host is, and what
+becomes of guests and nodes, is judged in C(forecast.py) and C(recovery.py).
 
 An option can only make nova-compute refuse. Where its value is in doubt, it is not known whether nova-compute starts;
 what a start destroys is told as if it does.

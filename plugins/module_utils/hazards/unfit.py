@@ -4,9 +4,9 @@
 
 """Can a host run a guest of another host? SG523. Pure.
 
-What is compared stands in :data:`TABLE`, and in docs/destinations.md, which is made from it: the worst loss first,
-and with it what is not compared here. A live move takes the guest as it runs; a cold one, a resize and an evacuation
-give it a new definition, so that what a new definition repairs does not stop them.
+What is compared stands in :data:`TABLE`, and in docs/reference/destinations.md, which is made from it: the worst loss
+first, and with it what is not compared here. A live move takes the guest as it runs; a cold one, a
+resize and an evacuation give it a new definition, so that what a new definition repairs does not stop them.
 
 What is not known speaks against a host, too: an override of the server passes that, and not what is certain.
 """

@@ -100,7 +100,7 @@ class NameTable:
 
 @dataclasses.dataclass(frozen=True)
 class Text:
-    """What docs/name-places.md says of a place: a cell of its table each."""
+    """What docs/reference/places.md says of a place: a cell of its table each."""
 
     #: The place, as an operator would look it up.
     place: str

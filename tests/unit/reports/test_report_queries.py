@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
-GUIDE = ROOT / "docs" / "guides" / "evidence-and-reports.md"
+GUIDE = ROOT / "docs" / "reference" / "report.md"
 DESTROYS = findings.finding("SG113", findings.Subject("instance", "u1", "web1", "compute1"), {}, "Do not start it.")
 NO_FILE = findings.finding("SG101", findings.Subject("host", "compute1"), {}, "Write it.")
 ELSEWHERE = findings.finding("SG101", findings.Subject("host", "compute2"), {}, "Write it.")

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The GRANT statements that follow from the table of rights in systems/db/schema.py.
 
-Prints them as they stand in docs/database-grants.md:  python tests/unit/systems/grant_statements.py mysql|postgresql
+Prints them as they stand in docs/reference/grants.md:  python tests/unit/systems/grant_statements.py mysql|postgresql
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if __name__ == "__main__":
 
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import schema  # noqa: E402
 
-DOCUMENT = ROOT / "docs" / "database-grants.md"
+DOCUMENT = ROOT / "docs" / "reference" / "grants.md"
 #: What the document calls the databases.
 DATABASES = {schema.CELL: "nova", schema.API: "nova_api", schema.NEUTRON: "neutron"}
 USER = {"mysql": "'stackguard'@'%'", "postgresql": "stackguard"}

@@ -526,8 +526,8 @@ CODES: t.Tuple[Code, ...] = (
         why="""
             At its start, nova-compute destroys every guest with an unfinished evacuation *from its own host name*, even
             one that has moved back since, or that left another host which had this name. It also finishes a deletion
-            that was broken off, disks included (a warning). Nova 26 to 28 delete compute nodes with this host's name that
-            libvirt does not report.
+            that was broken off, disks included (a warning). Nova 26 to 28 delete compute nodes with this host's name
+            that libvirt does not report.
         """,
         remedies={
             "evacuated-domain-here": Remedy(

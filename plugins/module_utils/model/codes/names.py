@@ -292,7 +292,7 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "agent-not-in-database": Remedy("Check that neutron_db_url and the network API belong to the same cloud."),
             "agent-registers-anew": Remedy(
-                "Set neutron_db_url, and grant the database user the privileges that docs/database-grants.md lists "
+                "Set neutron_db_url, and grant the database user the privileges that docs/reference/grants.md lists "
                 "for the "
                 "table agents of neutron. If you accept the interruption of the guests' network, override the finding "
                 "instead."

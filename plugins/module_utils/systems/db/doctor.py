@@ -46,7 +46,7 @@ def undeclared(operations: t.Iterable[str]) -> t.List[str]:
 def wanted(
     operations: t.Collection[str], neutron: bool, ovn: bool = False, brokers: bool = True
 ) -> t.List[schema.Grantable]:
-    """Return the rights that these operations need: those of docs/database-grants.md, or some of them.
+    """Return the rights that these operations need: those of docs/reference/grants.md, or some of them.
 
     ``neutron``: whether its database is one of them; ``ovn``: whether hosts have OVN; ``brokers``: whether only
     C(cell_mappings) says where RabbitMQ is. The action C(lock) is what a repair of links does to the rows that a link

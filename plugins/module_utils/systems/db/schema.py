@@ -187,7 +187,7 @@ class Grantable(t.NamedTuple):
     action: str
 
 
-#: Every right a rename in place needs, derived from the tables above; docs/database-grants.md spells them out.
+#: Every right a rename in place needs, derived from the tables above; docs/reference/grants.md spells them out.
 GRANTS: t.Tuple[Grantable, ...] = tuple(
     [
         Grantable(kind, name, columns, "select")
