@@ -24,10 +24,11 @@ import typing as t
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
-sys.path.insert(0, str(ROOT / "tests" / "unit" / "systems"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "unit" / "systems")]
 
 import grant_statements  # noqa: E402
 import yaml  # noqa: E402
+from labkit import parts  # noqa: E402
 
 from ansible_collections.stackguard.nova.plugins.module_utils.hazards import move_leftovers, start_table, unfit  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, old_variables  # noqa: E402
@@ -43,7 +44,7 @@ GRANTS = "docs/reference/grants.md"
 NEWEST = 34
 CODES = "docs/codes"
 PAGES = (
-    *(f"docs/reference/{name}.md" for name in ("destinations", "leftovers", "places", "starts", "upgrading")),
+    *(f"docs/reference/{name}.md" for name in ("destinations", "leftovers", "places", "starts", "tested", "upgrading")),
     *("docs/guides/evacuate.md", "docs/codes/README.md"),
 )
 #: The guide of each role.
@@ -180,6 +181,25 @@ def _markdown(description: str | list[str]) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
 
+NETWORKS = {"tap": "taps", "ovs": "Open vSwitch agents", "ovn": "OVN"}
+
+
+def tested() -> str:
+    """What the parts of `make test-matrix` do, and on what they do it."""
+    found: dict[str, list[str]] = {}
+    for name, part in parts.PARTS.items():
+        if part.lab is not None:
+            found.setdefault(part.text, []).append(f"{_environment(part.lab)} (`{name}`)")
+    return table(("what", "where (part)"), *((what, "<br>".join(where)) for what, where in sorted(found.items())))
+
+
+def _environment(lab: parts.Shape) -> str:
+    kolla = [f"{lab.engine} containers"] if lab.deploy != "packages" else []
+    many = [f"{count} {what}" for what in ("pools", "clusters", "cells") if (count := getattr(lab, what)) > 1]
+    setup = [f"set up with {lab.ovn}"] if lab.ovn != "usual" else []
+    return ", ".join([lab.release, *kolla, NETWORKS[lab.l2], *setup, *many])
+
+
 def upgrades() -> str:
     """Old variables: what took their place, or the value that they have now."""
     new = {name: f"set `{successor}`" for name, successor in old_variables.SUCCESSORS.items()}
@@ -191,7 +211,7 @@ def upgrades() -> str:
 
 def made(name: str, page: str) -> str:
     kind, _blank, rest = name.partition(" ")
-    tables = {"places": places, "fences": kinds, "upgrades": upgrades}
+    tables = {"places": places, "fences": kinds, "upgrades": upgrades, "tested": tested}
     tables.update(leftovers=leftovers, destinations=destinations, starts=starts)
     tables.update(codes=lambda: codes(rest))
     return tables[kind]()

@@ -110,11 +110,16 @@ KOLLA_DRAIN = "tests/integration/test_9_kolla_drain.py"
 STATES = "tests/integration/test_forecast_states.py"
 ADOPT = "tests/integration/test_9_adopt.py"
 COPIED = "tests/integration/test_9_copied.py"
+KOLLA_TEXT = "hosts with containers: their names, restarts and power failures"
+KOLLA_RENAME_TEXT = "renames of a host with containers, killed, rolled back and rebooted"
+KOLLA_MODULE_TEXT = (
+    "renames where kolla-ansible's own module creates the containers, and compares them before and after"
+)
 ARRIVED = "tests/integration/test_arrived.py"
 
 
 def _rename_of(release):
-    text = f"one rename and what people do with servers afterwards, on {release}"
+    text = "one rename and what people do with servers afterwards"
     return MatrixPart(text, (RENAME,), Shape(release=release), whole=(RENAME,))
 
 
@@ -122,22 +127,22 @@ def _ovn_of(text, whole=(OVN_RENAME,), **shape):
     return MatrixPart(f"OVN: {text}", (*whole, OVN_SETUP_TESTS), Shape(l2="ovn", **shape), whole=whole)
 
 
-def _kolla_of(text, **shape):
-    return MatrixPart(f"hosts with containers: {text}", (KOLLA,), Shape(deploy=KOLLA_HOSTS, **shape), whole=(KOLLA,))
+def _kolla_of(**shape):
+    return MatrixPart(KOLLA_TEXT, (KOLLA,), Shape(deploy=KOLLA_HOSTS, **shape), whole=(KOLLA,))
 
 
-def _kolla_rename_of(text, **shape):
+def _kolla_rename_of(**shape):
     made = Shape(deploy="kolla:compute1", **shape)
-    return MatrixPart(f"renames of a host with containers: {text}", (KOLLA_RENAME,), made, whole=(KOLLA_RENAME,))
+    return MatrixPart(KOLLA_RENAME_TEXT, (KOLLA_RENAME,), made, whole=(KOLLA_RENAME,))
 
 
 def _forecast_of(release):
-    text = f"random states of hosts: the forecast against what nova-compute does, on {release}"
+    text = "random states of hosts: the forecast against what nova-compute does"
     return MatrixPart(text, (STATES,), Shape(release=release), whole=(STATES,))
 
 
 def _adopt_of(release, whole=()):
-    text = f"hosts renamed by hand, adopted back and forward, killed and rolled back, on {release}"
+    text = "hosts renamed by hand, adopted back and forward, killed and rolled back"
     return MatrixPart(text, (ADOPT, COPIED, ARRIVED), Shape(release=release), whole=whole)
 
 
@@ -200,54 +205,54 @@ PARTS = {
     "rename-ovn-no-key": _ovn_of("renames where ovn-controller takes its hostname from the host", ovn="no-key"),
     "rename-ovn-system-id": _ovn_of("a chassis whose name is the host's first name", whole=(), ovn="system-id"),
     "rename-ovn-2025.1": MatrixPart(
-        "OVN: renames under packets on 2025.1", (OVN_RENAME,), Shape(release="2025.1", l2="ovn"), whole=(OVN_RENAME,)
+        "OVN: renames under packets", (OVN_RENAME,), Shape(release="2025.1", l2="ovn"), whole=(OVN_RENAME,)
     ),
     "kolla": MatrixPart(
-        "hosts with containers: their names, restarts and power failures, under podman with Open vSwitch",
+        KOLLA_TEXT,
         (KOLLA,),
         Shape(l2="ovs", deploy=KOLLA_HOSTS),
     ),
     "operations-kolla": MatrixPart(
-        "hosts with containers: doctor, audit, moves, drain, resize, links, evacuation, return, under podman",
+        "hosts with containers: doctor, audit, moves, drain, resize, links, evacuation, return",
         (KOLLA_OPERATIONS,),
         Shape(l2="ovs", deploy=KOLLA_HOSTS),
     ),
-    "kolla-docker": _kolla_of("the same under docker", engine="docker"),
-    "kolla-ovn": _kolla_of("the same with OVN", l2="ovn"),
+    "kolla-docker": _kolla_of(engine="docker"),
+    "kolla-ovn": _kolla_of(l2="ovn"),
     "rename-kolla": MatrixPart(
-        "renames of a host with containers, killed, rolled back and rebooted, under podman with Open vSwitch",
+        KOLLA_RENAME_TEXT,
         (KOLLA_RENAME,),
         Shape(l2="ovs", deploy="kolla:compute1"),
     ),
     "drain-kolla": MatrixPart(
-        "renames by draining a host with containers, killed, rolled back and rebooted, under podman with Open vSwitch",
+        "renames by draining a host with containers, killed, rolled back and rebooted",
         (KOLLA_DRAIN,),
         Shape(l2="ovs", deploy="kolla:compute1"),
     ),
     "crash-kolla": MatrixPart(
-        "renames of a host with containers, killed at random, under podman with Open vSwitch",
+        "renames of a host with containers, killed at random",
         (KOLLA_KILLED,),
         Shape(l2="ovs", deploy="kolla:compute1"),
     ),
     "crash-kolla-again": MatrixPart(
-        "the same, killed at other moments",
+        "renames of a host with containers, killed at other moments",
         (KOLLA_KILLED,),
         Shape(l2="ovs", deploy="kolla:compute1"),
     ),
     "kolla-module": MatrixPart(
-        "renames where kolla-ansible's own module creates the containers, and compares them before and after",
+        KOLLA_MODULE_TEXT,
         (KOLLA_MODULE,),
         Shape(l2="ovs", deploy="kolla:compute1"),
     ),
     "kolla-module-docker": MatrixPart(
-        "the same under docker",
+        KOLLA_MODULE_TEXT,
         (KOLLA_MODULE,),
         Shape(l2="ovs", deploy="kolla:compute1", engine="docker"),
         (KOLLA_MODULE,),
     ),
-    "rename-kolla-docker": _kolla_rename_of("the same under docker", l2="ovs", engine="docker"),
-    "rename-kolla-ovn": _kolla_rename_of("the same with OVN", l2="ovn"),
-    "rename-kolla-docker-ovn": _kolla_rename_of("the same under docker with OVN", l2="ovn", engine="docker"),
+    "rename-kolla-docker": _kolla_rename_of(l2="ovs", engine="docker"),
+    "rename-kolla-ovn": _kolla_rename_of(l2="ovn"),
+    "rename-kolla-docker-ovn": _kolla_rename_of(l2="ovn", engine="docker"),
     "rename-2025.1": _rename_of("2025.1"),
     "rename-2024.1": _rename_of("2024.1"),
     "forecast-2024.1": _forecast_of("2024.1"),
