@@ -62,7 +62,9 @@ class ActionModule(ActionBase):
         if not args["sources"]:
             msg = f"sources: the list is empty. Set it to one or more of {', '.join(doctor.SOURCES)}"
             return {"failed": True, "changed": False, "succeeded": False, "msg": msg}
-        args["operations"] = args["operations"] or playbooks.operations()
+        # The APIs alone are what an audit needs and nothing else can do with.
+        everything = ["audit"] if args["sources"] == ["api"] else playbooks.operations()
+        args["operations"] = args["operations"] or everything
         try:
             return self._report(args, self._results(args))
         except OSError as error:
@@ -89,6 +91,8 @@ class ActionModule(ActionBase):
         table = reports.table(results, args["accept_unchecked"])
         screen.say(table)
         passed = plain["verdict"] == "pass"
+        said = "ready" if passed else "not ready"
+        alone = ", for an audit with the APIs alone" if args["sources"] == ["api"] else ""
         return {
             "changed": False,
             "failed": not passed,
@@ -98,7 +102,7 @@ class ActionModule(ActionBase):
             "results": plain["results"],
             "summary": table.splitlines()[:SUMMARY_LINES],
             "report_dir": directory,
-            "msg": f"{'ready' if passed else 'not ready'}: {reports.summary(results)}: see {os.path.abspath(path)}",
+            "msg": f"{said}: {reports.summary(results)}{alone}: see {os.path.abspath(path)}",
         }
 
     def _on_controller(self, path: str) -> str:

@@ -44,9 +44,9 @@ options:
     elements: str
     default: []
     description:
-      - Names of the playbooks that you plan to run. With an empty list, the module checks all playbooks of this
-        collection except C(doctor) and C(explain). O(operations) determines which database privileges and Ceph
-        permissions the module checks.
+      - Names of the playbooks that you plan to run; the module checks only the database privileges and Ceph
+        permissions that they need. With an empty list, all playbooks of this collection except C(doctor) and
+        C(explain); C(audit) alone if V(api) is the only source.
   accept_unchecked:
     type: list
     elements: str

@@ -22,14 +22,15 @@ LISTS = {
     "/os-migrations": {"migrations": []},
     "/resource_providers": {"resource_providers": []},
     "/agents": {"agents": [{"id": "a", "agent_type": "Open vSwitch agent"}]},
+    "/quotas": {"quotas": []},
 }
 
 
 class Nova:
-    """``refused``: the path that this user may not read; ``ahead``: seconds of its clock."""
+    """``refused``: the path that it may not read; ``empty``: where nothing is; ``ahead``: seconds of its clock."""
 
     def __init__(self):
-        self.asked, self.refused, self.ahead = [], None, 0
+        self.asked, self.refused, self.empty, self.ahead = [], None, None, 0
         version = types.SimpleNamespace(max_microversion=(2, 96))
         self.compute = types.SimpleNamespace(get_endpoint_data=lambda: version)
 
@@ -37,7 +38,7 @@ class Nova:
         self.asked.append((method, path))
         if path == self.refused:
             return Answer(403, {"forbidden": {"message": "Policy does not allow it"}})
-        return Answer(200, LISTS[path])
+        return Answer(200, {key: [] for key in LISTS[path]} if path == self.empty else LISTS[path])
 
     place = request
 

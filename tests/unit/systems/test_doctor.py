@@ -195,6 +195,22 @@ def test_what_is_refused_says_which_request_and_why(cloud, path):
     assert "Policy does not allow" in probe.reason
 
 
+def test_a_neutron_without_agents_shows_an_administrator_its_quotas(cloud):
+    nova, options = cloud
+    nova.empty = "/agents"
+    state = api.read_cloud_state(options)
+    (probe,) = [probe for probe in state.probes if probe.part == "network_api"]
+    assert probe.found and state.agents == []
+
+
+def test_no_agents_and_no_quotas_is_no_administrator(cloud):
+    nova, options = cloud
+    nova.empty, nova.refused = "/agents", "/quotas"
+    state = api.read_cloud_state(options)
+    (probe,) = [probe for probe in state.probes if probe.part == "network_api"]
+    assert (probe.found, probe.status, state.agents) == (None, 403, None)
+
+
 def test_credentials_that_are_not_taken_are_a_problem_without_a_secret(cloud):
     _nova, options = cloud
     options["auth"].update(auth_url="http://127.0.0.1:1/v3", password="very-secret")

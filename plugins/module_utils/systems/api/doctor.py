@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import typing as t
 
@@ -41,6 +42,7 @@ PROBES: t.Tuple[t.Tuple[str, str, str, str, t.Optional[str], t.Dict[str, str]], 
     ),
 )
 _AGENTS = "/agents"
+_NO_EXTENSION = 404
 
 
 def read_cloud_state(options: t.Mapping[str, t.Any]) -> CloudState:
@@ -82,8 +84,15 @@ def _agents(cloud: t.Any) -> t.Tuple[t.Optional[t.List[str]], t.List[str], Right
         return None, [], RightsProbe("network_api", request, None, error.data.get("status"), error.message)
     kinds = sorted({str(item.get("agent_type")) for item in found})
     alive = sorted({str(item.get("agent_type")) for item in found if item.get("alive") is True})
-    # Neutron hides what a user may not see: an empty list proves nothing.
-    return kinds or None, alive, RightsProbe("network_api", request, len(found))
+    about = RightsProbe("network_api", request, len(found))
+    if found:
+        return kinds, alive, about
+    # Neutron hides what a user may not see: an empty list proves nothing. The list of quotas is refused to all but
+    # administrators (neutron/pecan_wsgi/controllers/quota.py, 2023.1 to 2026.2).
+    quotas = _probe(cloud, "network_api", http.NETWORK, "/quotas", "quotas", None, {})
+    if quotas.found is None:
+        return None, [], about if quotas.status == _NO_EXTENSION else quotas
+    return [], [], dataclasses.replace(quotas, found=max(quotas.found, 1))
 
 
 def _clock(cloud: t.Any) -> t.Tuple[t.Optional[ClockOffset], str]:
