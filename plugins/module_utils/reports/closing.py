@@ -54,6 +54,7 @@ def lines(
     elif failed and first and first not in told:
         found.append(_cut(f"Why:    {first}"))
     fix = str((wrong or {}).get("fix") or "")
+    fix = command.of_remedy(fix) if command else fix
     steps = [step for step in (fix, *_remedy(published, facts, command), *_command(published, command)) if step]
     found += [f"{'' if number else 'Next:'}".ljust(8) + step for number, step in enumerate(steps)]
     if path:

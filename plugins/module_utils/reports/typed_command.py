@@ -16,6 +16,7 @@ import typing as t
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:/@+-]+\Z")
 #: What a remedy says for the operator's inventory, and the name of one of our playbooks before it.
 _REMEDY = re.compile(r"ansible-playbook stackguard\.nova\.(\w+) -i INVENTORY")
+_AD_HOC = re.compile(r"\bansible (\S+) -i INVENTORY")
 _COLLECTION = "stackguard.nova."
 #: Variables of all playbooks.
 _SHARED = re.compile(r"(stackguard|nova|neutron|ovn)_|(cloud|region_name|interface|validate_certs|ca_cert)\Z")
@@ -54,7 +55,10 @@ class TypedCommand:
 
     def of_remedy(self, text: str) -> str:
         """Return a remedy whose commands have this inventory and these files of variables."""
-        return text if self.launched else _REMEDY.sub(lambda found: self.other(found.group(1)), text)
+        if self.launched:
+            return text
+        hosts = _AD_HOC.sub(lambda found: " ".join(map(shlex.quote, ("ansible", found[1], *self.words))), text)
+        return _REMEDY.sub(lambda found: self.other(found.group(1)), hosts)
 
     def _command(self, playbook: str, variables: t.Mapping[str, t.Any], check: bool) -> str:
         if self.launched:
