@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
@@ -149,7 +151,7 @@ def test_a_remedy_has_the_inventory_and_the_files_of_this_run():
 
 def test_a_command_for_one_host_has_this_inventory_too():
     text = "make it reachable: ansible compute1 -i INVENTORY -m ping"
-    assert COMMAND.of_remedy(text) == f"make it reachable: ansible compute1 {' '.join(COMMAND.words)} -m ping"
+    assert COMMAND.of_remedy(text) == f"make it reachable: ansible compute1 {shlex.join(COMMAND.words)} -m ping"
 
 
 def test_findings_of_one_remedy_are_one_paragraph_in_words():
