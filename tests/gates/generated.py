@@ -44,8 +44,11 @@ GRANTS = "docs/reference/grants.md"
 NEWEST = 34
 CODES = "docs/codes"
 PAGES = (
-    *(f"docs/reference/{name}.md" for name in ("destinations", "leftovers", "places", "starts", "tested", "upgrading")),
-    *("docs/guides/evacuate.md", "docs/codes/README.md"),
+    *(
+        f"docs/reference/{name}.md"
+        for name in ("destinations", "fences", "leftovers", "places", "starts", "tested", "upgrading")
+    ),
+    "docs/codes/README.md",
 )
 #: The guide of each role.
 GUIDES = {

@@ -57,7 +57,7 @@ class Reading:
 
 @dataclasses.dataclass(frozen=True)
 class FenceText:
-    """What docs/guides/evacuate.md says of a kind of fence: a cell of its table each."""
+    """What docs/reference/fences.md says of a kind of fence: a cell of its table each."""
 
     proof: str
     covers: str
