@@ -219,8 +219,8 @@ def roles() -> Iterator[str]:
 
 def versions() -> Iterator[str]:
     version = yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"]
-    if f"v{version}".replace(".", r"\.") not in (ROOT / "CHANGELOG.md").read_text():
-        yield f"CHANGELOG.md: does not mention {version}, the version in galaxy.yml"
+    if f"v{version}\n" not in (ROOT / "CHANGELOG.rst").read_text():
+        yield f"CHANGELOG.rst: does not mention {version}, the version in galaxy.yml"
 
 
 def test_directories() -> Iterator[str]:

@@ -16,8 +16,10 @@ rsync -a --exclude /MANIFEST.json --exclude /FILES.json "$build/shipped/" "$docs
 cp galaxy.yml "$docs/collections/ansible_collections/stackguard/nova/"
 ANSIBLE_COLLECTIONS_PATH=$docs/collections antsibull-docs collection --use-current --squash-hierarchy --fail-on-error \
     --dest-dir "$docs/rst/plugins" stackguard.nova
-rsync -a --prune-empty-dirs --include '*/' --include '*.md' --include 'docs/pictures/*.png' --exclude '*' "$build/shipped/" "$docs/rst/"
+rsync -a --prune-empty-dirs --include '*/' --include '*.md' --include CHANGELOG.rst --include 'docs/pictures/*.png' --exclude '*' "$build/shipped/" "$docs/rst/"
 cp docs/sphinx/*.md "$docs/rst/"
+# its links are for the code host
+sed -i -E 's|`([^`<]+) <(docs/[^>]+)\.md>`__|:doc:`\1 <\2>`|g' "$docs/rst/CHANGELOG.rst"
 sphinx-build -q -W --keep-going -j 2 -c docs/sphinx -b html "$docs/rst" "$docs/html"
 python - "$docs/html" <<'PY'
 import pathlib, sys

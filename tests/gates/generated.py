@@ -81,7 +81,7 @@ def places() -> str:
     rows = []
     for place in catalogue.PLACES:
         text = place.text
-        codes = ", ".join(f"[{code}](codes/{code}.md)" for code in place.codes)
+        codes = ", ".join(f"[{code}](../codes/{code}.md)" for code in place.codes)
         rows.append((text.place, text.read_with, text.change, text.rollback, text.remains, codes))
     return table(("place", "read with", "a rename", "a rollback", "remains", "codes"), *rows)
 
@@ -90,7 +90,7 @@ def leftovers() -> str:
     rows = [
         (
             *(row.left, row.by, row.loss),
-            f"[{row.code}](codes/{row.code}.md): {', '.join(row.found_by)}" if row.code else move_leftovers.NOBODY,
+            f"[{row.code}](../codes/{row.code}.md): {', '.join(row.found_by)}" if row.code else move_leftovers.NOBODY,
             *(row.done, row.source),
         )
         for row in move_leftovers.LEFTOVERS

@@ -38,7 +38,7 @@ NOT_SHIPPED = (
 SHIPPED = (
     "LICENSE",
     "README.md",
-    "CHANGELOG.md",
+    "CHANGELOG.rst",
     "meta/runtime.yml",
     "meta/execution-environment.yml",
     "playbooks/rename_host.yml",
