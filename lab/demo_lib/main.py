@@ -177,7 +177,7 @@ def _summary(screen: Screen, times: dict[str, float]) -> None:
             (f"{prefix}lab/lab openstack server list", "the lab is still up: look around (lab/README.md)"),
             (f"{prefix}lab/lab down --purge", "removes the lab"),
             (f"{playbook.OUTPUT.relative_to(cloud.ROOT)}/", "the full output of the playbooks, and their reports"),
-            ("README.md, 'Your own cloud'", "inventory, credentials, grants, and a first --check"),
+            ("README.md, 'Try it on your cloud'", "inventory, credentials, grants, and a first --check"),
         ],
         heading=False,
     )

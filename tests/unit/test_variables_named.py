@@ -47,7 +47,9 @@ NO_VARIABLES = {
 }
 #: Variables that tasks set for themselves, by the role. Messages of plugins name none.
 OWN = re.compile("|".join(run_input.internal()))
-DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*/**/*.md")])
+#: The page of old names is made of names that exist no more, docs/sphinx of Sphinx' words.
+OTHER_PAGES = {ROOT / "docs" / "reference" / "upgrading.md", *(ROOT / "docs" / "sphinx").glob("*.md")}
+DOCUMENTS = sorted({ROOT / "README.md", *(ROOT / "docs").glob("*/**/*.md")} - OTHER_PAGES)
 SOURCES = sorted({*(ROOT / "plugins").rglob("*.py")} - {ROOT / "plugins/module_utils/model/old_variables.py"})
 TASKS = sorted([*(ROOT / "roles").glob("*/tasks/*.yml"), *(ROOT / "playbooks").glob("*.yml")])
 
