@@ -85,6 +85,7 @@ class ActionModule(OperationAction):
             check_mode=bool(self._task.check_mode),
             prefix="repair_",
             cloud_id=lambda: repair_links.cells_of(args),
+            diff=self._shows_diff,
             bundle=self._bundle(args["evidence_dir"]),
             operation_id=uuid.uuid4().hex[:12],
         )

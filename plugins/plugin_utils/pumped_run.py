@@ -140,6 +140,7 @@ class PumpedRun(OperationAction):
             check_mode=bool(self._task.check_mode),
             prefix=self.PREFIX,
             cloud_id=lambda: catalog.cloud_id(self._connected(args)),
+            diff=self._shows_diff,
         )
 
     def _connected(self, args: Result) -> t.Any:

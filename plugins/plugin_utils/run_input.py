@@ -24,6 +24,8 @@ ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "roles")
 COMMON, BEGIN = "common", "begin"
 #: What all playbooks share begins with it; all else with the first word of its role.
 SHARED = "stackguard"
+#: The variable in which Ansible leaves the words of C(-e "NAME=VALUE") after a blank (ansible/parsing/splitter.py).
+CUT = "_raw_params"
 #: What roles set for themselves and that does not begin with a word of one role.
 OF_ALL = r"stackguard_(clouds_files|input|playbook|report_path|state_connection)$"
 
@@ -66,6 +68,11 @@ def wrong_variables(
         found.append(
             f"Only the playbook {playbook} itself may set these variables: {', '.join(own)}. Run {playbook} without "
             "these extra variables."
+        )
+    if CUT in extra:
+        found.append(
+            "Ansible cut a value of -e at a blank, so the rest of it is lost. Write a value with blanks as "
+            '-e \'{"NAME": "VALUE"}\', or into a file of variables.'
         )
     others = [name for name in extra if name not in own]
     return found + input_rules.unknown_variables(others, _of_inventory(task_vars), known, prefixes)

@@ -325,4 +325,5 @@ class _Run(server_evacuate.ActionModule):
             check_mode=self._task.check_mode,
             prefix="evacuate_",
             cloud_id=lambda: life.cloud_id,
+            diff=False,
         )

@@ -48,6 +48,7 @@ def life(state, options, prefix, said=None, mine=None, check_mode=False, overrid
         "check_mode": check_mode,
         "prefix": prefix,
         "cloud_id": lambda: cloud_id,
+        "diff": False,
     }
 
 

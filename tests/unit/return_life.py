@@ -270,4 +270,5 @@ class _Run(compute_host_return.ActionModule):
             check_mode=self._task.check_mode,
             prefix="return_",
             cloud_id=lambda: self.life.cloud_id,
+            diff=False,
         )

@@ -15,8 +15,10 @@ import sys
 
 import pytest
 import yaml
+from ansible.parsing.splitter import parse_kv
 
 from ansible_collections.stackguard.nova.plugins.filter.as_list import as_list
+from ansible_collections.stackguard.nova.plugins.plugin_utils import run_input
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 from ansible_collections.stackguard.nova.tests.unit.test_playbook_reads import HERE
 
@@ -93,6 +95,13 @@ def test_no_role_takes_text_for_a_list(name):
 )
 def test_what_is_given_for_a_list(given, found):
     assert as_list(given) == found
+
+
+@pytest.mark.parametrize("typed", ["audit_sources=api, hosts", "evacuate_order=metadata.priority || `9`", "a=b c=d"])
+def test_a_value_that_ansible_cuts_at_a_blank_is_refused(typed):
+    """What is left is often valid by itself, and narrower than what was typed."""
+    told = run_input.wrong_variables("audit", list(parse_kv(typed)), {"hostvars": {}, "groups": {"all": []}}, {})
+    assert bool(told) == (typed != "a=b c=d")
 
 
 @pytest.mark.ansible

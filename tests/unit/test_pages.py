@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
-import json
 import pathlib
 import re
 import shlex
@@ -78,7 +77,7 @@ def calls(command: str) -> list[tuple[str, dict[str, object]]]:
     given: dict[str, object] = {}
     for option, value in itertools.pairwise(words):
         if option in {"-e", "--extra-vars"} and not value.startswith("@"):
-            given.update(json.loads(value) if value.startswith("{") else dict(pairs(value)))
+            given.update(yaml.safe_load(value) if value.startswith("{") else dict(pairs(value)))
     return [(name, given) for name in names]
 
 
@@ -133,7 +132,7 @@ def said() -> str:
 
 
 #: Words of a message that are a cloud's own: hosts, servers, numbers, ids, times, values.
-FILLED = re.compile(r"\S*\d\S*|…|\.\.\.|\b[A-Z]{3,}\b")
+FILLED = re.compile(r"\S*\d\S*|…|\.\.\.|\b[A-Z]+\b")
 
 
 def quoted(page: pathlib.Path) -> list[str]:

@@ -92,6 +92,8 @@ class Run:
     prefix: str
     #: Tells on which cloud this run works, and asks only when it is called; None: that can not be told.
     cloud_id: t.Callable[[], t.Optional[str]]
+    #: Whether a diff shows the values, so that the plan need not.
+    diff: bool
 
     def variable(self, name: str) -> str:
         """Return an option as the operator types it: a module's own name where no playbook has given its prefix."""

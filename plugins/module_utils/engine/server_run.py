@@ -20,8 +20,6 @@ class ServerRun(lifecycle.Run):
 
     systems: Systems
     operation_id: str
-    #: Whether a diff shows the values, so that the plan need not.
-    diff: bool = False
 
 
 def identity(run: ServerRun, kind: str) -> str:

@@ -260,7 +260,7 @@ class Evacuation(GuardedEvacuation):
         images = {entry.uuid: list(entry.images) for entry in servers}
         fence = str(self.options["fence"])
         plan = plans.plan(request, fence, decision.assignments, images, reason, addresses)
-        self.run.say(terminal.plan_text(plan))
+        self.run.say(terminal.plan_text(plan, values=not self.run.diff))
         if decision.checked.findings or decision.checked.unchecked:
             self.run.say(terminal.findings_text(decision.checked, self.run.overrides))
         bare = unguarded(decision.guests)

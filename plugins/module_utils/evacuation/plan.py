@@ -12,6 +12,7 @@ from ..capacity.planner import Assignments, waves
 from ..hazards.clients import Known
 from ..model.plan import CONTROLLER, Change, Plan, Step
 from ..model.requests import EvacuationRequest
+from ..model.wording import count
 
 KIND = "evacuate"
 
@@ -63,7 +64,7 @@ def plan(
         ),
         Step(
             "evacuate",
-            f"evacuate {len(assignments.assigned)} servers in {len(rounds)} waves",
+            f"evacuate {count(len(assignments.assigned), 'server')} in {count(len(rounds), 'round')}",
             CONTROLLER,
             "evacuate",
             {"target_state": request.target_state},

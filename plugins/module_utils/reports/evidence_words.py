@@ -79,6 +79,9 @@ def natural(text: str) -> t.List[t.Tuple[int, int, str]]:
     ]
 
 
+_ITEM = re.compile(r"^(?:- |\d+\. )", re.MULTILINE)
+
+
 def page_of(text: str) -> t.List[t.Tuple[str, t.List[Piece]]]:
     """Return the page of a code as (h, p, li or pre) blocks. Its title is left out: it stands above already."""
     blocks: t.List[t.Tuple[str, t.List[Piece]]] = []
@@ -90,9 +93,12 @@ def page_of(text: str) -> t.List[t.Tuple[str, t.List[Piece]]]:
             blocks.append(("pre", [(False, "\n".join(line[4:] for line in lines))]))
         elif lines[0].startswith("## "):
             blocks.append(("h", _pieces(lines[0][3:])))
-        elif lines[0].startswith("- "):
-            items = re.split(r"(?:^|\n)- ", "\n".join(lines))
+        elif _ITEM.match(lines[0]):
+            items = _ITEM.split("\n".join(lines))
             blocks += [("li", _pieces(" ".join(item.split()))) for item in items if item.strip()]
+        elif lines[0].startswith("|"):
+            rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines[2:]]
+            blocks += [("li", _pieces(": ".join(filter(None, row)))) for row in rows]
         else:
             blocks.append(("p", _pieces(" ".join(" ".join(lines).split()))))
     return blocks
@@ -101,4 +107,8 @@ def page_of(text: str) -> t.List[t.Tuple[str, t.List[Piece]]]:
 def _pieces(text: str) -> t.List[Piece]:
     # A link to another page leads nowhere in a report that has left its machine.
     plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
-    return [(number % 2 == 1, piece) for number, piece in enumerate(plain.split("`")) if piece]
+    parts = [(number % 2 == 1, piece) for number, piece in enumerate(plain.split("`")) if piece]
+    return [(code, piece if code else _EMPHASIS.sub(r"\2", piece)) for code, piece in parts]
+
+
+_EMPHASIS = re.compile(r"(\*{1,2})(?=\S)(.+?)\1")

@@ -96,13 +96,15 @@ STATES: t.Mapping[str, Ended] = {
         "not clear",
         BLOCK,
         (
-            "Requests wait in RabbitMQ that nova-compute must not execute on this host, or the run could not read "
-            "RabbitMQ. Keep nova-compute stopped: see the findings below."
+            "Requests wait that nova-compute must not execute on this host, a move left something on it, or one of "
+            "these was not read. Keep nova-compute stopped: see the findings below."
         ),
     ),
     "incomplete": Ended("incomplete", BLOCK, "The operation has ended, and some servers did not move."),
     "none": Ended("nothing to do", None, "Nothing was changed."),
-    "clear": Ended("nothing to do", None, "Nothing was changed, because no server is on the host."),
+    "clear": Ended("clear", None, "Nothing is left on the host that this playbook looks after."),
+    "restored": Ended("restored", None, "The old pins are written back."),
+    "unfinished": Ended("open", WARN, "A change of pins is not finished: run its command again."),
     "failed": Ended("failed", BLOCK, "The run failed. The journal records what the run changed."),
     "unknown": Ended("unknown", BLOCK, ("The run could not read the state of the operation from its journal.")),
 }

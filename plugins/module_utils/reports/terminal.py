@@ -70,7 +70,9 @@ def plan_text(plan: Plan, values: bool = True) -> str:
 
     ``values`` False: the steps alone, where a diff shows what they change.
     """
-    lines = [f"{plan.kind} {plan.subject} (operation {plan.operation_id}), {count(len(plan.steps), 'step')}:"]
+    # The kind of a journal may end with what it is about.
+    kind = plan.kind.removesuffix(f"-{plan.subject}")
+    lines = [f"{kind} {plan.subject} (operation {plan.operation_id}), {count(len(plan.steps), 'step')}:"]
     for number, step in enumerate(plan.steps, 1):
         lines.append(f"{number:3}. {step.title}  [{step.where}]")
         if not values:

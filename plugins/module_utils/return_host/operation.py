@@ -424,7 +424,7 @@ class HostReturn(Operation):
         if judged.shown:
             self.run.say(judged.shown)
         if judged.plan.steps:
-            self.run.say(terminal.plan_text(judged.plan))
+            self.run.say(terminal.plan_text(judged.plan, values=not self.run.diff))
 
     def _to_clear(self, judged: _Verdict) -> str:
         return f"{count(len(judged.plan.steps), 'step')} to clear {self.host}; {'; '.join(judged.plan.notes)}"

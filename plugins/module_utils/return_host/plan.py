@@ -98,7 +98,7 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
                 "of the compute service"
             ),
         ]
-    return ["start nova-compute when this run has ended, because return_host does not start nova-compute"]
+    return ["start nova-compute when this run has ended, unless it runs already: return_host does not start it"]
 
 
 def domain_params(clearing: Clearing, uri: str) -> t.Dict[str, t.Any]:

@@ -93,6 +93,7 @@ class Plugin(server_evacuate.ActionModule):
             check_mode=self.pump.check,
             prefix="evacuate_",
             cloud_id=lambda: CLOUD_ID,
+            diff=False,
         )
 
     def _publish(self, _args, result, report, *_more):

@@ -56,6 +56,7 @@ class Plugin(compute_host_return.ActionModule):
             check_mode=run.check,
             prefix="return_",
             cloud_id=lambda: pump.CLOUD_ID,
+            diff=False,
         )
 
 

@@ -38,7 +38,8 @@ def run_of(tmp_path):
         mine = {"controller": controller, "pid": pid, "pid_start": "0"}
         state = LocalState(str(tmp_path / "state"), False)
         options = {"take_over": take_over}
-        return lifecycle.Run(state, clock, lambda _said: None, mine, options, (), False, "evacuate_", lambda: cloud_id)
+        given = (state, clock, lambda _said: None, mine, options, (), False, "evacuate_", lambda: cloud_id, False)
+        return lifecycle.Run(*given)
 
     return make
 

@@ -83,7 +83,6 @@ class PinRun(lifecycle.Run):
     keeper: str
     #: Whether this run may still change pins.
     leased: write_lease.Lease
-    diff: bool = False
     #: Not empty from the moment when pins may have changed.
     begun: t.List[str] = dataclasses.field(default_factory=list)
 
