@@ -246,7 +246,10 @@ def volumes(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = No
 def against(
     facts: ZoneFacts, server: ApiServer, zone: str, same_host: bool = False
 ) -> t.Optional[t.Dict[str, t.List[str]]]:
-    """Return, for every host of a zone, what keeps a server from it; None: that cannot be told."""
+    """Return, for every host of a zone, what keeps a server from it; None: that cannot be told.
+
+    Placement was asked for no more than the scheduler asks it for: every host that Nova may choose is in its answer.
+    """
     if facts.services is None or facts.hypervisors is None or facts.aggregates is None or facts.offers is None:
         return None
     offered = facts.offers.get(server.id)

@@ -29,8 +29,8 @@ from .code import (
 from .phrases import HANDS_OFF, PART_UNREAD, RESUME_RENAME, ROLL_BACK
 
 _HALF = Remedy(
-    "Run rename_host with rename_action=status for the host, because a rename may be unfinished. If no rename is "
-    "open, correct the name in the database or API that has the wrong name."
+    "Run rename_host with rename_action=status for the host: a rename may be unfinished. If no rename is open, correct "
+    "the name in the database or API that has the wrong one."
 )
 _DEAD_CHASSIS = "Delete the chassis whose host no longer exists: openstack network agent delete NAME."
 _DELETED_CHASSIS = "a chassis; one of a living host comes back when ovn-controller starts"
@@ -61,8 +61,8 @@ _QUEUE_COMMANDS = Remedy(
     ),
 )
 _REPAIR_OVN = (
-    "Repair the cause of this finding, then run the same command again to resume the rename. The host's new compute "
-    "service stays disabled until a run finds no problem with the host's chassis and ports in OVN."
+    "Repair the cause, then run the same command again to resume the rename. The host's new compute service stays "
+    "disabled until its chassis and ports in OVN are right."
 )
 _ROLL_BACK_OVN = Remedy(
     "Do not restart anything on the host. Check the evidence, then run rename_host with rename_action=rollback."
@@ -76,6 +76,15 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "Databases and APIs have different names for one host.",
         overridden_by="the finding's object",
+        do="""
+            An open rename: resume it or [roll it back](../guides/recovery.md).
+        """,
+        why="""
+            nova-compute uses one of the two names only, and skips every instance whose row has the other. At its next
+            start, nova-compute of Nova 27 or 28 can create a second compute service. Other services of Nova on the host
+            (nova-conductor, nova-scheduler, nova-consoleauth) would keep the old name: a rename changes nova-compute's.
+            Names are compared byte by byte.
+        """,
         remedies={
             "half-renamed": _HALF,
             "old-name-left-by-rename": ROLL_BACK,
@@ -83,19 +92,17 @@ CODES: t.Tuple[Code, ...] = (
                 "Check whether the owner deleted the server during the rename (openstack server event list)."
             ),
             "other-service-of-nova": Remedy(
-                "Move {binary} to another host, because a rename covers only nova-compute. Then delete the {binary} "
-                "service of this host: openstack compute service delete {uuid}",
+                "Move {binary} to another host, because a rename covers only nova-compute. Then delete its service of "
+                "this host: openstack compute service delete {uuid}",
                 acts=(Act((DELETION,), "another service of Nova runs on the host", (SERVICES,), RECORD),),
             ),
             "api-without-service": Remedy(
-                "Check that the database and the API belong to the same cloud, and that the cell is mapped. The cell "
-                "database contains the host's compute service, but the compute API does not show the host's compute "
-                "service."
+                "Check that the database and the API belong to the same cloud, and that the cell is mapped: the "
+                "compute API does not show the compute service that the cell database has."
             ),
             "api-without-second-service": Remedy(
-                "Check that the database and the API belong to the same cloud, and that the cell is mapped. The cell "
-                "database contains the second compute service, but the compute API does not show the second compute "
-                "service."
+                "Check that the database and the API belong to the same cloud, and that the cell is mapped: the "
+                "compute API does not show the second compute service that the cell database has."
             ),
             "old-name-after-drain": RESUME_RENAME,
         },
@@ -106,11 +113,19 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "A host mapping contains a stale host name, or maps the host to the wrong cell.",
         overridden_by="the host name in the host mapping",
+        do="""
+            `delete_host` also needs the cell (`nova-manage cell_v2 list_hosts` shows it), and refuses a host with
+            servers: `nova-manage cell_v2 delete_host --cell_uuid CELL --host HOST`.
+        """,
+        why="""
+            The API does not find a host whose mapping has another name, and looks for a host of the wrong cell in the
+            wrong database. A warning if no compute service has the mapping's name, not even in other upper and lower
+            case.
+        """,
         remedies={
             "cell-wrong": Remedy(
-                "Delete the mapping (nova-manage cell_v2 delete_host). Then map the host to the cell that has the "
-                "host's "
-                "compute service (nova-manage cell_v2 discover_hosts --by-service).",
+                "Delete the mapping (nova-manage cell_v2 delete_host), then map the host to the cell of its compute "
+                "service (nova-manage cell_v2 discover_hosts --by-service).",
                 acts=(
                     Act(
                         (DELETION,),
@@ -122,8 +137,7 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "name-of-no-service": Remedy(
                 "If no compute host has this name, delete the mapping: nova-manage cell_v2 delete_host --host {host}. "
-                "If a "
-                "compute host has this name, an earlier rename of the host is unfinished: follow the remedy of SG301.",
+                "If one has it, an earlier rename is unfinished: follow the remedy of SG301.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -134,9 +148,8 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "second-mapping-to-another-cell": Remedy(
-                "Find out whether a host of cell {cell} has the name {host}. If no host of this cell has the name, "
-                "delete "
-                "the mapping: nova-manage cell_v2 delete_host.",
+                "Find out whether a host of cell {cell} has the name {host}. If none has, delete the mapping: "
+                "nova-manage cell_v2 delete_host.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -154,22 +167,27 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "An aggregate contains a stale name of the host.",
         overridden_by="the aggregate's uuid or name",
+        do="""
+            After a change, run `nova-manage placement sync_aggregates`. Nova's API answers 404 if you remove a name
+            that no compute service has: that row is in the table `aggregate_hosts` of the API database.
+        """,
+        why="""
+            A host whose current name is not in the aggregate has left its availability zone, and the aggregate's
+            filters no longer apply to it: Nova can move its guests to another zone without an error. An aggregate that
+            was deleted during a rename by drain is a warning, as long as the host's zone is the same.
+        """,
         remedies={
             "database-and-api-differ": Remedy(
-                "Run the same command again. If the database and the API still show different hosts, check that the "
-                "API "
-                "database and the compute API belong to the same cloud."
+                "Run the same command again. If the API database and the compute API still show different hosts, check "
+                "that they belong to the same cloud."
             ),
             "member-of-no-service": Remedy(
-                "Remove the stale name from the aggregate. If the host was renamed, add the current name of the host "
-                "to "
-                "the aggregate. The aggregate's zone and filters apply only to hosts whose current name is in the "
-                "aggregate."
+                "Remove the stale name from the aggregate. If the host was renamed, add its current name."
             ),
             "new-host-differs": RESUME_RENAME,
             "aggregate-deleted-during-drain": Remedy(
-                "Find out whether a new aggregate replaces the aggregate that was deleted during the run (openstack "
-                "aggregate list). If a new aggregate exists, make sure that the host is a member of the new aggregate."
+                "Find out whether a new aggregate replaces the one that was deleted during the run (openstack "
+                "aggregate list). If so, the host must be a member of the new one."
             ),
             "zone-lost-with-aggregate": Remedy(
                 "Add the host to an aggregate of zone {zone}, then run the same command again to resume the rename."
@@ -182,16 +200,23 @@ CODES: t.Tuple[Code, ...] = (
         WARNING,
         "The name of a child resource provider does not begin with its compute node's name.",
         overridden_by="the finding's object",
+        do="""
+            To rename a provider: `openstack resource provider set --name NAME UUID`.
+        """,
+        why="""
+            Nova looks child providers up by name (`NODE_DEVICE`). Under the old name it removes a PCI provider or
+            raises an error, and makes a vGPU provider a second time. Neutron's `NODE:AGENT` providers, for guaranteed
+            bandwidth and packet rates, have uuids derived from the host's name: they block a rename in place, even with
+            an override.
+        """,
         remedies={
             "child-misnamed": Remedy(
-                "Stop nova-compute, and rename the child provider so that its name begins with the name of the compute "
-                "node."
+                "Stop nova-compute, and rename the child provider so that its name begins with the compute node's."
             ),
             "provider-made-by-neutron": Remedy(
                 "Use rename_strategy=drain, or remove resource_provider_bandwidths from the agent's configuration and "
-                "delete the resource provider. With this resource provider, a rename in place breaks ports with "
-                "guaranteed "
-                "bandwidth or packet rates.",
+                "delete the resource provider. A rename in place breaks ports with guaranteed bandwidth or packet "
+                "rates.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -202,9 +227,7 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "providers-below-the-host": Remedy(
-                "Check the names of these resource providers after the rename. The rename changes these names, and "
-                "Nova "
-                "finds PCI and vGPU devices by these names."
+                "Check the names of these resource providers after the rename, which changes them."
             ),
         },
     ),
@@ -215,37 +238,34 @@ CODES: t.Tuple[Code, ...] = (
         "A neutron agent of the host blocks the rename, or has a stale name.",
         overridden_by="the agent's id, or the agent's type, such as `Open vSwitch agent`",
         override=(
-            "If `neutron_db_url` is not set, override SG305 only if you accept an interruption of the "
-            "guests' network. If you override SG305 and `neutron_db_url` is not set, the run first "
-            "lets the agent start under the new name and register again in neutron. After the agent "
-            "has registered again, the run binds the ports to the new host name and deletes the "
-            "agent's old record. During a rename with an override of SG305 and without "
-            "`neutron_db_url`, each guest loses its network for some seconds. The interruption begins "
-            "at the agent's first synchronisation, and ends when the run binds the guest's port. A "
-            "rollback of the rename interrupts the guests' network again. An override of SG305 works "
-            "only for live agents that bind ports. If an agent is dead or binds no ports, the run "
-            "needs `neutron_db_url`, even with an override. The lab tests cover an override of SG305 "
-            "only for Open vSwitch agents.\n\n"
-            "If the database at `neutron_db_url` does not contain the agent, `neutron_db_url` points "
-            "to the wrong database, and no override is possible. Correct `neutron_db_url`.\n\n"
-            "If a host with OVN's agents also has an agent of another type, such as a DHCP agent, no "
-            "override is possible."
+            "Without `neutron_db_url`, an override costs each guest its network for some seconds, and again in a "
+            "rollback: the agent registers under the new name by itself, and only then are the ports bound. It works "
+            "for live L2 agents (tested with Open vSwitch agents). In a rename in place, none passes an agent that is "
+            "dead or binds no ports (without `neutron_db_url`), an agent that the database at `neutron_db_url` does "
+            "not have (it is the wrong database), or an agent such as DHCP beside OVN's."
         ),
+        do="""
+            For an L2 agent, set `neutron_db_url` ([grants](../reference/grants.md)): the run then renames the agent's
+            row before it binds the ports. Any other agent but OVN's, such as a DHCP or L3 agent, stands against both
+            strategies until its record is deleted.
+        """,
+        why="""
+            Neutron binds a port only to a host with a live agent of exactly its name; otherwise the vif type becomes
+            `binding_failed`, and the agent on the host moves a guest's port to the dead VLAN within a second.
+            Distributed routing also keeps the name in `dvr_host_macs` and `ml2_distributed_port_bindings`, which a
+            rename in place leaves as they are; the procedure for it has not been tested. OVN's agents follow the
+            chassis: see [SG317](SG317.md) to [SG327](SG327.md).
+        """,
         remedies={
             "agent-dead-or-misnamed": Remedy(
                 "If the agent is not alive, start the agent. If the finding shows two host names, correct host= in the "
-                "agent's configuration. Neutron binds a port to a host only if a live agent has exactly the name of "
-                "the "
-                "host."
+                "agent's configuration."
             ),
             "segments-not-mapped": Remedy(
                 "If the cloud has routed provider networks, check neutron's table segmenthostmappings after the "
-                "rename. "
-                "Neutron maps the segments to {host} only if the L2 agent reports another configuration than before. "
-                "If "
-                "the rows are missing, new guests of such networks get no network on this host: delete the record of "
-                "the "
-                "agent (openstack network agent delete), then restart the agent.",
+                "rename: neutron maps the segments to {host} only if the L2 agent reports another configuration than "
+                "before. If rows are missing, new guests of such networks get no network here: delete the record of "
+                "the agent (openstack network agent delete), then restart the agent.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -257,10 +277,7 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "distributed-routing": Remedy(
                 "Empty the host first (playbook drain_host), stop its L3 agent and delete the agent's record. Then "
-                "rename "
-                "the host with rename_strategy=drain. After the rename, start the L3 agent, so that the agent "
-                "registers "
-                "under the new name.",
+                "rename the host with rename_strategy=drain. After the rename, start the L3 agent.",
                 acts=(
                     Act(
                         (STOP, DELETION),
@@ -270,9 +287,7 @@ CODES: t.Tuple[Code, ...] = (
                     ),
                 ),
             ),
-            "distributed-routing-of-l2-agent": Remedy(
-                "Use rename_strategy=drain. After the drain, the agent registers under the new name."
-            ),
+            "distributed-routing-of-l2-agent": Remedy("Use rename_strategy=drain."),
             "agent-of-network-node-before-rename": Remedy(
                 "Before the rename, move the agent's networks and routers to another agent, then stop the agent and "
                 "delete "
@@ -286,26 +301,20 @@ CODES: t.Tuple[Code, ...] = (
                     ),
                 ),
             ),
-            "agent-not-alive-before-rename": Remedy(
-                "Start the agent before the rename, because a port can be bound to the new name only if an agent is "
-                "alive."
-            ),
+            "agent-not-alive-before-rename": Remedy("Start the agent before the rename."),
             "agent-not-in-database": Remedy("Check that neutron_db_url and the network API belong to the same cloud."),
             "agent-registers-anew": Remedy(
-                "Set neutron_db_url, and grant the database user the privileges that docs/reference/grants.md lists "
-                "for the "
-                "table agents of neutron. If you accept the interruption of the guests' network, override the finding "
-                "instead."
+                "Set neutron_db_url, and grant the database user the privileges on neutron's table agents "
+                "(docs/reference/grants.md). If you accept the interruption of the guests' network, override the "
+                "finding instead."
             ),
             "agent-has-another-host-name": Remedy(
-                "Set the same host name in the configuration of nova-compute and of the host's L2 agent (option host), "
-                "because neutron binds ports to Nova's host name."
+                "Set the same option host in the configuration of nova-compute and of the L2 agent."
             ),
             "agent-has-name-of-system": Remedy("Set host={host} in the agent's configuration before the rename."),
             "both-names-without-database": Remedy(
-                "Set neutron_db_url, because neutron has agents or ports under both names. To change these agents and "
-                "the "
-                "host bindings of these ports to one host name, the run needs neutron's database."
+                "Set neutron_db_url: neutron has agents or ports under both names, and the run needs its database to "
+                "give them one."
             ),
             "network-node-agent-on-drained-host": Remedy(
                 "Before the rename, move the agent's networks and routers to another agent, then stop the agent and "
@@ -335,46 +344,48 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "A port is bound to a stale host name, or its binding failed.",
         overridden_by="the port's uuid",
+        do="""
+            To bind a port: `openstack port set --host HOST PORT`. If the guest does not run on the host that Nova
+            shows, follow [SG132](SG132.md) instead.
+        """,
+        why="""
+            Such a port carries no traffic, or its guest's next hard reboot ends in ERROR ("Unexpected
+            vif_type=binding_failed"). Neutron identifies DHCP and router ports by the host's name, so they stand
+            against a rename. It maps the segments of a routed network to the new name only after an agent has reported
+            under it: such a port blocks a rename in place, even with an override. With OVN, a failed binding of a
+            router's gateway port is only a warning, because OVN goes by the chassis.
+        """,
         remedies={
             "binding-wrong": Remedy(
                 "Find out on which host the guest runs (virsh domstate), and make sure that this host has a live "
-                "agent. "
-                "Then set the port's binding:host_id to this host."
+                "agent. Then set the port's binding:host_id to this host."
             ),
             "place-undecided": HANDS_OFF,
             "port-of-network-service-before-rename": Remedy(
-                "Move the service that owns this port (DHCP, router) to another host, because neutron derives the "
-                "identity "
-                "of this port from the host's name."
+                "Move the service that owns this port (DHCP, router) to another host."
             ),
             "port-of-unknown-server-before-rename": Remedy(
-                "Find out on which host the port's server is. If the server is on another host, set the port's "
-                "binding:host_id to the other host before the rename. If you leave binding:host_id unchanged, the "
-                "rename "
-                "binds this port to the new name of the renamed host."
+                "Find out on which host the port's server is. If it is on another host, set the port's binding:host_id "
+                "to that host before the rename, which would bind the port to the new name otherwise."
             ),
             "subport-without-parent-here": Remedy(
-                "Find the server of the trunk (openstack network trunk show). The subport is bound to this host, but "
-                "the "
-                "run found no parent port of the trunk on this host. Neutron always binds a subport to the host of its "
-                "parent port."
+                "Find the server of the trunk (openstack network trunk show): a subport is always bound to the host of "
+                "its parent port, and the trunk has no parent port on this host."
             ),
             "port-on-routed-network": Remedy(
-                "Use rename_strategy=drain, because the port is on a routed provider network, and neutron maps the "
-                "segments of that network to hosts by host name."
+                "Use rename_strategy=drain, because the port is on a routed provider network."
             ),
             "guest-port-bound-elsewhere": Remedy(
-                "Set the port's binding:host_id back to the guest's host. The rename changes only ports that are "
-                "bound to "
-                "the renamed host."
+                "Set the port's binding:host_id back to the guest's host: the rename changes only ports that are bound "
+                "to the renamed host."
             ),
             "not-of-a-guest": Remedy(
                 "Move the service that owns this port (DHCP, router) to another host, because a drain moves only "
                 "guests."
             ),
             "of-a-guest-elsewhere": Remedy(
-                "Find out on which host the port's server is, and set the port's binding:host_id to this host. If the "
-                "server does not exist any more, delete the port. No move of a guest takes this port to another host."
+                "Find out on which host the port's server is, and set the port's binding:host_id to that host, because "
+                "no move of a guest takes the port there. If the server does not exist any more, delete the port."
             ),
         },
     ),
@@ -384,6 +395,19 @@ CODES: t.Tuple[Code, ...] = (
         INFO,
         "RabbitMQ still has a message queue of the host's old name.",
         overridden_by="the finding's object",
+        do="""
+            On a RabbitMQ node, with `-p VHOST` if the cell has its own virtual host. Delete only a queue without
+            consumers, before another host gets this name:
+
+                rabbitmqctl list_queues name messages consumers | grep -E '^compute(-alt)?\\.compute1\\s'
+                rabbitmqctl delete_queue compute.compute1
+        """,
+        why="""
+            Nobody reads the old name's queue, and its requests never expire. If another host gets the name, its
+            nova-compute executes them: in the lab, requests several days old suspended, shelved and stopped running
+            guests. With access to RabbitMQ, the run reports each request that is left ([SG121](SG121.md)) and deletes
+            the queue. A warning if it could not, because a nova-compute reads the queue or a request arrived meanwhile.
+        """,
         remedies={
             "queue-unread": Remedy(
                 "The run left the queue unchanged. Delete the queue if it has no consumers: rabbitmqctl delete_queue "
@@ -391,15 +415,13 @@ CODES: t.Tuple[Code, ...] = (
                 acts=(Act((DELETION,), "a rename is over", ("the queue",), QUEUED),),
             ),
             "broker-not-given": Remedy(
-                "RabbitMQ keeps the queue compute.{host} after the rename. To let the run delete the queue, give the "
-                "run "
-                "access to RabbitMQ (stackguard_rabbit_urls). Without access, delete the queue yourself.",
+                "RabbitMQ keeps the queue compute.{host}. To let the run delete it, give the run access to RabbitMQ "
+                "(stackguard_rabbit_urls). Without access, delete the queue yourself.",
                 acts=(Act((DELETION,), "a rename is over, and the run had no access to RabbitMQ", (PEOPLE,), QUEUED),),
             ),
             "queue-left": Remedy(
-                "Delete the queue if it has no consumers: rabbitmqctl delete_queue {queue}. If you keep the queue, and "
-                "another host later gets the host name that the queue's name contains, nova-compute on that other host "
-                "executes the requests in the queue.",
+                "Delete the queue if it has no consumers: rabbitmqctl delete_queue {queue}. Otherwise, another host "
+                "that gets this name executes the requests in it.",
                 acts=(Act((DELETION,), "a rename is over", ("the queue",), QUEUED),),
             ),
         },
@@ -424,6 +446,14 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "An unfinished migration record contains a host name that no compute host has.",
         overridden_by="the migration's uuid",
+        do="""
+            An open rename: resume it or [roll it back](../guides/recovery.md). Before you correct the names in the
+            migration record by hand, stop nova-compute on the source and on the destination.
+        """,
+        why="""
+            To confirm, revert or clean up the migration, Nova sends requests to the name in the record, and no host
+            reads them. A revert also writes the stale name back into the instance's row.
+        """,
         remedies={
             "half-renamed": _HALF,
         },
@@ -434,20 +464,20 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "The new host name is already in use.",
         overridden_by="the finding's object",
+        why="""
+            Two hosts of one name can stop the rename halfway, at a unique key, and Nova can mix up their guests, ports
+            and inventories. Names are compared without case, as MySQL does. Information only: soft-deleted rows, and
+            with `rename_strategy=drain` rows of former hosts in `segmenthostmappings`.
+        """,
         remedies={
-            "name-taken": Remedy(
-                "Choose another name, or remove the object that already has the new name. The new name must be free "
-                "before "
-                "the rename."
-            ),
+            "name-taken": Remedy("Choose another name, or remove the object that already has the new name."),
             "segment-mapping-kept-by-neutron": Remedy(
-                "No action is needed. Neutron has kept the segmenthostmappings row of an earlier host with this name. "
-                "Neutron uses the old segmenthostmappings row again as soon as the chassis has the new hostname."
+                "No action is needed. Neutron has kept the segmenthostmappings row of an earlier host with this name, "
+                "and uses it again as soon as the chassis has the new hostname."
             ),
             "row-soft-deleted": Remedy(
                 "No action is needed, because this row is soft-deleted. SG113 reports the old evacuation records of "
-                "this "
-                "name."
+                "this name."
             ),
         },
     ),
@@ -457,6 +487,15 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "The database user lacks a grant, or the database cannot be reached.",
         overridden_by="the finding's object",
+        do="""
+            All `GRANT` statements: [grants](../reference/grants.md).
+        """,
+        why="""
+            Without a privilege, the database refuses a statement, and a rename stops halfway. Before a rename, the
+            statements are tried on no row, and rolled back. In an audit, the object is the part that was not read
+            (`cell:NAME` is a cell, `cell:NAME:instances` its instances), and the evidence has the reason: a refused
+            login, a mistyped URL, a missing privilege.
+        """,
         remedies={
             "part-unread": PART_UNREAD,
             "link-privilege-missing": Remedy("Grant {right} ({columns}) on {table} to the database user."),
@@ -469,6 +508,19 @@ CODES: t.Tuple[Code, ...] = (
         WARNING,
         "A configuration file on the host would keep or restore the old host name after a rename.",
         overridden_by="the finding's object",
+        do="""
+            If the evidence names `OS_DEFAULT__HOST`, remove it from nova-compute's unit (`systemctl edit
+            nova-compute`): it takes precedence over every file. For cloud-init, in a file in `/etc/cloud/cloud.cfg.d`:
+
+                manage_etc_hosts: false
+                preserve_hostname: true
+        """,
+        why="""
+            A service that reads such a line uses the old name again after its next start. Live migrations to the host
+            fail once DNS no longer has the name in an option such as `live_migration_inbound_addr` (its value is never
+            shown). At a boot, cloud-init can write the old name into `/etc/hosts`: libvirt then uses it, and
+            nova-compute refuses to start. A blocker: a `host` line that the run cannot edit, or `OS_DEFAULT__HOST`.
+        """,
         remedies={
             "host-line-not-plain": Remedy(
                 "Set the option host with one plain line (host = NAME) in a configuration file that only this host "
@@ -493,16 +545,27 @@ CODES: t.Tuple[Code, ...] = (
         "A service on the host, such as Ceph or RabbitMQ, depends on the host's name.",
         overridden_by="the kind of service, such as `cinder-volume`",
         override=(
-            "For example, an override is safe for cinder-volume if `backend_host` is set. An override "
-            "is also safe if the check found only old data on disk, and the service of this data is "
-            "no longer on the host."
+            "An override is safe for cinder-volume with `backend_host` set, and where only old data on disk of a "
+            "service was found that is no longer there."
         ),
+        do="""
+            If you can, move the service to another machine before the rename.
+        """,
+        why="""
+            A rename changes the name in Nova, placement, neutron and the operating system. These services take their
+            own name from it at their next start, possibly months later: a Ceph OSD moves to another CRUSH bucket,
+            volumes and shares have no service, a cluster member starts empty, starts as a new one, or is fenced.
+            `consequence` in the evidence says which. Without the host's new name in a failover segment, Masakari
+            rejects its notifications and no longer evacuates it, without an error. Warnings are: cephadm and Ceph
+            daemons other than OSD and monitor, cinder-backup, Masakari, ceilometer, Cyborg, FreeIPA, Puppet, Salt,
+            Chef, Consul.
+        """,
         remedies={
             "ceph-osd": Remedy(
-                "Either move the OSDs to other hosts before the rename, or do two things: set "
-                "osd_crush_update_on_start=false before the rename, and give the host's CRUSH bucket the new host name "
-                "during the rename (ceph osd crush rename-bucket). If cephadm manages the host, remove the host from "
-                "cephadm, and add the host again under the new name."
+                "Either move the OSDs to other hosts before the rename, or set osd_crush_update_on_start=false before "
+                "the rename, and give the host's CRUSH bucket the new host name during the rename (ceph osd crush "
+                "rename-bucket). If cephadm manages the host, remove the host from cephadm, and add it again under the "
+                "new name."
             ),
             "ceph-mon": Remedy(
                 "Remove the monitor before the rename, and create a monitor under the new name after the rename."
@@ -546,10 +609,9 @@ CODES: t.Tuple[Code, ...] = (
                 acts=(Act((DELETION,), "Blazar has the host", (PEOPLE,), RECORD),),
             ),
             "ceilometer": Remedy(
-                "Restart the service after the rename. If the service runs in a container, recreate the container "
-                "instead, "
-                "because a restarted container keeps the old host name. Before you restart the service or recreate its "
-                "container, correct the option host in the configuration of the service, if this option is set."
+                "Restart the service after the rename. In a container, recreate the container instead, because a "
+                "restarted one keeps the old host name. Before you restart or recreate it, correct the option host in "
+                "the configuration of the service, if this option is set."
             ),
             "cyborg": Remedy(
                 "Unbind the accelerators before the rename, and delete the devices of the old name after the rename.",
@@ -616,9 +678,16 @@ CODES: t.Tuple[Code, ...] = (
         "certificate-name",
         WARNING,
         "A certificate has the host's old name but not the new name.",
+        why="""
+            With TLS, live migrations and consoles connect to the host by name, and fail if its certificate lacks the
+            new name; a wildcard that covers it is enough. Looked at is the first certificate of each file in
+            `/etc/pki/libvirt*`, `/etc/pki/qemu` and `/etc/kolla/nova-*`, and of the files that `libvirtd.conf`,
+            `qemu.conf` and `nova.conf` name. Private keys stay on the host.
+        """,
         remedies={
             "certificate-without-new-name": Remedy(
-                "Before the rename, request a new certificate that contains both {new} and the old name."
+                "Before the rename, request a new certificate that contains both {new} and the old name, and install "
+                "it on the host."
             ),
         },
     ),
@@ -628,16 +697,24 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "The message queue of the new host name holds requests, or has a consumer.",
         overridden_by="the queue's name",
+        do="""
+            On a RabbitMQ node, with `-p VHOST` if the cell has its own virtual host:
+
+                rabbitmqctl list_queues name messages consumers | grep -E '^compute(-alt)?\\.cn-rack7\\.example\\s'
+        """,
+        why="""
+            At its first start under the new name, nova-compute executes what waits in `compute.NAME`, and from Nova 33
+            on in `compute-alt.NAME`. In the lab, old requests for an earlier host of the name suspended, shelved and
+            stopped running guests. A consumer means that another nova-compute runs under this name.
+        """,
         remedies={
             "name-in-use": Remedy(
-                "Find the host whose nova-compute already uses the new name, and stop nova-compute on that host. As an "
-                "alternative, choose another name."
+                "Find the host whose nova-compute already uses the new name, and stop nova-compute on that host. Or "
+                "choose another name."
             ),
             "messages-left": Remedy(
-                "Run rabbitmqctl delete_queue {queue} to delete the queue with its messages. The messages are "
-                "requests for "
-                "an earlier host with the same name, and nova-compute would execute these requests at its first start "
-                "under this name.",
+                "Run rabbitmqctl delete_queue {queue} to delete the queue with its messages, which are requests for an "
+                "earlier host with the same name.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -655,16 +732,25 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "The run could not read RabbitMQ, or the URL is not that of the RabbitMQ of the host's cell.",
         overridden_by="the host's name",
-        override=(
-            "With the override, the rename does not read from RabbitMQ, and runs in the same way as "
-            "without access to RabbitMQ."
-        ),
+        override=("The rename then runs as it does without access to RabbitMQ."),
+        do="""
+            To see `transport_url` of the host's cell, on a controller (the output contains passwords):
+
+                nova-manage cell_v2 list_cells --verbose
+
+            Its user needs the permissions `read` and `configure` on the queues; Nova's own user has them.
+        """,
+        why="""
+            Without the queues, nobody notices that a request is lost or executed late. If the host's queue is missing
+            or has no consumer, nova-compute does not run, or this is another cell's RabbitMQ or virtual host. Other
+            causes, in the evidence: a refused login, a missing Python library. If `stackguard_rabbit_urls` is not set,
+            a RabbitMQ that was not read is only `unchecked`.
+        """,
         remedies={
             "no-consumer": Remedy(
                 "If nova-compute does not run on the host, start nova-compute. If nova-compute already runs, set "
-                "stackguard_rabbit_urls to the transport_url of the host's cell: the present value contains the wrong "
-                "RabbitMQ server or the wrong virtual host. To rename the host without a check of the queues, override "
-                "SG316 for the host.",
+                "stackguard_rabbit_urls to the transport_url of the host's cell. To rename the host without a check of "
+                "the queues, override SG316 for the host.",
                 acts=(Act((START,), "the queue of the host has no consumer", ("the queue", FORECAST), NOTHING),),
             ),
             "broker-unread": Remedy(
@@ -680,24 +766,44 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "The run could not read OVN's databases, or ovn-northd does not process changes.",
         override=(
-            "For an in-place rename, an override has no effect, because the run cannot make a plan "
-            "without the facts about OVN. With `rename_strategy: drain`, the run needs the facts "
-            "about OVN only to verify the chassis after the drain. With an override, the run looks "
-            "for the chassis only in neutron's list of agents, and a note in the plan shows that the "
-            "run does not verify the chassis in OVN's databases. If a rename with `rename_strategy: "
-            "drain` reports SG317 for a host that has no Open vSwitch and no OVN, override the "
-            "finding.\n\n"
-            "When a host returns to service, an override lets the run continue without a check of the "
+            "None helps before a rename in place, which cannot be planned without these facts. With `rename_strategy: "
+            "drain`, the run then looks for the chassis only in neutron's list of agents, and a note in the plan says "
+            "so; override it for a host without Open vSwitch and OVN. A return then goes on without a check of the "
             "ports in OVN."
         ),
+        do="""
+            Set both connections to the values in neutron's `ml2_conf.ini`, section `[ovn]`. Of a cluster, list every
+            member: the run needs the leader.
+
+                ovn_nb_connection: tcp:192.0.2.11:6641,tcp:192.0.2.12:6641,tcp:192.0.2.13:6641
+                ovn_sb_connection: tcp:192.0.2.11:6642,tcp:192.0.2.12:6642,tcp:192.0.2.13:6642
+
+            For `ssl:`, also set `ovn_private_key`, `ovn_certificate` and `ovn_ca_cert` to files on the Ansible
+            controller. There, run `pip install 'ovsdbapp>=2.0'`. Neutron's database needs its
+            [grants](../reference/grants.md). If neutron shows an OVN Controller agent whose chassis is missing,
+            `ovn_sb_connection` may be another cloud's. `ovn-sbctl chassis-del NAME` removes a chassis.
+        """,
+        why="""
+            A rename in place first changes the ports in the northbound database, and OVN releases a port at once that
+            requests a hostname that no chassis has: its guest loses its network. So the run reads both databases, and
+            begins only if ovn-northd processes a test change (it increments `nb_cfg`, as neutron does) within 20
+            seconds; otherwise ovn-northd is paused, stopped or overloaded. OVN before 22.03 is refused: it does not
+            show which chassis a port requests. A rename by drain only verifies the chassis afterwards: it needs neither
+            neutron's database nor the port bindings.
+
+            A host has OVN if neutron shows an OVN agent of it, if a chassis has its name or system-id, or if
+            `external_ids` has `ovn-remote`, or a system-id with `ovn-encap-*`. Neutron shows no agent if its workers
+            receive no events from OVN. If `external_ids` were not read, a host counts as one without OVN only if
+            neutron shows a live Open vSwitch, Linux bridge or Macvtap agent of it, or if no ovs-vswitchd runs. In an
+            audit the finding is a warning, and undecided codes are `unchecked`.
+        """,
         remedies={
             "chassis-unread": Remedy("Make sure that the run can read OVN's databases."),
             "ovn-without-agents": Remedy(
-                "Compare the output of openstack network agent list with the output of ovn-sbctl list Chassis. Neutron "
-                "must show an OVN agent whose host field contains exactly the host name that Nova uses. If the host no "
-                "longer uses OVN, remove OVN's keys from external_ids of Open vSwitch, and remove the host's chassis "
-                "from "
-                "the southbound database. Then run the same command again.",
+                "Compare openstack network agent list with ovn-sbctl list Chassis: neutron must show an OVN agent "
+                "whose host field is exactly Nova's host name. If the host no longer uses OVN, remove OVN's keys from "
+                "external_ids of Open vSwitch, and remove the host's chassis from the southbound database. Then run "
+                "the same command again.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -709,14 +815,12 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "ovn-has-both-names": Remedy(
                 "Set external_ids:hostname of Open vSwitch to {name}, and wait until neutron shows the OVN agents of "
-                "the "
-                "host under this name. Then run the same command again. The run changes OVN only if the host has the "
-                "same "
-                "name in every place in OVN."
+                "the host under this name. Then run the same command again: the host must have one name everywhere in "
+                "OVN."
             ),
             "returning-host-with-ovn-unread": Remedy(
-                "Make OVN's databases answer, then run the same command again. Without these databases, the run cannot "
-                "verify whether the chassis of the returning host claims ports of guests on other hosts."
+                "Make OVN's databases answer, then run the same command again: the chassis of the returning host may "
+                "claim ports of guests on other hosts."
             ),
             "drained-host-undecided": Remedy(
                 "Make external_ids of Open vSwitch readable on the host, then run the same command again. If the host "
@@ -725,14 +829,9 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "rename-unread": Remedy(
                 "Fix the cause that the evidence shows, then run the same command again. The run needs neutron's "
-                "database, "
-                "OVN's northbound database and OVN's southbound database."
+                "database and both databases of OVN."
             ),
-            "drain-unread": Remedy(
-                "Fix the cause that the evidence shows, then run the same command again. If you override this "
-                "finding, the "
-                "run cannot verify the chassis in OVN's databases after the drain."
-            ),
+            "drain-unread": Remedy("Fix the cause that the evidence shows, then run the same command again."),
         },
     ),
     Code(
@@ -741,11 +840,22 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "The host has no OVN chassis, or its chassis is not unique.",
         override=(
-            "No override is possible before a rename, because the run can make a plan only if the "
-            "host has exactly one chassis. To override this finding in an audit, add an entry to "
-            "`stackguard_overrides` with the keys `code`, `object` (the finding's object) and "
-            "`reason`."
+            "None helps before a rename, which needs exactly one chassis. In an audit, `object`: the finding's object."
         ),
+        do="""
+            Compare the system-id of Open vSwitch with the chassis:
+
+                ovs-vsctl get Open_vSwitch . external_ids
+                ovn-sbctl --columns=name,hostname list Chassis
+        """,
+        why="""
+            Neutron binds ports to the chassis whose hostname is the host's name in Nova; of two with one hostname, it
+            may take either. A chassis is named after the system-id of its host's Open vSwitch. If the two differ, the
+            chassis may be another host's, and the run could change the wrong one; or the host has a second
+            ovn-controller, or its system-id was changed. After a rename in place, a warning: OVN made the row of the
+            chassis again, because someone stopped and started ovn-controller. Before a return, too: a deleted chassis
+            is there again as soon as ovn-controller starts.
+        """,
         remedies={
             "hostname-shared": Remedy(
                 _DEAD_CHASSIS,
@@ -754,16 +864,12 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "not-registered": Remedy(
-                "Read the log of ovn-controller on this host, because ovn-controller has not registered under the "
-                "host's "
-                "system-id."
+                "Read the log of ovn-controller on this host: it has not registered under the host's system-id."
             ),
             "renamed-hostname-of-other-chassis": Remedy(
                 "Find out which chassis belongs to this host (ovs-vsctl get Open_vSwitch . external_ids, ovn-sbctl "
-                "list "
-                "Chassis). Delete every chassis that has this host's hostname but does not belong to this host "
-                "(openstack "
-                "network agent delete NAME).",
+                "list Chassis). Delete every chassis that has this host's hostname but does not belong to this host "
+                "(openstack network agent delete NAME).",
                 acts=(
                     Act(
                         (DELETION,),
@@ -774,12 +880,12 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "new-name-is-a-chassis": Remedy(
-                "Choose another host name, because a chassis of another host already has this name."
+                "Choose another host name: a chassis of another host already has this name."
             ),
             "chassis-lost-in-rename": _ROLL_BACK_OVN,
             "chassis-made-again": Remedy(
-                "Check the networks of the guests. During the rename, ovn-controller was stopped, and the ports of the "
-                "host had no chassis until ovn-controller started again."
+                "Check the networks of the guests: the ports of the host had no chassis while ovn-controller was "
+                "stopped."
             ),
             "hostname-not-set-after-drain": Remedy(
                 "Set external_ids:hostname of Open vSwitch on the host to {new}. " + _REPAIR_OVN
@@ -789,8 +895,8 @@ CODES: t.Tuple[Code, ...] = (
                 + _REPAIR_OVN
             ),
             "system-id-changed-during-drain": Remedy(
-                "Restore the old system-id of Open vSwitch on the host. A deployment tool may have written the new "
-                "system-id. " + _REPAIR_OVN
+                "Restore the old system-id of Open vSwitch on the host, which a deployment tool may have changed. "
+                + _REPAIR_OVN
             ),
         },
     ),
@@ -801,6 +907,13 @@ CODES: t.Tuple[Code, ...] = (
         "The system-id of the chassis is the host's name, and a deployment tool may derive a new system-id from the "
         "new name after a rename.",
         overridden_by="the finding's object",
+        why="""
+            kolla-ansible derives the system-id (`openvswitch_system_id`) from `ansible_facts.hostname`, and writes it
+            at every run. A rename keeps it; the next run of kolla-ansible writes another one. When ovn-controller
+            restarts, it tries to register as a second chassis with the same tunnel address, and all its transactions
+            fail: guests keep their network, but OVN binds no new port. It blocks a rename only; elsewhere it is a
+            warning.
+        """,
         remedies={
             "system-id-is-a-host-name": Remedy(
                 "Before you rename this host, set the current system-id of its Open vSwitch in the deployment tool's "
@@ -808,9 +921,7 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "system-id-from-name": Remedy(
                 "Set the system-id in the deployment tool's variables for this host (kolla-ansible: "
-                "openvswitch_system_id: {system_id}, openvswitch_hostname: {new}), then override this finding. If the "
-                "variables lack the system-id, the next run of the deployment tool writes another system-id, and the "
-                "chassis fails after the next restart of ovn-controller."
+                "openvswitch_system_id: {system_id}, openvswitch_hostname: {new}), then override this finding."
             ),
         },
     ),
@@ -820,11 +931,21 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "At the next boot, Open vSwitch would overwrite the hostname of the chassis.",
         overridden_by="the finding's object",
+        do="""
+            The unit is `ovs-record-hostname.service`. With Open vSwitch before 2.15, masking it does not help: ovs-ctl
+            itself writes the hostname at every start. Correct the first name on the host's line in `/etc/hosts`, or its
+            name in DNS.
+        """,
+        why="""
+            Open vSwitch before 3.2 (Debian 12 has 3.1; an unknown version counts as old) writes `hostname -f` into
+            `external_ids:hostname` at every boot. If that is not the host's new name in Nova, OVN releases all ports of
+            the host at the next reboot. A key `hostname-SYSTEM_ID` in `external_ids` takes precedence: with it, there
+            is no finding.
+        """,
         remedies={
             "unit-writes-hostname": Remedy(
-                "Mask the unit (systemctl mask {unit}), or correct /etc/hosts or DNS so that the output of "
-                "hostname -f is {new}. With Open vSwitch older than 3.2, the unit would overwrite the hostname of the "
-                "chassis at the next boot, and OVN would release all ports of the host."
+                "Mask the unit (systemctl mask {unit}), or correct /etc/hosts or DNS so that the output of hostname -f "
+                "is {new}."
             ),
         },
     ),
@@ -834,22 +955,26 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "The hostname of the chassis differs from the host's name in Nova.",
         override=(
-            "No override is possible before a rename, because the run cannot make a plan while the "
-            "hostname of the chassis differs from the host's name in Nova. To override this finding "
-            "in an audit, add an entry to `stackguard_overrides` with the keys `code`, `object` (the "
-            "finding's object) and `reason`."
+            "None helps before a rename, which cannot be planned while the names differ. In an audit, `object`: the "
+            "finding's object."
         ),
+        do="""
+            First verify that no port requests the present hostname, because OVN would release it
+            (`ovn-nbctl find Logical_Switch_Port options:requested-chassis=PRESENT` shows none). Then:
+
+                ovs-vsctl set Open_vSwitch . external_ids:hostname=HOST
+
+            Correct the deployment tool's variable, too (kolla-ansible: `openvswitch_hostname`).
+        """,
+        why="""
+            Neutron binds a port only to a chassis whose hostname is exactly the host's name in Nova. While it differs,
+            such as a full name from a short one, no new port can be bound.
+        """,
         remedies={
-            "hostname-not-novas": Remedy(
-                "Set external_ids:hostname of Open vSwitch to {host}, because neutron binds ports only to a chassis "
-                "whose "
-                "hostname is the host name that Nova uses."
-            ),
+            "hostname-not-novas": Remedy("Set external_ids:hostname of Open vSwitch to {host}."),
             "renamed-chassis-with-another-hostname": Remedy(
-                "Before the rename, set external_ids:hostname of Open vSwitch to the name that Nova uses for the host. "
-                "Neutron binds a port only to a chassis with exactly this hostname. Neutron treats the full name and "
-                "the "
-                "short name of a host as two different names."
+                "Before the rename, set external_ids:hostname of Open vSwitch to exactly the name that Nova uses for "
+                "the host: its full and its short name are two names."
             ),
         },
     ),
@@ -858,22 +983,25 @@ CODES: t.Tuple[Code, ...] = (
         "ovn-half-rename",
         BLOCKER,
         "A port requests a chassis that does not exist, or still requests the old hostname.",
-        override=(
-            "To override this finding before a rename, add an entry to `stackguard_overrides` with "
-            "the keys `code`, `object` (the finding's object) and `reason`. You cannot override a "
-            "finding of the check that runs after the rename."
-        ),
+        override=("The check after a rename accepts none. Otherwise `object`: the finding's object."),
+        do="""
+            To bind a port: `openstack port set --host HOST PORT`. An open rename: resume it or [roll it
+            back](../guides/recovery.md).
+        """,
+        why="""
+            A port that requests a chassis that does not exist is bound to none, and its guest has no network. A rename
+            is unfinished, or a host was removed. If a port requests several chassis, one that is missing is enough.
+            Router and virtual ports are not bound by the host's name: after a rename in place they are a warning, after
+            a drain they are ignored.
+        """,
         remedies={
             "requested-chassis-missing": Remedy(
                 "Run rename_host with rename_action=status for the host, because a rename may be unfinished. If no "
-                "rename "
-                "is open, bind the port to a host that has a chassis."
+                "rename is open, bind the port to a host that has a chassis."
             ),
             "chassis-with-old-name": _ROLL_BACK_OVN,
             "port-of-unbound-type-with-old-name": Remedy(
-                "No action is needed: OVN does not use the host name to bind a port of this type (see the evidence). "
-                "When "
-                "neutron next updates the port, neutron writes the new name."
+                "No action is needed: neutron writes the new name when it next updates the port."
             ),
             "port-with-old-name": _ROLL_BACK_OVN,
             "binding-asks-for-another": _ROLL_BACK_OVN,
@@ -889,6 +1017,10 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "Another chassis has the host's tunnel address.",
         overridden_by="the finding's object",
+        why="""
+            In OVN, a tunnel address belongs to one chassis. While another chassis has the host's, its ovn-controller
+            cannot register. Usually a host was replaced, and its old chassis was not deleted.
+        """,
         remedies={
             "address-of-two-chassis": Remedy(
                 _DEAD_CHASSIS,
@@ -903,8 +1035,7 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "address-of-another-chassis": Remedy(
                 "Verify that the host of chassis {chassis} no longer exists, then delete this chassis: openstack "
-                "network "
-                "agent delete {chassis}.",
+                "network agent delete {chassis}.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -916,7 +1047,7 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "renamed-host-shares-tunnel-address": Remedy(
                 "Verify that the host of chassis {chassis} no longer exists, then delete this chassis: openstack "
-                "network agent delete {chassis}. In OVN, a tunnel address can belong to only one chassis.",
+                "network agent delete {chassis}.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -934,27 +1065,33 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "A port of the host is migrating, is not bound, or differs between neutron and OVN.",
         overridden_by="the port's uuid",
+        do="""
+            Never run `neutron-ovn-db-sync-util` with the mode `repair` during a rename.
+        """,
+        why="""
+            If a port was broken before the rename, nobody can tell afterwards whether the rename damaged it. Where
+            neutron's API, its database and OVN show different ports of the host, one of them is wrong, and the next
+            update of a port could disconnect it. Before a drain: a port that requests the host in OVN without being on
+            it in the network API does not follow its guest, and neither does one that requests the new name already.
+            After a rename, a warning: the port requests the right chassis, but is not plugged there.
+        """,
         remedies={
             "port-unsettled": Remedy(
-                "If the port's server is migrating, wait until the migration ends. If the server is not migrating, "
-                "repair "
-                "the port. Then run the same command again. If the port has a problem before the rename, the run "
-                "cannot "
-                "verify after the rename whether the rename damaged the port."
+                "If the port's server is migrating, wait until the migration ends. Otherwise repair the port. Then run "
+                "the same command again."
             ),
             "sources-differ": Remedy(
-                "Run the same command again, because the port may have changed while the run was reading the port. If "
-                "the "
-                "finding appears again, compare neutron's database with OVN's databases (neutron-ovn-db-sync-util "
-                "--ovn-neutron_sync_mode log)."
+                "Run the same command again: the port may have changed meanwhile. If the finding appears again, "
+                "compare neutron's database with OVN's databases (neutron-ovn-db-sync-util --ovn-neutron_sync_mode "
+                "log)."
             ),
             "gateway-changed": Remedy(
-                "Check which routers use this chassis as a gateway. During the rename, the chassis became a gateway "
-                "chassis, or lost this role."
+                "Check which routers use this chassis as a gateway: during the rename it became a gateway chassis, or "
+                "lost this role."
             ),
             "not-plugged": Remedy(
-                "Check the guest that uses the port. The guest's interface is not plugged on the host, for example "
-                "because the guest stopped."
+                "Check the guest that uses the port: its interface is not plugged on the host, for example because the "
+                "guest stopped."
             ),
         },
     ),
@@ -965,17 +1102,21 @@ CODES: t.Tuple[Code, ...] = (
         "OVN does not allow the run to write the hostname of a chassis.",
         overridden_by="the finding's object",
         override=(
-            "With an override, the run tries to write the hostname of the chassis. If the run cannot "
-            "write this hostname, the run stops. The guests then keep their network, and you can roll "
-            "back the rename."
+            "The run then tries to write the hostname, and stops if it cannot. The guests keep their network, and the "
+            "rename can be rolled back."
         ),
+        do="""
+            `ovn-sbctl list Connection` shows the ports of the southbound database, and the role of each.
+        """,
+        why="""
+            With `role=ovn-controller`, ovn-controller is not allowed to change the hostname of its chassis. As soon as
+            the hostname changes in Open vSwitch, all its transactions fail, and OVN binds no new port until somebody
+            writes the hostname into the chassis row. The run does that, and needs a connection without the role.
+        """,
         remedies={
             "southbound-port-with-role": Remedy(
                 "Set ovn_sb_connection to a southbound database port that has no role, or to the database's unix "
-                "socket. "
-                "If the database port has a role (for example ovn-controller), the run and ovn-controller have no "
-                "permission to write the hostname of the chassis. As soon as the hostname in the host's "
-                "Open vSwitch changes, every transaction of ovn-controller fails."
+                "socket."
             ),
         },
     ),
@@ -984,12 +1125,15 @@ CODES: t.Tuple[Code, ...] = (
         "ovn-port-updated",
         WARNING,
         "During the rename, neutron wrote a wrong host name for a port into OVN, and the run replaced this host name.",
+        why="""
+            At each update of a port, neutron writes the host name of its own database into OVN. For a moment of a
+            rename in place, that is not the hostname of the chassis, and OVN would release the port. The run watches
+            the northbound database and corrects such a port at once. The evidence has how often, and for how many
+            milliseconds the port had no chassis: 0 means that OVN never released it.
+        """,
         remedies={
             "corrected": Remedy(
-                "Inform the owner of the port if the network of the port was interrupted. During the rename, neutron "
-                "updated the port. The host name that neutron wrote into OVN differed from the hostname of the "
-                "chassis. "
-                "The run corrected the port."
+                "Inform the owner of the port if the network of the port was interrupted. The port needs no repair."
             ),
         },
     ),
@@ -999,13 +1143,14 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "An in-place rename with OVN has not been tested with hardware ports (SR-IOV), trunks or a second L2 agent.",
         overridden_by="the port's uuid",
-        override=("If the finding reports a second L2 agent, no override is possible."),
+        override=("None for a second L2 agent."),
+        why="""
+            SR-IOV and other hardware ports (`vnic_type` other than `normal`), trunks, and a second L2 agent beside OVN
+            store the host's name in more places. A virtual port, whose address several guests share, is only a warning.
+            Ports on routed networks are [SG306](SG306.md).
+        """,
         remedies={
-            "l2-agent-beside-ovn": Remedy(
-                "Use rename_strategy=drain, because a rename in place has not been tested on a host with OVN and "
-                "another "
-                "L2 agent."
-            ),
+            "l2-agent-beside-ovn": Remedy("Use rename_strategy=drain."),
             "not-tried": Remedy(
                 "Move the port's server to another host before the rename, or use rename_strategy=drain."
             ),
@@ -1020,21 +1165,42 @@ CODES: t.Tuple[Code, ...] = (
         "ovn-chassis-left-behind",
         WARNING,
         "The chassis of an evacuated host is still in OVN.",
+        do="""
+            `evacuate_remove_chassis=true` lets an [evacuation](../guides/evacuate.md) delete the chassis at its end. It
+            needs both OVN connections and `evacuate_fence=power`, because only this fence proves that the machine is
+            off; that the machine cannot reach the storage proves nothing. A later run, of a host without servers, only
+            reports the chassis. If the run kept it, see `not removed` in the evidence:
+
+            | `not removed` has | do |
+            |---|---|
+            | `the power state was read as On` | find out who switched it on: it registers its chassis again |
+            | `these ports are bound to the chassis` | bind each listed port to the host of its server |
+            | `the chassis is a gateway chassis` | remove it from the gateways of the routers |
+            | `chassis with the hostname` | find out which one is the dead machine's: another may have the host's name |
+            | `the database of another cloud` | compare `ovn_sb_connection` with `[ovn]` of neutron's configuration |
+            | `no OVN controller agent` | `openstack network agent list --host HOST` must show it to the run's user |
+            | `as alive` | if the machine is off, wait until neutron shows the agents as dead |
+            | `no longer forced down`, `still shows these servers` | the host is in use again: keep the chassis |
+            | `neutron did not delete the agent` | fix the cause that neutron reports |
+            | `a new chassis` | is the machine on, or does another machine have the host's name? |
+        """,
+        why="""
+            OVN keeps the chassis of a dead host for ever: the other hosts keep their tunnels to it, and neutron shows
+            its agents as dead. A machine that replaces the host with the same tunnel address and another system-id
+            cannot register ([SG323](SG323.md)). `alive` in the evidence is neutron's word; `null`: neutron has no agent
+            of this chassis.
+        """,
         remedies={
             "chassis-alive": Remedy(
-                "Do not delete the chassis while neutron shows the chassis as alive. Run this command every minute: "
-                "openstack network agent list. Neutron checks its agents only when a user lists the agents. Neutron "
-                "needs "
-                "about two minutes to notice a dead chassis. If neutron still shows the chassis as alive, either the "
-                "host "
-                "is back, or another machine uses the host's name. Find out which machine uses the host's name."
+                "Do not delete the chassis while neutron shows it as alive. Run this command every minute: openstack "
+                "network agent list. Neutron checks its agents only when a user lists them, and needs about two "
+                "minutes to notice a dead chassis. If it is still alive then, either the host is back, or another "
+                "machine uses the host's name: find out which."
             ),
             "chassis-dead": Remedy(
                 "If the host will not come back, verify that the machine is dead and that no port is bound to the "
-                "chassis, "
-                "then run: openstack network agent delete {chassis}. If the host will come back, keep the chassis, "
-                "because "
-                "the host will use the chassis again.",
+                "chassis, then run: openstack network agent delete {chassis}. If the host will come back, keep the "
+                "chassis: the host uses it again.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -1057,10 +1223,34 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "Requests wait in RabbitMQ for a name whose nova-compute does not run.",
         override=(
-            "Yes. After step 3, override SG329 for the host (`object`: the host's name) with what you "
-            "saw as the `reason`. A request that was read, and whose server is on another host, is "
-            "[SG330](SG330.md)."
+            "`object`: the host's name, once you have looked yourself; the `reason` is what you saw. A request that "
+            "was read and whose server is on another host is [SG330](SG330.md)."
         ),
+        do="""
+            1. Keep nova-compute of that name stopped: `systemctl mask nova-compute`.
+            2. Run [evacuate_host](../guides/evacuate.md) or [return_host](../guides/return.md): they read the queue
+               after the fence, and remove what must not be executed. They need `pip install 'amqp>=5.0'` on the
+               Ansible controller, and `nova_api_db_url` (for `transport_url` in `cell_mappings`) or
+               `stackguard_rabbit_urls`.
+            3. Without access, look on a RabbitMQ node of the host's cell (with `-p VHOST` if the cell has its own).
+               Delete only queues without consumers; every request in them is lost:
+
+                   rabbitmqctl list_queues name messages consumers | grep -E '^compute(-alt)?\\.compute1\\s'
+                   rabbitmqctl delete_queue compute.compute1
+                   rabbitmqctl delete_queue compute-alt.compute1
+        """,
+        why="""
+            nova-compute executes what waits in `compute.HOST` as soon as it starts under that name, wherever the
+            servers are by then. A start that waits there makes a second QEMU on a disk that another host writes.
+            Deleting the queue strands a server whose resize, rebuild or deletion waits in it. Most messages are events
+            of neutron (`external_instance_event`): harmless, and they never hold a run up.
+
+            A blocker is a request that the run does not understand or whose server it cannot place, and a return
+            without a look into RabbitMQ. Messages that were only counted are a warning. A request for a server that is
+            on the host is only information, and so is, in an audit, that an override passed the host's last return. A
+            RabbitMQ counts as read only if the queue of another nova-compute of the same cell has a consumer there.
+            Queues of a name that no compute service has or had show only in `rabbitmqctl list_queues`.
+        """,
         remedies={
             "queue-commands": _QUEUE_COMMANDS,
             "queues-unjudged": Remedy(
@@ -1080,10 +1270,8 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "server-may-come": Remedy(
                 "Keep nova-compute of {host} stopped: a request to make this server on {host} may wait in RabbitMQ, "
-                "and "
-                "this evacuation does not move the server. Ask whether the owner still needs the server. A server "
-                "that is "
-                "being resized or migrated stays on the host that Nova shows until the resize ends or fails."
+                "and this evacuation does not move the server. Ask whether the owner still needs the server. One that "
+                "is being resized or migrated stays on the host that Nova shows until the resize ends or fails."
             ),
         },
     ),
@@ -1093,7 +1281,25 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "A request waits for this host's name, but its server is elsewhere: the next start here would execute it.",
         absolute=True,
-        override=("Delete the queue, or let the run remove the request."),
+        do="""
+            Keep nova-compute of this name stopped, see `why it is left` in the evidence, then run the same command
+            again: it reads the queue again.
+
+            - `without this request, the server could be stranded or lost`: first finish the server's resize, rebuild or
+              migration, or ask the owner.
+            - `another request in the queues is of a kind that the run does not know`: nothing is removed then.
+            - A deletion: ask the owner. After `openstack server delete UUID`, the run removes the request.
+
+            If no waiting request may be executed, delete the queue on a RabbitMQ node:
+
+                rabbitmqctl delete_queue compute.compute1
+        """,
+        why="""
+            At its start under this name, nova-compute executes the request before Nova looks where the server is now;
+            `late` in the evidence says what it does then. evacuate_host and return_host read `compute.HOST` and
+            `compute-alt.HOST` after the fence, and ask Nova at that moment where each server is; the adoption of a
+            renamed host reads them before it starts.
+        """,
         remedies={
             "deletion-held": Remedy(
                 "Keep nova-compute of {host} stopped. Ask the owner whether the server is still to be deleted: if it "

@@ -164,7 +164,11 @@ CONSEQUENCES = {
 
 
 def check(subject: Subject, found: NameUsers, told: t.Optional[Pair]) -> Items:
-    """Say what becomes of each. ``told``: names before and after; None: not known, so certificates are undecided."""
+    """Say what becomes of each. ``told``: names before and after; None: not known, so certificates are undecided.
+
+    What was found are processes, also in containers, units that start at boot, and data on disk. A MariaDB without
+    Galera is not among them.
+    """
     for resident in found.residents or []:
         known = CONSEQUENCES[resident.kind]
         about = Subject("host", f"{subject.id}:{resident.kind}", resident.kind, subject.host)

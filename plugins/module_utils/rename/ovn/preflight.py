@@ -288,7 +288,10 @@ def _ports_of(target: str) -> t.List[str]:
 
 
 def _unsettled(about: OvnHost, ovn: OvnFacts) -> Items:
-    """SG324: a port in the middle of something, or that does not work by now."""
+    """SG324: a port in the middle of something, or that does not work by now.
+
+    One that asks for several chassis is found by the rows that refer to the host's: without a chassis, none is.
+    """
     for port in ovn.switch_ports or []:
         words = (port.requested or "").split(",")
         if len(words) > 1 and about.old in words:
