@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from ..model.codes.catalogue import remedy_text
-from ..model.commands import for_host, typed
+from ..model.commands import Commands, for_host, typed
 from ..model.facts import HostMappingRow
 from ..model.findings import (
     BLOCKER,
@@ -66,8 +66,9 @@ class HostMappings(NamePlace):
             wrong = [cell for cell, _row in found if cell.uuid and row.cell_uuid and cell.uuid != row.cell_uuid]
             if wrong and len(wrong) == len(found):
                 evidence = {"mapped to": row.cell_name, "service is in": [cell.name for cell in wrong]}
-                remedy = remedy_text("SG302", "cell-wrong")
-                commands = typed(("nova-manage", "cell_v2", "discover_hosts", "--by-service"))
+                remedy = remedy_text("SG302", "cell-wrong", cell=row.cell_uuid or "CELL", host=row.host)
+                gone, found_by = _deletion(row), ("nova-manage", "cell_v2", "discover_hosts", "--by-service")
+                commands = (*gone, *typed(found_by)) if gone else ()
                 yield finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy, commands=commands)
 
     def rows(self, renaming: Renaming) -> t.List[RowChange]:
@@ -92,12 +93,15 @@ def _mappings(index: Index) -> t.Optional[t.List[HostMappingRow]]:
 def _stale(index: Index, row: HostMappingRow) -> Item:
     alike = sorted(str(name) for name in index.services_by_host if same_name(name, row.host))
     evidence = {"host mapping": row.host, "cell": row.cell_name, "similar service names": alike}
-    remedy = remedy_text("SG302", "name-of-no-service", host=row.host)
-    level, delete = (
-        BLOCKER if alike else WARNING,
-        for_host(("nova-manage", "cell_v2", "delete_host", "--host"), row.host),
-    )
-    return finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy, level, delete)
+    remedy = remedy_text("SG302", "name-of-no-service", cell=row.cell_uuid or "CELL", host=row.host)
+    level = BLOCKER if alike else WARNING
+    return finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy, level, _deletion(row))
+
+
+def _deletion(row: HostMappingRow) -> Commands:
+    """Return the command, which needs the cell (nova/cmd/manage.py, 27 to 34); none if a shell would look at a name."""
+    cell = typed(("nova-manage", "cell_v2", "delete_host", "--cell_uuid"), row.cell_uuid)
+    return for_host((*cell, "--host"), row.host) if cell else ()
 
 
 PLACE = HostMappings()

@@ -114,8 +114,8 @@ CODES: t.Tuple[Code, ...] = (
         "A host mapping contains a stale host name, or maps the host to the wrong cell.",
         overridden_by="the host name in the host mapping",
         do="""
-            `delete_host` also needs the cell (`nova-manage cell_v2 list_hosts` shows it), and refuses a host with
-            servers: `nova-manage cell_v2 delete_host --cell_uuid CELL --host HOST`.
+            `nova-manage cell_v2 list_hosts` shows the cell's uuid, which `delete_host` needs. It refuses a host with
+            servers in that cell. Nova's schedulers may keep the old mapping until they are restarted or get SIGHUP.
         """,
         why="""
             The API does not find a host whose mapping has another name, and looks for a host of the wrong cell in the
@@ -124,8 +124,8 @@ CODES: t.Tuple[Code, ...] = (
         """,
         remedies={
             "cell-wrong": Remedy(
-                "Delete the mapping (nova-manage cell_v2 delete_host), then map the host to the cell of its compute "
-                "service (nova-manage cell_v2 discover_hosts --by-service).",
+                "Delete the mapping (nova-manage cell_v2 delete_host --cell_uuid {cell} --host {host}), then map the "
+                "host to the cell of its compute service (nova-manage cell_v2 discover_hosts --by-service).",
                 acts=(
                     Act(
                         (DELETION,),
@@ -136,8 +136,9 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "name-of-no-service": Remedy(
-                "If no compute host has this name, delete the mapping: nova-manage cell_v2 delete_host --host {host}. "
-                "If one has it, an earlier rename is unfinished: follow the remedy of SG301.",
+                "If no compute host has this name, delete the mapping: nova-manage cell_v2 delete_host "
+                "--cell_uuid {cell} --host {host}. If one has it, an earlier rename is unfinished: follow the remedy of "
+                "SG301.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -149,7 +150,7 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "second-mapping-to-another-cell": Remedy(
                 "Find out whether a host of cell {cell} has the name {host}. If none has, delete the mapping: "
-                "nova-manage cell_v2 delete_host.",
+                "nova-manage cell_v2 delete_host --cell_uuid {uuid} --host {host}.",
                 acts=(
                     Act(
                         (DELETION,),

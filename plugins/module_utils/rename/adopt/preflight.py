@@ -230,7 +230,9 @@ def _mapped_elsewhere(adoption: Adoption) -> Items:
             subject = Subject("host", f"{adoption.request.inventory_name}:host mapping {row.id}", host=row.host)
             other = row.cell_name or row.cell_uuid
             evidence = {"host": row.host, "mapped to": other, "cell": adoption.cell.name}
-            remedy = remedy_text("SG302", "second-mapping-to-another-cell", cell=other, host=row.host)
+            remedy = remedy_text(
+                "SG302", "second-mapping-to-another-cell", cell=other, uuid=row.cell_uuid or "CELL", host=row.host
+            )
             yield finding("SG302", subject, evidence, remedy)
 
 
