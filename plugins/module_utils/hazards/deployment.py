@@ -89,7 +89,10 @@ def _severity(facts: HostFacts, entry: ServiceProcess) -> str:
 
 
 def guests_in_containers(index: Index, facts: HostFacts) -> Items:
-    """SG127: a guest that ends with a container; a warning for a QEMU that is no guest of Nova's on this host."""
+    """SG127: a guest that ends with a container; a warning for a QEMU that is no guest of Nova's on this host.
+
+    A rename looks again just before it stops libvirt's container, and a rollback before it removes the new one.
+    """
     names = {domain.uuid: domain.nova_name or domain.name for domain in facts.domains or []}
     host = conf_host(facts) or facts.inventory_name
     own = _own_guests(index, facts)
@@ -125,7 +128,10 @@ def _own_guests(index: Index, facts: HostFacts) -> t.Optional[t.Set[str]]:
 
 
 def restart_pending(facts: HostFacts) -> Items:
-    """SG128: what the files say is not what nova-compute runs with, and what it runs with is in no file."""
+    """SG128: what the files say is not what nova-compute runs with, and what it runs with is in no file.
+
+    By the host's clock, with two seconds of tolerance; of a kolla container the contents are compared, on the host.
+    """
     found = facts.deployment
     if found is None:
         return

@@ -166,7 +166,10 @@ def unsupported_driver(index: Index, facts: HostFacts) -> Items:
 
 
 def compute_id_files(index: Index, facts: HostFacts) -> Items:
-    """SG101, SG103, SG104 (virt/node.py, byte-identical from 27 to 34; release 26 has no such file)."""
+    """SG101, SG103, SG104 (virt/node.py, byte-identical from 27 to 34; release 26 has no such file).
+
+    Nova looks in the directory of each C(--config-file), then in C(state_path). Deployment tools keep copies elsewhere.
+    """
     if facts.compute_id_files is None:
         for code in ("SG101", "SG103", "SG104"):
             yield Unchecked(code, facts.inventory_name, "the compute_id files were not read")

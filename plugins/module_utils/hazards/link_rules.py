@@ -309,6 +309,7 @@ class Links:
                 yield WrongLink("SG206", cell, row, seen)
 
     def _wrong_service(self, cell: CellLinks, row: ComputeNodeRow) -> t.Iterator[WrongLink]:
+        """SG201 to SG204. Host names are compared byte by byte: Nova tells C(Compute1) from C(compute1)."""
         linked = None if row.service_id is None else self.services.get((id(cell), row.service_id))
         if row.service_id is None:
             if self.since_28(cell):

@@ -47,8 +47,8 @@ _REPAIR_AGAIN = Remedy(
 )
 _REPAIRS = {"repair-certain": _REPAIR, "target-changed-at-commit": _REPAIR_AGAIN}
 _SERVICE_ID_NOT_ITS_OWN = Remedy(
-    "Repair service_id of the compute node first (repair_links). service_id is not the id of the host's own compute "
-    "service. If someone deletes the compute service that service_id points to, Nova also deletes this compute node.",
+    "Repair service_id of the compute node first (repair_links): it is not the id of the host's own compute service. "
+    "If someone deletes the compute service that it points to, Nova also deletes this compute node.",
     acts=(Act((UPDATE,), "the link is wrong", (SERVICES,), LINK),),
 )
 
@@ -60,6 +60,19 @@ CODES: t.Tuple[Code, ...] = (
         "compute_nodes.service_id is NULL.",
         repairable=True,
         overridden_by="the compute node's uuid",
+        do="""
+            Look at the repair, then run it without `--check`:
+
+                ansible-playbook repair_links.yml -e @cloud.yml -e repair_codes=SG201 --check --diff
+
+            It writes the id of the nova-compute service with the node's host name, if there is exactly one and no
+            compute_id file contradicts.
+        """,
+        why="""
+            When Nova deletes a service, it also deletes each compute node that has the service's id in `service_id`, or
+            its host name. Without an id, Nova finds this node by the name alone. Nova 27 and earlier do not write
+            `service_id`: there, SG201 is `unchecked`.
+        """,
         remedies={
             "link-wrong": _SERVICE_HEALS,
             **_REPAIRS,
@@ -72,6 +85,16 @@ CODES: t.Tuple[Code, ...] = (
         "compute_nodes.service_id is not the id of an existing compute service.",
         repairable=True,
         overridden_by="the compute node's uuid",
+        do="""
+            Look at the repair, then run it without `--check`:
+
+                ansible-playbook repair_links.yml -e @cloud.yml -e repair_codes=SG202 --check --diff
+
+            It writes what it writes for [SG201](SG201.md).
+        """,
+        why="""
+            No row of `services` has this id, or the row is soft-deleted: Nova finds no service for the compute node.
+        """,
         remedies={
             "link-wrong": _SERVICE_HEALS,
             **_REPAIRS,
@@ -85,6 +108,20 @@ CODES: t.Tuple[Code, ...] = (
         "compute_nodes.service_id is the id of another host's compute service.",
         repairable=True,
         overridden_by="the finding's object",
+        do="""
+            nova-compute 28 or later on the node's host repairs it when its periodic task has run twice since its start
+            (log: `Moving ComputeNode`). Otherwise look at the repair, then run it without `--check`:
+
+                ansible-playbook repair_links.yml -e @cloud.yml -e repair_codes=SG203 --check --diff
+
+            It writes the id of the service of the node's own host, if the node's uuid is in the compute_id file of
+            exactly one host, and that host's names in nova.conf and libvirt are the node's.
+        """,
+        why="""
+            When Nova deletes a service, it also deletes each compute node that has the service's id or host name
+            (`service_destroy`: `service_id = :id OR host = :host`): with this link, also the node of another host. Two
+            names that differ only in case are names of two hosts.
+        """,
         remedies={
             "link-wrong": Remedy(
                 "Repair service_id of the compute node. Until the repair is finished, do not delete the compute "
@@ -98,9 +135,8 @@ CODES: t.Tuple[Code, ...] = (
             "service-id-not-its-own": _SERVICE_ID_NOT_ITS_OWN,
             "service-id-of-second-service": Remedy(
                 "Set compute_nodes.service_id of this compute node to the id of the host's older compute service "
-                "(playbook "
-                "repair_links). Currently, service_id is the id of the host's newer compute service. If you delete the "
-                "newer compute service before the repair, Nova also deletes the compute node.",
+                "(playbook repair_links). Now it is the id of the host's newer compute service. If you delete that "
+                "service before the repair, Nova also deletes the compute node.",
                 acts=(Act((UPDATE,), "the node links to the newer service of its own host", (SERVICES,), LINK),),
             ),
             "drained-service-has-nodes-of-others": Remedy(
@@ -118,13 +154,21 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "A compute node's host has no compute service.",
         overridden_by="the compute node's uuid",
+        do="""
+            The host name that nova-compute uses is `host` in nova.conf, or the kernel's host name if that is not set.
+            It must be the node's to the letter: `Compute1` is not `compute1`. A rename is finished with `rename_host`
+            ([guide](../guides/rename.md)).
+        """,
+        why="""
+            The API does not show such a node, and the scheduler does not use it. Nova cannot manage its guests. While
+            the host has guests, nova-compute 29 and later refuses to start without its service: `My hypervisor has
+            existing instances, but I appear to be a new service`.
+        """,
         remedies={
             "link-wrong": Remedy(
-                "Find out which host name nova-compute on this host uses now. If nova-compute uses the host name of "
-                "the "
-                "compute node, start nova-compute. If nova-compute uses a different host name, an earlier rename may "
-                "be "
-                "unfinished. To finish it, run the playbook stackguard.nova.rename_host.",
+                "Find out which host name nova-compute on this host uses now. If it is the host name of the compute "
+                "node, start nova-compute. If it is a different host name, an earlier rename may be unfinished. To "
+                "finish it, run the playbook stackguard.nova.rename_host.",
                 acts=(Act((START,), "the node's host has no service", (SERVICES, FORECAST), NOTHING),),
             ),
             "service-missing-before-rename": Remedy(
@@ -147,6 +191,13 @@ CODES: t.Tuple[Code, ...] = (
         "Several rows of compute_nodes have the same host or the same hypervisor_hostname (soft-deleted rows do not "
         "count).",
         overridden_by="the finding's object",
+        do="""
+            Delete a duplicate only if it has no instances, no PCI devices and no allocations.
+        """,
+        why="""
+            Each of the two nodes has only some of the host's guests and allocations. nova-compute refuses to start if
+            it finds a duplicate of its own node: `Duplicate compute node record`.
+        """,
         remedies={
             "link-wrong": Remedy(
                 "Keep the node whose uuid is in the host's compute_id file. Reassign the allocations, then the "
@@ -162,9 +213,8 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "another-node-with-libvirt-name": Remedy(
-                "Keep the compute node whose uuid is in the host's compute_id file. This finding names the other "
-                "compute "
-                "node. Before the rename, remove the allocations of the other compute node.",
+                "Keep the compute node whose uuid is in the host's compute_id file. Before the rename, remove the "
+                "allocations of the other compute node, which this finding names.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -186,11 +236,9 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "file-of-another-host": FILE_OF_ANOTHER_HOST,
             "several-nodes-of-both-names": Remedy(
-                "Find out whether every listed compute node belongs to this machine. If all listed compute nodes "
-                "belong to "
-                "this machine, keep the compute node whose uuid is in the allocations of the host's guests. Move or "
-                "remove "
-                "the allocations of the other listed compute nodes, then run the same command again.",
+                "Find out whether every listed compute node belongs to this machine. If all of them do, keep the "
+                "compute node whose uuid is in the allocations of the host's guests. Move or remove the allocations "
+                "of the other listed compute nodes, then run the same command again.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -202,9 +250,7 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "several-services-of-both-names": Remedy(
                 "Find out which of the compute services in the evidence belong to this host. Delete each compute "
-                "service "
-                "that does not belong to this host (openstack compute service delete), then run the same command "
-                "again.",
+                "service that does not (openstack compute service delete), then run the same command again.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -215,14 +261,12 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "second-node-in-use": Remedy(
-                "Find out which guests belong to the second compute node. The run removes the second compute node "
-                "only if "
-                "the second compute node has no guests and no allocations."
+                "Find out which guests belong to the second compute node. The run removes it only if it has no "
+                "guests and no allocations."
             ),
             "second-node-of-another-service": Remedy(
                 "Do not start nova-compute. To remove the second compute node, delete the compute service of the "
-                "second "
-                "compute node. Nova deletes a compute node only together with its compute service.",
+                "second compute node. Nova deletes a compute node only together with its service.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -234,11 +278,9 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "second-node-perhaps-of-another-machine": Remedy(
                 "Check rename_from and rename_to. The second compute node can belong to another machine, because its "
-                "host "
-                "name is neither rename_from nor rename_to, or because its address is not an address of this host. If "
-                "no "
-                "machine uses the name of the second compute node any more, delete the compute service with that name "
-                "(openstack compute service delete).",
+                "host name is neither of them, or because its address is not an address of this host. If no machine "
+                "uses its name any more, delete the compute service with that name (openstack compute service "
+                "delete).",
                 acts=(
                     Act(
                         (DELETION,),
@@ -256,6 +298,14 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "A compute node has no uuid, or placement has no resource provider with the compute node's uuid and name.",
         overridden_by="the compute node's uuid",
+        do="""
+            nova-compute creates a missing resource provider itself, the next time that its periodic task
+            `update_available_resource` runs. Otherwise ([SG102](SG102.md), [SG112](SG112.md)):
+        """,
+        why="""
+            nova-compute cannot update the inventory of a compute node that has no uuid, or whose resource provider does
+            not have the node's uuid and name.
+        """,
         remedies={
             "link-wrong": Remedy(
                 "Follow the remedy of SG102 for the compute_id file, and the remedy of SG112 for the resource provider."
@@ -269,6 +319,9 @@ CODES: t.Tuple[Code, ...] = (
         "Existing instances still link to a soft-deleted compute node.",
         since_28=True,
         overridden_by="the compute node's uuid",
+        why="""
+            Nova treats the node as deleted, although existing instances point to it ([SG213](SG213.md)).
+        """,
         remedies={
             "link-wrong": Remedy(
                 "Repair compute_id of the instances that point to this node (SG213).",
@@ -284,6 +337,19 @@ CODES: t.Tuple[Code, ...] = (
         repairable=True,
         since_28=True,
         overridden_by="the instance's uuid",
+        do="""
+            Look at the repair, then run it without `--check`:
+
+                ansible-playbook repair_links.yml -e @cloud.yml -e repair_codes=SG211 --check --diff
+
+            It writes the id of the compute node that has the instance's host and node names, if there is exactly one
+            and the instance's domain was not seen running on another host. Do not rely on `nova-manage db
+            online_data_migrations`: it can stop early, and can choose a soft-deleted node.
+        """,
+        why="""
+            Nova 34 and earlier use `instances.compute_id` only to delete or count instances, and then leave this one
+            out. After an upgrade from Nova 27, every instance is reported.
+        """,
         remedies={
             "link-wrong": _ID_HEALS,
             **_REPAIRS,
@@ -297,6 +363,17 @@ CODES: t.Tuple[Code, ...] = (
         repairable=True,
         since_28=True,
         overridden_by="the instance's uuid",
+        do="""
+            Look at the repair, then run it without `--check`:
+
+                ansible-playbook repair_links.yml -e @cloud.yml -e repair_codes=SG212 --check --diff
+
+            It writes what it writes for [SG211](SG211.md).
+        """,
+        why="""
+            Nova 34 and earlier use `instances.compute_id` only to delete or count the instances of a compute node, and
+            then leave this one out.
+        """,
         remedies={
             "link-wrong": _ID_HEALS,
             **_REPAIRS,
@@ -310,6 +387,18 @@ CODES: t.Tuple[Code, ...] = (
         repairable=True,
         since_28=True,
         overridden_by="the instance's uuid",
+        do="""
+            If no existing compute node (one that is not soft-deleted) has the instance's host and node names, follow
+            [SG216](SG216.md). Otherwise look at the repair, then run it without `--check`:
+
+                ansible-playbook repair_links.yml -e @cloud.yml -e repair_codes=SG213 --check --diff
+
+            It writes what it writes for [SG211](SG211.md).
+        """,
+        why="""
+            A query of Nova that also reads soft-deleted rows finds the wrong compute node. `nova-manage db
+            online_data_migrations` can write such an id.
+        """,
         remedies={
             "link-wrong": _ID_HEALS,
             **_REPAIRS,
@@ -323,6 +412,21 @@ CODES: t.Tuple[Code, ...] = (
         repairable=True,
         since_28=True,
         overridden_by="the instance's uuid",
+        do="""
+            Once you know where the domain runs, look at the repair, then run it without `--check`:
+
+                ansible-playbook repair_links.yml -e @cloud.yml -e repair_codes=SG214 --check --diff
+
+            If the domain runs on the host in `instances.host`, it changes `compute_id`; if it runs on the host of
+            `compute_id`, `host` and `node`. It changes nothing unless it has read both hosts, and the domain runs on
+            exactly one of them.
+        """,
+        why="""
+            The id and the names are of two hosts: only the domain shows which host has the instance. The next periodic
+            task of nova-compute on `instances.host` overwrites `compute_id` (log: `Correcting compute_id`), even if
+            `instances.host` is wrong. Of an ironic node only the name is compared, because its host changes with the
+            service that manages it.
+        """,
         remedies={
             "link-wrong": Remedy(
                 "Find out where the instance's domain runs. Until you have repaired the instance's row, keep "
@@ -344,6 +448,18 @@ CODES: t.Tuple[Code, ...] = (
         "instances.host is NULL, but instances.node or instances.compute_id is not NULL.",
         repairable=True,
         overridden_by="the instance's uuid",
+        do="""
+            Look at the repair, then run it without `--check`:
+
+                ansible-playbook repair_links.yml -e @cloud.yml -e repair_codes=SG215 --check --diff
+
+            It sets `node` and `compute_id` to NULL, if the instance is shelved_offloaded or in error, the domains of
+            the hosts to which both lead were read, and no host has a domain of the instance.
+        """,
+        why="""
+            An instance without a host belongs to no compute node. The two values may be the last trace of a QEMU that a
+            failed build left behind.
+        """,
         remedies={
             "link-wrong": Remedy(
                 "Remove node and compute_id from the instance's row, because an instance without a host belongs to no "
@@ -359,12 +475,12 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "No compute node in the database matches the host and node names of an instance.",
         overridden_by="the instance's uuid",
+        why="""
+            A rename did not finish, or someone deleted the compute node. Nova cannot manage the instance: if its user
+            deletes it, only the database changes, and the domain stays on its host. See [SG301](SG301.md).
+        """,
         remedies={
-            "link-wrong": Remedy(
-                "Find out where the instance's domain runs (SG301). Either a rename did not finish, or someone "
-                "deleted the "
-                "compute node of the instance."
-            ),
+            "link-wrong": Remedy("Find out where the instance's domain runs, and follow the remedy of SG301."),
         },
     ),
     Code(
@@ -373,14 +489,15 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "A shelved-offloaded instance still has a host.",
         overridden_by="the instance's uuid",
+        why="""
+            The row of an offloaded instance should have no host. Its domain may still run on the host that the row
+            shows.
+        """,
         remedies={
             "link-wrong": Remedy(
                 "Find the host name in the instance's row, and look for the instance's domain on that host. If the "
-                "host "
-                "has no domain of the instance, remove the host name from the row. If the host has a domain of the "
-                "instance, keep the host name in the row, because Nova did not remove (offload) the shelved instance "
-                "from "
-                "the host.",
+                "host has no domain of the instance, remove the host name from the row. If it has one, keep the host "
+                "name in the row, because Nova did not remove (offload) the shelved instance from the host.",
                 acts=(
                     Act(
                         (UPDATE,),
@@ -400,6 +517,17 @@ CODES: t.Tuple[Code, ...] = (
         repairable=True,
         since_28=True,
         overridden_by="the migration's uuid",
+        do="""
+            A migration that is `finished` waits for its confirmation or its revert. You can repair it now, if its
+            instance has no task in progress. Look at the repair, then run it without `--check`:
+
+                ansible-playbook repair_links.yml -e @cloud.yml -e repair_codes=SG221 --check --diff
+
+            It writes the id of the destination's compute node, if there is exactly one.
+        """,
+        why="""
+            A confirmation or a revert uses the ids and names in the migration record.
+        """,
         remedies={
             "link-wrong": Remedy(
                 "Wait until the migration ends, or confirm or revert the migration. Then repair dest_compute_id of the "
@@ -414,13 +542,17 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "A claimed PCI device belongs to a soft-deleted compute node.",
         overridden_by="the finding's object",
+        do="""
+            First look in the libvirt domains of the host whether a guest uses the device.
+        """,
+        why="""
+            Nova can assign a claimed device of a soft-deleted compute node to a second server.
+        """,
         remedies={
             "link-wrong": Remedy(
-                "In the table pci_devices, find the other row of this PCI device, which contains the id of the host's "
-                "existing compute node. Free the device in this other row. The row in the finding belongs to a "
-                "soft-deleted compute node. Archive the row of the soft-deleted compute node in the table "
-                "compute_nodes "
-                "only after you have freed the device.",
+                "In the table pci_devices, find the other row of this PCI device, which contains the id of the "
+                "host's existing compute node. Free the device in this other row. Only then archive the row of the "
+                "soft-deleted compute node in the table compute_nodes.",
                 acts=(
                     Act(
                         (PURGE,),

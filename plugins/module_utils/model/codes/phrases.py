@@ -31,7 +31,7 @@ ROLL_BACK = Remedy(
 )
 FILE_OF_ANOTHER_HOST = Remedy(
     "Check rename_from, rename_to and the inventory host, because the compute_id file of this machine has the uuid of "
-    "the compute node of {host}. If rename_from, rename_to and the inventory host are correct, the compute_id file is "
-    "wrong: stop nova-compute, and write the uuid of this host's compute node into the file."
+    "the compute node of {host}. If all three are correct, the file is wrong: stop nova-compute, and write the uuid of "
+    "this host's compute node into it."
 )
 RESUME_RENAME = Remedy("Check the evidence, repair the cause, then run the same command again to resume the rename.")
