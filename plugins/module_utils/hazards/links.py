@@ -63,7 +63,10 @@ HEALS: t.Mapping[str, str] = {
     "SG201": _SERVICE_HEALS,
     "SG202": _SERVICE_HEALS,
     "SG203": f"{_SERVICE_HEALS}. If you delete the other host's service before the repair, Nova also deletes this node",
-    "SG204": "nova-compute repairs the link when it starts on this host. Nova has no other way to repair the link",
+    "SG204": (
+        "nova-compute makes its service when it starts on this host. 29 and later refuse that start while the host has "
+        "guests. Nova has no other way to repair the link"
+    ),
     "SG205": "never",
     "SG206": (
         "nova-compute creates a missing resource provider the next time that its periodic task "

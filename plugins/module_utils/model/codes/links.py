@@ -158,11 +158,13 @@ CODES: t.Tuple[Code, ...] = (
             The host name that nova-compute uses is `host` in nova.conf, or the kernel's host name if that is not set.
             It must be the node's to the letter: `Compute1` is not `compute1`. A rename is finished with `rename_host`
             ([guide](../guides/rename.md)).
+
+            While the host has guests, nova-compute 29 and later refuses that start (`My hypervisor has existing
+            instances, but I appear to be a new service`), and changes nothing. Then the way back is the service's
+            soft-deleted row in the cell (`services.deleted`). No playbook restores it, and no test has.
         """,
         why="""
-            The API does not show such a node, and the scheduler does not use it. Nova cannot manage its guests. While
-            the host has guests, nova-compute 29 and later refuses to start without its service: `My hypervisor has
-            existing instances, but I appear to be a new service`.
+            The API does not show such a node, and the scheduler does not use it. Nova cannot manage its guests.
         """,
         remedies={
             "link-wrong": Remedy(

@@ -137,8 +137,8 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "name-of-no-service": Remedy(
                 "If no compute host has this name, delete the mapping: nova-manage cell_v2 delete_host "
-                "--cell_uuid {cell} --host {host}. If one has it, an earlier rename is unfinished: follow the remedy of "
-                "SG301.",
+                "--cell_uuid {cell} --host {host}. If one has it, an earlier rename is unfinished: follow the remedy "
+                "of SG301.",
                 acts=(
                     Act(
                         (DELETION,),
