@@ -293,7 +293,11 @@ def overrides(entry: Code) -> str:
 def remedies(entry: Code) -> str:
     """What a report says to do, by what the run has read. Names are in capitals, as in a usage line."""
     texts = {state: _PLACE.sub(lambda place: place[1].upper(), found.text) for state, found in entry.remedies.items()}
-    lines = [_wrapped(f"- **{state.replace('-', ' ')}**: {text}", "  ") for state, text in texts.items()]
+    states: dict[str, list[str]] = {}
+    for state, text in texts.items():
+        # A text stands once.
+        states.setdefault(text, []).append(state)
+    lines = [_wrapped(f"- **{', '.join(same).replace('-', ' ')}**: {text}", "  ") for text, same in states.items()]
     return "\n".join(line.replace("{{", "{").replace("}}", "}") for line in lines)
 
 

@@ -170,7 +170,7 @@ def test_check_then_repair_then_nothing_then_back(playbook: Playbook) -> None:
 def test_refused(playbook: Playbook) -> None:
     refused = playbook.run(repair_limit=1)
     assert refused.rc != 0
-    assert ("SG514", "repair_limit") in refused.codes
+    assert ("SG715", "repair_limit") in refused.codes
     assert refused.stats["state"] == "refused"
     assert ids(playbook.world) == [None, 2, 2]
     playbook.hosts = "[compute]\ncompute1 ansible_host=127.0.0.1 ansible_port=1\n"

@@ -95,7 +95,7 @@ def test_only_the_codes_and_hosts_asked_for(mixed: World, state: State) -> None:
 
 
 def test_more_rows_than_the_limit_are_refused(mixed: World, state: State) -> None:
-    with pytest.raises(repair_links.Refused, match="SG514") as raised:
+    with pytest.raises(repair_links.Refused, match="SG715") as raised:
         repair_rows(run(mixed.options(), state), request(limit=1))
     assert ids(mixed) == [None, 4711, 2]
     assert len(raised.value.data["repairs"]) == 2
@@ -107,7 +107,7 @@ def test_rows_not_looked_at_count_against_the_limit(
 ) -> None:
     monkeypatch.setattr(repair_links.link_reads, "KEEP", 0)
     mixed.update("cell", "instances", 2, compute_id=None)
-    with pytest.raises(repair_links.Refused, match="SG514"):
+    with pytest.raises(repair_links.Refused, match="SG715"):
         repair_rows(run(mixed.options(), state), request(limit=0))
 
 

@@ -549,8 +549,8 @@ def _too_many(links: Links, plan: t.Sequence[WrongLink], request: plans.LinkRequ
     )
     if len(plan) + unlisted > request.limit:
         evidence = {"rows that would change": len(plan), "rows not looked at": unlisted, "repair_limit": request.limit}
-        remedy = remedy_text("SG514", "too-many-rows")
-        yield findings.finding("SG514", findings.Subject("host", "repair_limit"), evidence, remedy)
+        remedy = remedy_text("SG715", "too-many-rows")
+        yield findings.finding("SG715", findings.Subject("host", "repair_limit"), evidence, remedy)
 
 
 def _not_granted(run: RepairRun, plan: t.Sequence[WrongLink]) -> t.Iterator[findings.Finding]:

@@ -38,9 +38,9 @@ from .phrases import HANDS_OFF, OFF_DEFINITION, OFF_HERE, ONLY_HERE
 
 _OTHER_FENCE = "Use a fence that covers the whole machine: evacuate_fence={fences}."
 _CEPH_CAPS = (
-    "The following command replaces all caps of the user, so add to the command every existing cap that the command "
-    "lacks (ceph auth get client.{user} shows the existing caps): ceph auth caps client.{user} mon 'profile rbd, allow "
-    "command \"osd {word}\" with {word}op=rm' osd 'EXISTING OSD CAPS'"
+    "The following command replaces all caps of the user, so add to it every existing cap that it lacks (ceph auth get "
+    "client.{user} shows the existing caps): ceph auth caps client.{user} mon 'profile rbd, allow command "
+    "\"osd {word}\" with {word}op=rm' osd 'EXISTING OSD CAPS'"
 )
 #: A second client of a volume may be that of another server, and right.
 _WHO_HAS_VOLUME = (
@@ -60,17 +60,24 @@ CODES: t.Tuple[Code, ...] = (
         of_destination=True,
         overridden_by="the server's uuid",
         override=(
-            "Add a separate entry to `stackguard_overrides` for each server. With the override, the "
-            "run sends the server to the host with the most free memory, and protects the server's "
-            "disks with guard snapshots."
+            "One entry for each server. It then goes to the host with the most free memory, and guard snapshots "
+            "protect its disks."
         ),
+        why="""
+            Placement adds up flavors, and its allocation ratio can promise more memory than the machine has. QEMU then
+            can't allocate the server's memory, the start fails, and after a failed start Nova can delete the server's
+            root disk ([SG504](SG504.md)).
+
+            A host has what its kernel calls available, less the headroom (`evacuate_memory_headroom_mb` or the host's
+            `reserved_host_memory_mb`, whichever is larger), less what its running guests haven't touched yet and what
+            is on its way there. A server needs its memory divided by `evacuate_overcommit`, plus 128 MiB. Moves have
+            the same options, with `migrate_`.
+        """,
         remedies={
             "evacuee-without-destination": Remedy(
                 "Make memory available on a host of the server's zone, or add a host. You can also evacuate this "
-                "server "
-                "before other servers (evacuate_order), or leave this server out (evacuate_partial=true). A server "
-                "that "
-                "you leave out stays on the dead host, and you can recover this server later."
+                "server before other servers (evacuate_order), or leave it out (evacuate_partial=true): it then "
+                "stays on the dead host, and you can recover it later."
             ),
             "zone-without-memory": Remedy("Free up memory on a host of the server's zone, or add a host."),
             "zone-without-memory-and-may-stay": Remedy(
@@ -86,15 +93,20 @@ CODES: t.Tuple[Code, ...] = (
         "The destination is overcommitted.",
         from_hosts=True,
         of_server=True,
+        why="""
+            The running guests may together take more memory than the host has: their maximum memory, plus what the run
+            would send there and the headroom. Then the host swaps, or the OOM killer ends guests. Guests on huge pages
+            are counted apart. With `evacuate_overcommit` (moves: `migrate_overcommit`) above 1, every destination is
+            reported.
+        """,
         remedies={
             "destination-overcommitted": Remedy(
-                "Move some guests of this host to other hosts after the operation. As soon as the guests use their "
-                "full "
-                "memory, the host may swap, or the OOM killer may end guests."
+                "After the operation, move guests of this host to other hosts, until the maximum memory of those "
+                "that stay fits into the host's memory."
             ),
             "host-overcommitted": Remedy(
-                "Move guests away (openstack server migrate --live-migration). As soon as the guests use their full "
-                "memory, the host may swap, or the OOM killer may end guests."
+                "Move guests away (openstack server migrate --live-migration), until the maximum memory of those "
+                "that stay fits into the host's memory."
             ),
         },
     ),
@@ -106,18 +118,20 @@ CODES: t.Tuple[Code, ...] = (
         of_server=True,
         of_destination=True,
         overridden_by="the server's uuid",
-        override=("Add a separate entry to `stackguard_overrides` for each server."),
+        override=("One entry for each server."),
+        why="""
+            The kernel never overcommits huge pages. A guest starts only if each of its NUMA cells fits into a NUMA node
+            of its own that has enough free pages of the guest's page size. Pages that the kernel has reserved, or that
+            servers on their way will take, aren't free.
+        """,
         remedies={
             "evacuee-without-destination": Remedy(
-                "Free or add huge pages of the server's page size on a host of the server's zone, or leave the server "
-                "out "
-                "(evacuate_partial=true). On the destination host, each NUMA cell of the server needs its own NUMA "
-                "node "
-                "with enough free huge pages."
+                "Free or add huge pages of the server's page size on a host of the server's zone, or leave the "
+                "server out (evacuate_partial=true). Each NUMA cell of the server needs its own NUMA node there."
             ),
             "zone-without-huge-pages": Remedy(
-                "Free or add huge pages of the server's page size on a host of the server's zone. On the "
-                "destination host, each NUMA cell of the server needs its own NUMA node with enough free huge pages."
+                "Free or add huge pages of the server's page size on a host of the server's zone. Each NUMA cell "
+                "of the server needs its own NUMA node there."
             ),
         },
     ),
@@ -130,14 +144,24 @@ CODES: t.Tuple[Code, ...] = (
         of_destination=True,
         overridden_by="the server's uuid",
         override=(
-            "Add a separate entry to `stackguard_overrides` for each server. If you override this "
-            "finding and the server then fails to start, guard snapshots still protect the server's "
+            "One entry for each server. If the server then fails to start, guard snapshots still protect its "
             "remaining images."
         ),
+        why="""
+            If one image (root, ephemeral or swap) is missing and the server fails to start, Nova deletes **all** its
+            remaining images: the root disk because the swap disk is missing. If the root image is missing, Nova makes a
+            new one from Glance, and the server starts without its data. Tests with Nova 32 showed both.
+
+            It is also reported if an image of the same name has replaced the server's, if the ephemeral disks together
+            are smaller than the flavor's (one may be missing), and if an image has no verified guard snapshot: its
+            server stays on the dead host, the others go.
+        """,
+        do="""
+            The trash is `rbd trash ls POOL`. A snapshot (`rbd snap ls POOL/IMAGE`) may have the data, too.
+        """,
         remedies={
             "evacuee-without-destination": Remedy(
-                "First find the missing image: look in the other pools and in the trash (rbd trash ls). While this "
-                "image "
+                "First find the missing image: look in the other pools and in the trash (rbd trash ls). While it "
                 "is missing, one failed start of the server deletes all images of the server."
             ),
             "changed-before-send": Remedy(
@@ -159,11 +183,8 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "guard-unverified": Remedy(
-                "Make sure that one of the hosts from which the run reads Ceph can read the pool with the server's "
-                "images. "
-                "Then run the same command again. The run evacuates the server only after it has protected the "
-                "server's "
-                "images with guard snapshots."
+                "Make sure that one of the hosts from which the run reads Ceph can read the pool with the "
+                "server's images. Then run the same command again."
             ),
         },
     ),
@@ -174,10 +195,14 @@ CODES: t.Tuple[Code, ...] = (
         "The source and a destination use different Ceph pools or clusters.",
         of_destination=True,
         overridden_by="the finding's object",
-        override=(
-            "Before you override a finding about an image name that exists in two pools, find out "
-            "which of the two images is the server's disk."
-        ),
+        override=("If an image name exists in two pools, first find out which of the two images is the server's disk."),
+        why="""
+            On a host with another pool or cluster, Nova doesn't find the server's disk, makes a new one from the Glance
+            image, and reports success. The data isn't in it. Pools of one name in two clusters are two pools, and a
+            cluster whose id wasn't read differs from every other.
+
+            It is a warning if other hosts use the right pool: servers go only there, and nothing is to be done.
+        """,
         remedies={
             "evacuee-without-destination": Remedy(
                 "Give the destination host the same pool and Ceph configuration as the source host."
@@ -187,8 +212,8 @@ CODES: t.Tuple[Code, ...] = (
                 "name."
             ),
             "host-uses-another-pool": Remedy(
-                "Give this host the same Ceph configuration as the other hosts. Also give this host access to the pool "
-                "with the disks. The run uses this host as a destination only if the host has access to the pool."
+                "Give this host the same Ceph configuration as the other hosts, and access to the pool with the "
+                "disks. The run uses this host as a destination only with that access."
             ),
         },
     ),
@@ -200,20 +225,45 @@ CODES: t.Tuple[Code, ...] = (
         absolute_with=(ALIVE, NO_PROOF, NO_ADDRESSES),
         of_server=True,
         override=(
-            "To override this finding, add an entry to `stackguard_overrides` with the keys `code`, "
-            "`object` and `reason`. You can override this finding in two cases:\n\n"
-            "- If the fence does not cover a server's disk, and the source host shows no signs of life, set `object` "
-            "to the server's\n  name or uuid.\n- With `evacuate_fence=attested`, set `object` to the host's name. "
-            "This override replaces the proof that the host is\n  fenced.\n\n"
-            "No override is possible in these cases:\n\n"
-            "- The source host shows signs of life.\n- The requested fence is not `attested`, and there is no proof "
-            "that the requested fence worked.\n- The run has no host address that it can put on the blocklist."
+            "`object`: the host's name with `evacuate_fence=attested`: your word then replaces the proof. Or the "
+            "server's name or uuid, if the fence doesn't cover one of its disks and the host shows no signs of "
+            "life.\n\nNo override passes signs of life, `power`, `command` or `blocklist` without proof, or a "
+            "blocklist without any address of the host."
         ),
+        do="""
+            An open operation resumes with another fence (`-e evacuate_fence=power`), and ends without an evacuation
+            with `-e evacuate_action=abort`. Below, FENCE, REFENCE and ACTION stand for `evacuate_fence`,
+            `evacuate_refence` and `evacuate_action`.
+
+            If the host's Ceph address isn't known, a lock on a server's disk shows it, as the part before `:0/`:
+
+                rbd lock ls vms/UUID_disk
+
+            Then add `-e evacuate_blocklist_addresses=ADDRESS`. For volumes that aren't in Ceph, and for a
+            hyper-converged host, use `power` or `command`.
+        """,
+        why="""
+            Two hosts that write one disk destroy it, and missing signs of life prove nothing: a host without network
+            loses its watchers after 30 seconds, and its guests run on. In the lab, evacuating such a host ended with
+            two QEMUs on one image, while Nova showed ACTIVE. So each group of servers waits for a proof of this
+            operation and this fence that is no older than `evacuate_proof_max_age`.
+
+            Signs of life are running domains, QEMU processes that libvirt doesn't show, and watchers of the servers'
+            disks at the host's own addresses (any other watcher is [SG507](SG507.md)). Running guests refuse before
+            every fence, watchers before `attested` only. After `power` or `command`, any sign of life means that the
+            machine is on; after `power`, an answer does.
+
+            `blocklist` covers a disk if the address that the host uses in the disk's own Ceph cluster goes on that
+            cluster's list: from a lock, a watcher, the host's facts or you. Nova's `host_ip` alone proves nothing. It
+            covers a volume only if the image `volume-UUID` was found in Ceph; iSCSI, FC and NFS never. A covered server
+            moves even if its old QEMU still runs, because Ceph refuses its writes. Addresses of other hosts, the
+            controller, a gateway or Ceph's daemons are never listed: on a hyper-converged host, that would stop every
+            Ceph client.
+        """,
         remedies={
             "alive": Remedy(
-                "Fence the host (evacuate_fence), wait until no guest runs on the host, then run the same command "
-                "again. "
-                "No override is possible, because the host is alive."
+                "Fence the host (evacuate_fence), wait until no guest runs on the host, then run the same "
+                "command again. No override is possible, because the host is alive."
             ),
             "alive-before-fence": Remedy(
                 "Drain the host (drain_host), or stop its guests, then run the same command again. No override is "
@@ -228,29 +278,25 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "alive-though-off": Remedy(
-                "Wait 30 seconds, then run the same command again, because Ceph needs up to 30 seconds to drop the "
-                "watchers of a machine that is off. If the finding appears again, the machine is on: switch it off "
-                "(ipmitool chassis power off), then run the same command again."
+                "Wait 30 seconds, then run the same command again: Ceph needs up to that long to drop the "
+                "watchers of a machine that is off. If the finding appears again, the machine is on: switch it "
+                "off (ipmitool chassis power off), then run the same command again."
             ),
             "refused-client-watches": Remedy(
-                "Wait 30 seconds, then run the same command again. Ceph needs up to 30 seconds to drop the watchers "
-                "of a "
-                "client that is on the blocklist."
+                "Wait 30 seconds, then run the same command again: Ceph needs up to that long to drop the "
+                "watchers of a client on the blocklist."
             ),
             "disk-not-covered": Remedy(
-                "Use a fence that covers the whole machine (evacuate_fence={fences}), set "
-                "evacuate_blocklist_addresses=[...] to the host's addresses in this Ceph cluster, or override this "
-                "finding "
-                "for the server. The blocklist does not cover this disk."
+                "The blocklist does not cover this disk: the evidence says why. Use a fence that covers the "
+                "whole machine (evacuate_fence={fences}), set evacuate_blocklist_addresses=[...] to the host's "
+                "addresses in this Ceph cluster, or override this finding for the server."
             ),
             "proof-not-read": Remedy(
-                "Run the same command again. If the host is not fenced yet, the next run fences the host. If the host "
-                "is "
-                "already fenced, the next run reads the state of the fence again."
+                "Run the same command again: it fences the host, or reads the state of its fence again."
             ),
             "fence-gives-no-proof": Remedy(
-                "Use a fence whose effect the run can verify: evacuate_fence={fences}. If no such fence is available, "
-                "attest that the host is dead: set evacuate_fence=attested, and override SG506 for this host with your "
+                "Use a fence whose effect the run can verify: evacuate_fence={fences}. If there is none, attest "
+                "that the host is dead: set evacuate_fence=attested, and override SG506 for this host with your "
                 "reason."
             ),
             "fence-failed": Remedy(
@@ -266,17 +312,14 @@ CODES: t.Tuple[Code, ...] = (
                 "run "
                 "does not fence the host again."
             ),
-            "address-invalid": Remedy(
-                "Correct this entry of evacuate_blocklist_addresses, because the entry is not an IP address."
-            ),
+            "address-invalid": Remedy("Correct this entry of evacuate_blocklist_addresses: it is not an IP address."),
             "address-of-another-machine": Remedy(
-                "Remove this address from evacuate_blocklist_addresses, because another machine has this address, and "
-                "Ceph "
-                "would refuse all writes of that machine."
+                "Remove this address from evacuate_blocklist_addresses: another machine has it, and Ceph would "
+                "refuse all writes of that machine."
             ),
             "address-of-ceph-daemon": Remedy(
-                "If evacuate_blocklist_addresses contains this address, remove the address. The run never puts this "
-                "address on the blocklist. " + _OTHER_FENCE
+                "If evacuate_blocklist_addresses contains this address, remove the address: the run never lists "
+                "it. " + _OTHER_FENCE
             ),
             "address-unknown": Remedy(
                 "Set evacuate_blocklist_addresses=[...] to the addresses that the host has on Ceph's public network. "
@@ -291,12 +334,34 @@ CODES: t.Tuple[Code, ...] = (
         "Two clients can write to the same disk.",
         absolute=True,
         from_hosts=True,
+        do="""
+            Of a volume, a second client may be right: another server has it attached. End nothing before you know:
+
+                openstack volume show UUID -c multiattach -c attachments
+
+            Of an image of Nova, identify each client (`rbd status POOL/IMAGE`). Unless a text below says to leave it,
+            end each one that isn't the guest's QEMU, verify that it has ended, and run the same command again. An
+            address that belongs to the dead host itself goes into `evacuate_blocklist_addresses`, whatever the fence.
+        """,
+        why="""
+            Two clients that write to one disk destroy its data. A watcher is a live client: another host, a backup
+            reader, `rbd map` on an admin node, a mirror daemon, or the QEMU that a failed evacuation left on its
+            destination. A fence of the dead host ends none of these, so only the server with this disk stays behind. If
+            every server has one, the evacuation refuses.
+
+            A lock without a watcher is a warning: its client has ended or has no network, and a QEMU that opens the
+            image breaks that lock and has Ceph refuse that client (`rbd_blocklist_on_break_lock`). A lock made by hand
+            (`rbd lock add`) keeps every QEMU from writing until it is removed.
+
+            While it is a blocker in `return_host`, no blocklist entry is removed: a QEMU that had no network during the
+            whole outage could write again. A second client of nothing but data volumes is a warning there; the root
+            volume is the server's own.
+        """,
         remedies={
             "place-undecided": HANDS_OFF,
             "evacuated-runs-elsewhere": Remedy(
-                "Leave the server out of the evacuation (evacuate_partial=true), and leave its domain on {host} as it "
-                "is. "
-                "The guest runs on {host}: an evacuation would start a second QEMU on the same disks."
+                "Leave the server out of the evacuation (evacuate_partial=true), and leave its domain on {host} "
+                "as it is: the guest runs there, and an evacuation would start a second QEMU on the same disks."
             ),
             "opened-twice": Remedy(
                 "Find out which QEMU must keep running, stop the other QEMU (virsh destroy), and verify that the disk "
@@ -333,7 +398,7 @@ CODES: t.Tuple[Code, ...] = (
                 "have the image open."
             ),
             "refused-copy-runs": Remedy(
-                "Keep nova-compute on {host} stopped. The server is safe: Ceph refuses writes from the QEMU process on "
+                "Keep nova-compute on {host} stopped. The server is safe: Ceph refuses writes from the QEMU on "
                 "this host. To return the host to service, run: ansible-playbook stackguard.nova.return_host -e "
                 "return_host={host}"
             ),
@@ -353,11 +418,9 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "no-running-domain-on-returned-host": Remedy(
-                "Lock the server (openstack server lock {uuid}), and leave each domain of the server as it is: this "
-                "host "
-                "has no domain of the server that runs, so what the evidence shows may be the only copy of the guest. "
-                "Then "
-                "follow the page of SG132."
+                "Lock the server (openstack server lock {uuid}), and leave each domain of the server as it is: "
+                "no domain of the server runs on this host, so what the evidence shows may be the only copy of "
+                "the guest. Then follow the page of SG132."
             ),
         },
     ),
@@ -368,6 +431,19 @@ CODES: t.Tuple[Code, ...] = (
         "A guard snapshot still exists, although its operation is no longer open.",
         from_hosts=True,
         overridden_by="the finding's object",
+        do="""
+            If the operation is open, run it again with `-e evacuate_action=resume` or `abort`: both remove its guard
+            snapshots. If it is closed, this removes all of them in the pool, through a host that reaches it (OPERATION:
+            the snapshot's name after `stackguard-`):
+
+                ansible compute3 -m stackguard.nova.rbd_guard -a '{"state": "absent", "operation_id": "OPERATION"}'
+        """,
+        why="""
+            While a guard snapshot exists, Ceph refuses to delete the image, and Nova says that it deleted it. Rebuild
+            or unshelve the server later, and it boots the old data. Images of deleted servers are reported too; an
+            image whose server has no row in any cell may be another cloud's, and isn't. An evacuation reports a server
+            that its owner deleted under guard.
+        """,
         remedies={
             "guard-left": Remedy(
                 "Remove the snapshot: rbd snap rm {snapshot}",
@@ -392,8 +468,8 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "server-deleted-under-guard": Remedy(
-                "Save the data that you need from the disk, then run: rbd rm {image}. Nova could not delete this disk, "
-                "because the disk still had its guard snapshot",
+                "Save the data that you need from the disk, then run: rbd rm {image}. Nova could not delete this "
+                "disk because of its guard snapshot",
                 acts=(
                     Act(
                         (DELETION,),
@@ -411,11 +487,24 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "The host has an evacuation record that is still open.",
         overridden_by="the finding's object",
+        do="""
+            Run `return_host` before nova-compute starts on this host: it makes sure that no evacuated server came back
+            to it ([SG113](SG113.md)), and ends the domains that are left. Then start nova-compute under the host name
+            in the record: that closes it.
+        """,
+        why="""
+            The record of an evacuation (`accepted`, `pre-migrating` or `done`) stays open until nova-compute starts on
+            the source host. That start finds it by host name alone, and destroys the domain of every evacuated server
+            on the host. In an audit, this is a warning.
+
+            `return_host` also reports what is left beside it: a domain that is off while its server is elsewhere or
+            deleted, and allocations of servers that are elsewhere. With a record that is `done`, the next start removes
+            an allocation; without one, nothing does.
+        """,
         remedies={
             "off-and-guest-on-novas-host": Remedy(
-                "Undefine the domain (virsh undefine), because the domain has no process, and the guest runs on the "
-                "host "
-                "that Nova shows.",
+                "Undefine the domain (virsh undefine): it has no process, and the guest runs on the host that "
+                "Nova shows.",
                 acts=(Act((DELETION,), OFF_HERE, (THIS_HOST, NOVAS_HOST, MIGRATIONS), OFF_DEFINITION),),
             ),
             "off-and-guest-unseen-on-novas-host": Remedy(ONLY_HERE),
@@ -424,8 +513,8 @@ CODES: t.Tuple[Code, ...] = (
                 "to this host. Have the resize confirmed or reverted (openstack server resize confirm {uuid})."
             ),
             "server-deleted": Remedy(
-                "Before nova-compute starts, save the data you need from the disks of this server, which is already "
-                "deleted in Nova."
+                "Before nova-compute starts, save the data you need from the disks of this server, which is "
+                "already deleted in Nova."
             ),
             "domain-gone": Remedy(
                 "Start nova-compute once before you move the server back to this host.",
@@ -440,10 +529,9 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "place-undecided": HANDS_OFF,
             "evacuated-not-back": Remedy(
-                "Verify that no evacuated instance was moved back to {host}, then start nova-compute once on that host "
-                "under the name {host}. At its start, nova-compute destroys the domains of evacuated instances and "
-                "sets "
-                "the evacuation record to completed.",
+                "Verify that no evacuated instance was moved back to {host}, then start nova-compute once on "
+                "that host under the name {host}: it destroys the domains of evacuated instances and sets the "
+                "evacuation record to completed.",
                 acts=(
                     Act(
                         (START,),
@@ -454,22 +542,20 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "evacuated-back": Remedy(
-                "Do not start nova-compute on {host}. Nova shows an evacuated instance on this host again, and at its "
-                "start, nova-compute destroys the domains of evacuated instances. First run return_host for this host, "
-                "because return_host reports each of these domains (SG113)."
+                "Do not start nova-compute on {host}. Nova shows an evacuated instance on this host again, and "
+                "the start would destroy its domain. First run return_host for this host, which reports each of "
+                "these domains (SG113)."
             ),
             "evacuated-from-renamed-host": Remedy(
-                "Do not start nova-compute on this host, because the start of nova-compute would destroy the guest's "
-                "domain. Find out where the guest runs, and which client writes to the guest's disks. Then override "
-                "SG509 "
-                "for the migration, and run the same command again."
+                "Do not start nova-compute on this host: it would destroy the guest's domain. Find out where the "
+                "guest runs, and which client writes to the guest's disks. Then override SG509 for the "
+                "migration, and run the same command again."
             ),
             "evacuated-from-adopted-host": Remedy(
-                "Keep nova-compute stopped, restore the host name {name} on the host by hand, and run the playbook "
-                "return_host for this host. A guest was evacuated from this host, and the guest's old QEMU process may "
-                "still run on this host. The playbook return_host ends the old QEMU process. Start nova-compute after "
-                "the "
-                "playbook return_host has ended.",
+                "Keep nova-compute stopped, restore the host name {name} on the host by hand, and run the "
+                "playbook return_host for this host: it ends the old QEMU process of the guest that was "
+                "evacuated from here, which may still run. Start nova-compute after the playbook return_host has "
+                "ended.",
                 acts=(
                     Act(
                         (START,),
@@ -483,11 +569,11 @@ CODES: t.Tuple[Code, ...] = (
                 "No action is needed: nova-compute removes this allocation at its next start."
             ),
             "no-evacuation-explains-it": Remedy(
-                "Look at the server first (openstack server show {consumer}; if the consumer is a migration: openstack "
-                "--os-compute-api-version 2.59 server migration list shows its server): if Nova builds, unshelves, "
-                "moves or reverts the server, or has it on this host, the allocation may be right, so leave it. "
-                "Otherwise, remove this host's part of it: openstack resource provider allocation unset --provider "
-                "{provider} {consumer}. No open evacuation explains this allocation.",
+                "Look at the server first (openstack server show {consumer}; if the consumer is a migration: "
+                "openstack --os-compute-api-version 2.59 server migration list shows its server): if Nova "
+                "builds, unshelves, moves or reverts the server, or has it on this host, the allocation may be "
+                "right, so leave it. Otherwise, remove this host's part of it: openstack resource provider "
+                "allocation unset --provider {provider} {consumer}.",
                 acts=(
                     Act(
                         (DELETION,),
@@ -518,20 +604,25 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "The compute service of the host is not down.",
         override=(
-            "If Nova still reports the host's compute service as up, but you know that the host is "
-            "dead, you can override this finding. To override this finding, add an entry to "
-            "`stackguard_overrides` with the keys `code`, `object` (the host's name) and `reason`. "
-            "With the override, the run fences the host although Nova reports the compute service as "
-            "up. After the fencing, the run forces the compute service down.\n\n"
-            "If `return_host` reports SG510, you can override the finding if its object is the host "
-            "itself. You cannot override the finding if its object is `HOST:nova-compute`, because "
-            "nova-compute may still run on the host."
+            "`object`: the host's name. In an evacuation, if you know that the host is dead: it is fenced "
+            "although Nova shows it as up, and then forced down. In `return_host`, once you have made sure that "
+            "nova-compute is stopped on a host without a unit of it. None passes `HOST:nova-compute`, "
+            "which runs: stop it instead."
         ),
+        why="""
+            Nova evacuates only from a host whose service is down, and a mistyped name would have a living host fenced.
+            `return_host` would end domains or remove blocklist entries under a nova-compute that runs, wherever: as a
+            unit, in a container, or outside both. A host without a unit of nova-compute is reported even if no process
+            was found.
+        """,
+        do="""
+            On kolla-ansible, UNITS is `kolla-nova_compute-container`: systemd can't mask a unit file in
+            `/etc/systemd/system`.
+        """,
         remedies={
             "up-for-nova": Remedy(
-                "Verify that evacuate_host is the name of the dead host. If the name is correct, wait until Nova "
-                "reports "
-                "the host's compute service as down (service_down_time, usually 60 s)."
+                "Verify that evacuate_host is the name of the dead host. If it is, wait until Nova reports the "
+                "host's compute service as down (service_down_time, usually 60 s)."
             ),
             "unit-can-be-masked": Remedy(
                 "Stop and mask nova-compute (systemctl mask --now nova-compute), then run return_host again."
@@ -565,7 +656,22 @@ CODES: t.Tuple[Code, ...] = (
         "port-binding-left-behind",
         BLOCKER,
         "A port is still bound to the host that its server left.",
-        override=("You need no override, because the run reports this finding only after the evacuation."),
+        override=(
+            "An evacuation reports it when its servers have moved, so that no override is needed. In "
+            "`return_host`, `object`: the port's id."
+        ),
+        do="""
+            Find where the guest runs with `virsh domstate UUID`, then: `openstack port set --host HOST PORT`.
+        """,
+        why="""
+            A port that is bound to the host its server left has no traffic. Nova 30 and earlier bind it to the new host
+            after an evacuation; Nova 31 and later don't.
+
+            With OVN, the chassis of the returning host claims every port whose `requested-chassis` is this host as soon
+            as ovn-controller starts, and a guest elsewhere loses its network: a blocker. A port that only neutron still
+            binds here is a warning. OVN is read only if both `ovn_nb_connection` and `ovn_sb_connection` are set;
+            otherwise [SG317](SG317.md) is under `unchecked`.
+        """,
         remedies={
             "port-left": Remedy(
                 "Bind the port to the server's new host, where the run has seen the guest (openstack port set --host)."
@@ -575,9 +681,8 @@ CODES: t.Tuple[Code, ...] = (
                 "(openstack port set --host)."
             ),
             "chassis-of-returning-host-requested": Remedy(
-                "Before the returning host starts, bind the port to the host that Nova shows for the server (openstack "
-                "port set --host HOST {port}). Without this change, the chassis of the returning host claims the "
-                "port."
+                "Before the returning host starts, bind the port to the host that Nova shows for the server "
+                "(openstack port set --host HOST {port}): otherwise, the chassis of the returning host claims it."
             ),
         },
     ),
@@ -588,24 +693,45 @@ CODES: t.Tuple[Code, ...] = (
         "No host can take the server.",
         of_server=True,
         override=(
-            "You cannot override this finding, because Nova's scheduler decides which hosts can take "
-            "the server. With `evacuate_partial=true`, the run evacuates the other servers and leaves "
-            "this server on the dead host."
+            "None sends the server anywhere: Nova's scheduler decides. With `evacuate_partial=true`, the other "
+            "servers are evacuated, and this one stays on the dead host."
         ),
+        do="""
+            If the zone of the server's pin has only the dead host, add a host to it, or unpin the server:
+
+                ansible-playbook pin_servers.yml -e @cloud.yml -e pin_servers=web1 -e pin_state=unpinned
+        """,
+        why="""
+            Nova accepts an evacuation before it looks for a host, and sets the server to ERROR if there is none. The
+            evidence has what speaks against each host. What may surprise you:
+
+            - A host that was enabled less than a minute ago may still have the trait `COMPUTE_STATUS_DISABLED` in
+              placement.
+            - A host in another cell is none: the cells are read with `nova_api_db_url`, and SG512 is `unchecked`
+              without it.
+            - With the policy `affinity`, Nova accepts only hosts that have a member of the group: none, if all are on
+              the dead host.
+            - Before Nova 28, or if the release isn't known, a pin to a zone without an aggregate leaves no host, except
+              in Nova's default zone. From 28 on, such a pin has no effect: the server stays in its host's zone.
+            - A flavor's `aggregate_instance_extra_specs` bind the server if the dead host matches them; otherwise the
+              cloud doesn't enforce them, and a host that matches is only preferred.
+            - Hosts that an aggregate reserves (`filter_tenant_id*`, images, traits) come last, because no API shows
+              whether the scheduler refuses them. If only such hosts are left, it is a warning.
+            - At most three hosts are tried for a server. Those that the scheduler refuses don't count.
+
+            The final report has each server that is still on the dead host, with its status and the reason; also those
+            that came to it after the evacuation began, but not with `evacuate_servers`.
+        """,
         remedies={
             "evacuee-without-destination": Remedy(
                 "Start and enable another compute host of the server's zone, or free up resources on a compute host of "
                 "this zone."
             ),
             "zone-without-destination": Remedy(
-                "Add a host to zone {zone}, or unpin the server. The zone contains no destination. Nova would accept "
-                "an "
-                "evacuation request for the server, but would then set the server to ERROR. To unpin the server in "
-                "Nova 34 "
-                'and later, call PUT /servers/ID with {{"server": {{"pinned_availability_zone": null}}}} (microversion '
-                "2.104). In earlier releases, remove the zone from the server's request spec (playbook pin_servers "
-                "with "
-                "pin_state=unpinned)."
+                "Add a host to zone {zone}, or unpin the server. The zone contains no destination. To unpin the "
+                'server in Nova 34 and later, call PUT /servers/ID with {{"server": '
+                '{{"pinned_availability_zone": null}}}} (microversion 2.104). In earlier releases, remove the '
+                "zone from the server's request spec (playbook pin_servers with pin_state=unpinned)."
             ),
             "only-avoided-host-left": Remedy(
                 "Free up resources on a host whose aggregates allow the server. If the scheduler refuses the host "
@@ -632,14 +758,16 @@ CODES: t.Tuple[Code, ...] = (
         of_server=True,
         of_destination=True,
         overridden_by="the server's uuid",
-        override=(
-            "Add a separate entry to `stackguard_overrides` for each server. With the override, Nova "
-            "rebuilds the server from its image, and the server's data is lost."
-        ),
+        override=("One entry for each server. Nova then rebuilds the server from its image, and its data is lost."),
+        why="""
+            An evacuation starts the server with a new disk from its Glance image, and its data is lost. A drain copies
+            the disk instead, so there it is only a warning. What counts is `images_type` in nova.conf of the
+            destinations; in a drain, of the host.
+        """,
         remedies={
             "evacuee-without-destination": Remedy(
-                "Start the dead host again. If the server's disk still exists, the disk is on the dead host. With an "
-                "override, Nova rebuilds the server from its image, and all data of the server is lost.",
+                "Start the dead host again: if the server's disk still exists, it is there. With an override, "
+                "Nova rebuilds the server from its image, and all data of the server is lost.",
                 acts=(
                     Act(
                         (START,),
@@ -650,8 +778,8 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "drain-copies-disks": Remedy(
-                "Expect block migrations: the images_type of this host is not rbd. If a guest has its root disk on "
-                "this host (not on a volume), Nova copies the guest's disks over the network."
+                "Expect block migrations: the images_type of this host is not rbd, so Nova copies each root disk "
+                "that is on this host (not on a volume) over the network."
             ),
         },
     ),
@@ -659,14 +787,19 @@ CODES: t.Tuple[Code, ...] = (
         "SG514",
         "blast-radius",
         BLOCKER,
-        "Too many hosts are down, or the run would change too many database rows.",
-        overridden_by="the finding's object",
+        "Too many hosts of the zone are down.",
+        overridden_by="the dead host's name",
+        why="""
+            If many hosts of a zone are down at once, the cause is probably the network, RabbitMQ or the control plane.
+            Their guests still run, and an evacuation would start a second copy of each. Which hosts count, and how many
+            may be down, is said of [`evacuate_max_hosts`](../reference/variables/evacuate_host.md). Once the host is
+            fenced, it is a warning.
+        """,
+        do="""
+            For two hosts that are really dead: `-e evacuate_max_hosts=2` for the first run. Once it has disabled its
+            host's service, that host isn't counted any more.
+        """,
         remedies={
-            "too-many-rows": Remedy(
-                "Select fewer rows (repair_hosts, repair_codes), or raise repair_limit if you know why so many rows "
-                "are "
-                "wrong. --diff shows the first rows."
-            ),
             "many-hosts-down": Remedy(
                 "Check the network and the control plane first. If all hosts in the list 'down' of the evidence are "
                 "dead, "
@@ -682,11 +815,26 @@ CODES: t.Tuple[Code, ...] = (
         "that return_host is not allowed to remove.",
         from_hosts=True,
         overridden_by="the finding's object",
+        do="""
+            COMMAND is `ceph osd blocklist rm IP:0/0`, and `ceph osd blocklist range rm IP/LENGTH` for a range. Before
+            you run it for a host that never comes back, make sure that no process of that host can run any more.
+        """,
+        why="""
+            With an entry for a whole address (`IP:0/0`), Ceph refuses every client there, for up to five years. A
+            machine that gets the address later can't write to any disk, and Nova shows no reason. It is a blocker if
+            the address is that of a living host, or of the returning one.
+
+            An entry for a range is reported only if it covers such a host: this collection never adds one. Entries for
+            single clients (`IP:PORT/NONCE`) are Ceph's own. If the journals weren't read, an entry of no living host is
+            under `unchecked`: an open operation may need it.
+
+            `return_host` keeps an entry of another host's evacuation while that is open. Afterwards it removes the
+            entry if the returning host has the address now, or was itself evacuated later than the other host.
+        """,
         remedies={
             "host-alive": Remedy(
-                "Find out who added the blocklist entry, because Ceph refuses the writes of {host} although this host "
-                "is "
-                "alive. Then remove the entry: {command}",
+                "Find out who added the blocklist entry, because Ceph refuses the writes of {host} although this "
+                "host is alive. Then remove the entry: {command}",
                 acts=(
                     Act(
                         (DELETION,),
@@ -709,9 +857,8 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "host-unknown": Remedy(
-                "Find out who added the blocklist entry. If Ceph must still refuse writes from the address of the "
-                "entry, "
-                "keep the entry. If Ceph no longer has to refuse these writes, remove the entry: {command}",
+                "Find out who added the blocklist entry. If Ceph must still refuse writes from its address, keep "
+                "the entry. Otherwise, remove the entry: {command}",
                 acts=(
                     Act(
                         (DELETION,),
@@ -722,9 +869,8 @@ CODES: t.Tuple[Code, ...] = (
                 ),
             ),
             "fences-another-evacuated-host": Remedy(
-                "Run return_host -e return_host={host}, or end the evacuation of {host}. The "
-                "blocklist entry fences {host}, so the run keeps the entry until {host} has "
-                "returned or the evacuation has ended."
+                "Run return_host -e return_host={host}, or end the evacuation of {host}. The blocklist entry "
+                "fences {host}, so the run keeps it until then."
             ),
             "range-covers-returned-host": Remedy(
                 "Find out who added the blocklist entry, because this host cannot write to its disks while the "
@@ -745,6 +891,18 @@ CODES: t.Tuple[Code, ...] = (
         "hold-left",
         WARNING,
         "A compute service is still disabled for an operation that is no longer open.",
+        do="""
+            To delete the compute service of a host that never comes back: `openstack compute service delete ID`. First
+            [check the links](../guides/links.md): with a wrong `service_id`, Nova can delete a running host's compute
+            node with it.
+        """,
+        why="""
+            Nova schedules nothing to a host whose service is disabled, and an operation that is no longer open never
+            enables it again. Its id is the end of the disabled reason (`stackguard:KIND:OPERATION`), and its journal is
+            neither open in `stackguard_state_dir` nor on the host. An audit doesn't see the journal of a controller
+            that uses another `stackguard_state_host`: so make sure that no run is active there. What has journals and
+            couldn't be read makes it `unchecked`.
+        """,
         remedies={
             "operation-not-open": Remedy(
                 "Verify that no run of this operation is active on another Ansible controller, then run openstack "
@@ -772,12 +930,29 @@ CODES: t.Tuple[Code, ...] = (
         BLOCKER,
         "A libvirt domain runs, but no Ceph client on its host has the domain's disk open.",
         overridden_by="the libvirt domain's uuid",
-        override=("An override is safe if, for example, the host reaches Ceph through NAT."),
+        override=("Safe if, for example, the host reaches Ceph through NAT."),
+        do="""
+            After the hard reboot, run `return_host` again.
+        """,
+        why="""
+            Ceph has refused this QEMU because of a blocklist entry, or it has lost its watch on the image. It doesn't
+            open its disks again, even without the entry: Nova shows ACTIVE, reads succeed, and each write fails until a
+            hard reboot. The reboot needs the entry gone, so `return_host` removes it all the same, and then fails with
+            the state `disks-not-open`.
+
+            In the lab, two QEMUs that Ceph had refused for 20 seconds had no watcher afterwards, could read, and failed
+            each write. Two others had no network as long as the entry existed: within 10 seconds of the network's
+            return they had watchers again and could write. Such a client has never heard of the refusal, and isn't
+            reported.
+
+            The disks are looked at through another host (`stackguard_ceph_host`). One that couldn't be read is
+            [SG709](SG709.md). Config drives have no watchers and don't count.
+        """,
         remedies={
             "place-undecided": HANDS_OFF,
             "no-client-has-disk-open": Remedy(
-                "Hard-reboot the server as soon as nova-compute runs on this host, because the server's disk works "
-                "again only after a hard reboot: openstack server reboot --hard {uuid}",
+                "Hard-reboot the server as soon as nova-compute runs on this host, because its disk works again "
+                "only after a hard reboot: openstack server reboot --hard {uuid}",
                 acts=(
                     Act(
                         (REBOOT,),
@@ -802,23 +977,47 @@ CODES: t.Tuple[Code, ...] = (
         "The Ceph user has no permission to change the OSD blocklist.",
         overridden_by="the finding's object",
         override=(
-            "With the override, the run starts. If the Ceph user cannot break a lock, the run fences "
-            "the host, and cannot make the guard snapshots; a server on volumes arrives and cannot "
-            "write. With the fence `blocklist`, the run stops if Ceph refuses a blocklist entry."
+            "The run then starts. If the Ceph user can't break locks, the host is fenced and no guard snapshot "
+            "can be made; a server on volumes arrives and can't write. With `blocklist`, the run stops if Ceph "
+            "refuses an entry."
         ),
+        do="""
+            `ceph auth caps` replaces all caps of a user: repeat the others, as `ceph auth get client.USER` shows them.
+            A server that already runs on its new host and can't write needs a hard reboot after that (`openstack server
+            reboot --hard`): a running QEMU keeps its old rights.
+        """,
+        why="""
+            A QEMU writes to an image only with its lock, and a dead host's client still holds it. With the first write,
+            librbd puts that client on the OSD blocklist and breaks the lock. If the Ceph user in nova.conf may not add
+            entries, nothing is broken: the guest starts, Nova shows ACTIVE, and every write fails. No fence changes
+            that. `evacuate_fence=blocklist` also fails halfway if it can't add entries; if they can't be removed, the
+            returned host's servers can't write.
+
+            It is a warning if
+
+            - only the right to remove entries is missing;
+            - the user in `stackguard_ceph_user` has the right that nova.conf's lacks: it breaks each lock as it makes
+              the guard snapshot, and the guest can write;
+            - the servers have only volumes in the cluster: QEMU may open these as Cinder's user, whose rights can't be
+              asked for;
+            - an audit reports it.
+
+            With `blocklist`, rights or a command name (`osd blocklist`, before Pacific `osd blacklist`) that no host of
+            the cluster could read block, too. Images without the feature `exclusive-lock` need none of this.
+
+            If the dead client still holds a lock after a server has arrived, SG518 is under `unchecked`, with the
+            seconds since the fence: the guest hasn't written yet, or can't.
+        """,
         remedies={
             "may-not-add": Remedy("Give the Ceph user the permission to change the OSD blocklist. " + _CEPH_CAPS),
             "may-not-remove": Remedy(
-                "Give the Ceph user the permission to remove blocklist entries. Without this permission, return_host "
-                "needs "
+                "Give the Ceph user the permission to remove blocklist entries. Without it, return_host needs "
                 "another Ceph user. " + _CEPH_CAPS
             ),
             "may-not-break-locks": Remedy(
                 "Run ceph auth caps client.{user} mon 'profile rbd' osd 'EXISTING OSD CAPS', so that a guest can "
-                "write to "
-                "its disk after its host has died. The command replaces all caps of the user, so add to the command "
-                "every "
-                "existing cap that the command lacks (ceph auth get client.{user} shows the existing caps)."
+                "write to its disk after its host has died. The command replaces all caps of the user, so add to "
+                "it every existing cap that it lacks (ceph auth get client.{user} shows the existing caps)."
             ),
             "no-reader": Remedy(
                 "Make sure that the run can collect facts from a host that has access to this Ceph cluster."
@@ -831,6 +1030,22 @@ CODES: t.Tuple[Code, ...] = (
         WARNING,
         "An evacuation loses some of the server's state.",
         overridden_by="the server's uuid",
+        why="""
+            An evacuation starts the server again from its disks. What was only on the dead host is lost:
+
+            | server | what it loses |
+            |---|---|
+            | UEFI firmware (`hw_firmware_type=uefi`) | boot entries and secure boot keys |
+            | off, or to be stopped | a clean shutdown: Nova starts it briefly, then cuts its power |
+            | PAUSED, SUSPENDED (if reset) | its memory or memory image; it is stopped afterwards |
+            | RESCUE (if reset) | the rescue system |
+            | a task (if reset) | the owner's request, to be sent again; an unfinished image stays in Glance |
+            | encrypted volumes | it starts only if the user of the evacuation may read their keys in barbican |
+            | soft-deleted | it stays on the dead host, its disks in the pool |
+
+            `evacuate_reset_states` says what is reset. If a server's volumes or image properties weren't read, it is
+            under `unchecked`.
+        """,
         remedies={
             "soft-deleted": Remedy(
                 "If the owner may want to keep the server, first restore the server (openstack server restore "
@@ -847,10 +1062,8 @@ CODES: t.Tuple[Code, ...] = (
             ),
             "loses": Remedy("Inform the server's owner, or leave the server out of the evacuation (evacuate_servers)."),
             "loses-by-reset": Remedy(
-                "To leave the server on the dead host, remove the server's state from evacuate_reset_states. If "
-                "evacuate_reset_states contains the server's state, the run resets the server's state as soon as the "
-                "run "
-                "has proof that the host is dead.",
+                "To leave the server on the dead host, remove the server's state from evacuate_reset_states. "
+                "Otherwise, the run resets the server's state as soon as it has proof that the host is dead.",
                 acts=(
                     Act(
                         (RESET,),
@@ -868,13 +1081,15 @@ CODES: t.Tuple[Code, ...] = (
         WARNING,
         "A cloud service created this server and replaces the server automatically.",
         overridden_by="the server's uuid",
+        why="""
+            Octavia's health manager makes a new amphora as soon as one doesn't answer. Evacuate the old one, and it
+            starts with addresses that the new one already uses. Octavia names its servers `amphora-UUID`.
+        """,
         remedies={
             "amphora": Remedy(
-                "Leave the amphora out of the evacuation (evacuate_servers), because Octavia's health manager "
-                "replaces the "
-                "amphora. To find the amphora's id: openstack loadbalancer amphora list --compute-id {server}. To "
-                "replace "
-                "the amphora now: openstack loadbalancer amphora failover ID."
+                "Leave the amphora out of the evacuation (evacuate_servers): Octavia's health manager replaces "
+                "it. To find the amphora's id: openstack loadbalancer amphora list --compute-id {server}. To "
+                "replace the amphora now: openstack loadbalancer amphora failover ID."
             ),
         },
     ),
@@ -884,16 +1099,21 @@ CODES: t.Tuple[Code, ...] = (
         WARNING,
         "libvirt or libvirt-guests starts guests without Nova.",
         overridden_by="the domain's uuid",
+        why="""
+            libvirt doesn't know where a server is. If it starts a domain whose server was evacuated, two QEMUs write to
+            one disk. Reported are domains with autostart, managed save images that Nova didn't make (Nova's next hard
+            reboot removes them), and libvirt-guests if it is enabled and its `ON_BOOT` isn't `ignore` (the default is
+            `start`). A domain is a blocker if Nova shows its server on another host and `return_host` doesn't end it.
+        """,
         remedies={
             "autostart": Remedy(
                 "Run virsh autostart --disable {domain} on this host: each start of libvirt starts this domain, "
                 "wherever the server is by then."
             ),
             "managed-save": Remedy(
-                "If Nova must start this server from its disk, run virsh managedsave-remove {domain} on this host: "
-                "this deletes the saved memory of the guest. Otherwise, the next start by libvirt continues from the "
-                "saved "
-                "memory."
+                "If Nova must start this server from its disk, run virsh managedsave-remove {domain} on this "
+                "host: this deletes the saved memory of the guest. Otherwise, the next start by libvirt "
+                "continues from it."
             ),
             "guests-on-boot": Remedy(
                 "Run systemctl mask libvirt-guests on this host: at the next boot, libvirt-guests starts every guest "
@@ -908,7 +1128,11 @@ CODES: t.Tuple[Code, ...] = (
         "domain-kept-by-snapshots",
         BLOCKER,
         "libvirt refuses to undefine a domain that has snapshots.",
-        override=("An override does not help, because libvirt still refuses to undefine the domain."),
+        override=("None helps: libvirt still refuses."),
+        why="""
+            The server of this domain was evacuated, so `return_host` has to remove the domain. libvirt undefines none
+            of which it keeps snapshots or checkpoints, for example those of a backup program.
+        """,
         remedies={
             "snapshots": Remedy(
                 "List the snapshots and checkpoints on this host: virsh snapshot-list {domain}; virsh "
@@ -928,10 +1152,22 @@ CODES: t.Tuple[Code, ...] = (
         of_destination=True,
         overridden_by="the server's uuid",
         override=(
-            "The override applies to hosts of which the run does not know whether they can run the server, and to "
-            "CPUs, Ceph users, UEFI firmware and devices. No override applies to a host that certainly lacks the "
-            "machine type or the Ceph secret, or that has the same libvirt host uuid as the server's host."
+            "It passes hosts of which it isn't known whether they can run the server, and CPUs, Ceph users, UEFI "
+            "firmware and devices. None passes a host that certainly lacks the machine type or the Ceph secret, "
+            "or that has the same libvirt host uuid as the server's host."
         ),
+        why="""
+            Nova asks a destination few questions. A cold migration or an evacuation to a host whose QEMU lacks the
+            server's machine type ends in ERROR, after the server has left its host; if an image of it is missing then,
+            Nova deletes the root disk. A live migration to a host without the Ceph secret fails and leaves the server
+            in ERROR. Between hosts with equal libvirt host uuids, libvirt refuses each live migration ("Attempt to
+            migrate guest to the same host"). In the logs: "does not support machine type", "Unacceptable CPU info", "no
+            secret with matching uuid".
+
+            Live migrations and moves with a new definition (cold migrations, evacuations) are judged apart: [how each
+            is compared](../reference/destinations.md). In an audit, it is a warning for each host whose guests could
+            not move live to some hosts of the zone.
+        """,
         remedies={
             "machine-type": Remedy(
                 "Install on the destinations a version of QEMU that supports the machine type. Nova can change the "

@@ -388,6 +388,8 @@ def test_the_word_that_no_unit_was_found_does_not_pass_a_nova_compute_that_runs(
     by_hand = process("nova-compute", "/usr/bin/nova-compute")
     runs = none.host("compute1", deployment=deployed(by_hand))
     assert [item.code for item in findings.blocking_findings(judged(runs).checked.findings, word)] == ["SG510"]
+    named = [findings.Override("SG510", "compute1:nova-compute", "it is only a container")]
+    assert [item.code for item in findings.blocking_findings(judged(runs).checked.findings, named)] == ["SG510"]
 
 
 def test_an_unknown_running_domain_keeps_the_blocklist():
