@@ -65,10 +65,6 @@ GUIDES = {
     "resize_server": "guides/zones.md",
     "return_host": "guides/return.md",
 }
-#: What a page of a code says below that heading.
-OVERRIDES = re.compile(r"(## Can it be overridden\?\n\n).*?(\n(?=\n## )|\n?\Z)", re.DOTALL)
-SAYS = "## What a report says, by what the run has read"
-REMEDIES = re.compile(rf"\n*{re.escape(SAYS)}\n.*", re.DOTALL)
 MARKED = re.compile(r"(<!-- table: ([\w ]+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
 
@@ -220,28 +216,6 @@ def made(name: str, page: str) -> str:
     return tables[kind]()
 
 
-def code_page(name: str, page: str) -> str:
-    """The page as the catalogue has it; of a code that says no ``why`` yet, its summary, severity and remedies."""
-    entry = findings.CATALOGUE[pathlib.Path(name).stem]
-    if entry.why:
-        return catalogued(entry)
-    head, _blank, rest = page.partition("\n\n")
-    first, blank, rest = rest.partition("\n\n")
-    flat = " ".join(first.split())
-    said = re.match(r"(.*?) Severity: (\w+)\.", flat)
-    if said is None:
-        sys.exit(f"{name}: the page does not begin with the summary and the severity")
-    new = f"{entry.summary} Severity: {entry.severity}."
-    # A paragraph that says it stays as it is, with its line ends.
-    kept = first if said[0] == new else "\n".join(textwrap.wrap(new + flat[said.end() :], 120))
-    rest, count = OVERRIDES.subn(lambda match: match[1] + overrides(entry) + match[2], rest)
-    if count != 1:
-        sys.exit(f"{name}: the page does not say whether the finding can be overridden")
-    rest = REMEDIES.sub("", rest).rstrip("\n")
-    said = f"\n\n{SAYS}\n\n{remedies(entry)}" if entry.remedies else ""
-    return f"{head}\n\n{kept}{blank}{rest}{said}\n"
-
-
 def catalogued(entry: Code) -> str:
     """A code's page: what is found, what to do, why, and which override passes it."""
     parts = [f"# {entry.code} {entry.slug}", f"**{said_severity(entry)}** {entry.summary}"]
@@ -274,20 +248,6 @@ def _paragraphs(text: str) -> str:
 
 
 _FORMED = re.compile(r"[-*#] | {4}|\d+\. |```|\|")
-
-
-def overrides(entry: Code) -> str:
-    """Who may pass a finding, as the catalogue has it."""
-    if entry.absolute:
-        said = f"{entry.code} accepts no override. {entry.override}"
-    elif entry.overridden_by:
-        if_blocker = "You need an override only if the report shows this finding as a blocker. "
-        how = "To override this finding, add an entry to `stackguard_overrides` with the keys `code`, `object`"
-        first = if_blocker if entry.severity != findings.BLOCKER else ""
-        said = f"{first}{how} ({entry.overridden_by}) and `reason`. {entry.override}"
-    else:
-        said = entry.override or "You need no override, because the finding never blocks a run."
-    return "\n\n".join(map(_wrapped, said.strip().split("\n\n")))
 
 
 def remedies(entry: Code) -> str:
@@ -327,7 +287,7 @@ def remade(name: str, old: str) -> str:
     if name == GRANTS:
         return granted(old)
     if name.startswith(f"{CODES}/SG"):
-        return code_page(name, old)
+        return catalogued(findings.CATALOGUE[pathlib.Path(name).stem])
     if name == SPECIFICATION:
         choices = ", ".join(("''", *FENCES))
         new, count = CHOICES.subn(rf"\g<1>{choices}\g<2>", old)
@@ -340,7 +300,7 @@ def remade(name: str, old: str) -> str:
 def main(arguments: list[str]) -> int:
     """Return 1 where a file differs and is not to be written."""
     different = []
-    pages = sorted(str(path.relative_to(ROOT)) for path in (ROOT / CODES).glob("SG*.md"))
+    pages = [f"{CODES}/{code}.md" for code in sorted(findings.CATALOGUE)]
     roles = {f"roles/{role}/README.md": role_page(role) for role in GUIDES}
     roles.update({f"docs/reference/variables/{role}.md": variables(role) for role in GUIDES})
     for name in (*PAGES, *pages, *roles, SPECIFICATION, GRANTS):

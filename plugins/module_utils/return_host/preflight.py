@@ -654,7 +654,7 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
         # Not the host: an override for a host without a unit does not pass what runs there.
         subject = Subject("service", f"{facts.inventory_name}:nova-compute", host=conf_host(facts))
         remedy = f"{_stopping(facts)} {remedy_text('SG510', 'may-run-outside-the-unit')}"
-        evidence = {NO_OVERRIDE: "nova-compute runs on this host", "runs": running}
+        evidence: t.Dict[str, t.Any] = {NO_OVERRIDE: "nova-compute runs on this host", "runs": running}
         yield finding("SG510", subject, evidence, remedy, BLOCKER)
     elif not _compute_units(facts):
         evidence = {"runs": [], "units": None if facts.units is None else [unit.name for unit in facts.units]}
