@@ -12,7 +12,7 @@ import os
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import blocking_findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.rename.adopt import adopted_names
@@ -157,6 +157,20 @@ def test_a_name_that_was_not_searched_is_explained_by_a_row_of_the_host():
     assert [checks._explained(nodes, item) for item in items] == [True, False]
     unread = findings.finding("SG709", subject, {"reason": f"the run did not search for {goal}:"}, "any words")
     assert not checks._explained(nodes, unread)
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+@pytest.mark.parametrize("inside", ["compute1", "cn-rack7.example", None])
+def test_a_host_whose_containers_have_names_of_their_own_is_not_adopted(direction, inside):
+    """No test on a real cloud has shown that they follow: with a command that creates them again, too."""
+    spaces = [
+        facts.NameSpace(service, f"podman container {name}", inside is not None, inside, kind="container")
+        for service, name in (("nova-compute", "nova_compute"), ("libvirt", "nova_libvirt"))
+    ]
+    some = renamed_os().host(deployment=builders.kolla(inside), name_spaces=spaces)
+    wanted = request("short", direction, recreate_command="kolla-ansible deploy-containers")
+    refused, _adoption = judged(some.bundle, wanted)
+    assert len([item for item in refused if item.code == "SG123"]) == (2 if inside else 0)
 
 
 def test_the_demos_host_is_not_refused():

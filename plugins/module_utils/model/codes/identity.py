@@ -968,6 +968,10 @@ CODES: t.Tuple[Code, ...] = (
                 "This service keeps the old host name until you create its container again, or until you remove "
                 "ProtectHostname= from its systemd unit and restart the unit."
             ),
+            "adopted-with-containers": Remedy(
+                "Leave nova-compute as it is, and follow docs/guides/already-renamed.md for kolla-ansible: a host whose "
+                "containers have names of their own (here {name}) is not adopted."
+            ),
             "container-not-created-again": Remedy(
                 "{why} As an alternative, keep the host's name, or let the service use the host's UTS namespace "
                 "(docs/guides/deployments.md)."

@@ -26,6 +26,9 @@ def refusal(
     """Return the remedy of SG123 for a service that keeps its name; None: the plan creates its container again."""
     if host is None or after is None or not containers.is_kolla(host):
         return remedy_text("SG123", "no-container-of-kolla")
+    if request.adopt is not None:
+        # Whichever direction: that such a container follows has been shown for renames alone.
+        return remedy_text("SG123", "adopted-with-containers", name=entry.hostname or "another name")
     if after.os in (None, host.static_hostname or host.kernel_hostname):
         return None  # the host's own name stays, and the copy of it is right
     why = containers.why_not(host, request, entry)
