@@ -969,8 +969,8 @@ CODES: t.Tuple[Code, ...] = (
                 "ProtectHostname= from its systemd unit and restart the unit."
             ),
             "adopted-with-containers": Remedy(
-                "Leave nova-compute as it is, and follow docs/guides/already-renamed.md for kolla-ansible: a host whose "
-                "containers have names of their own (here {name}) is not adopted."
+                "Leave nova-compute as it is, and follow docs/guides/already-renamed.md for kolla-ansible: a host "
+                "whose containers have names of their own (here {name}) is not adopted."
             ),
             "container-not-created-again": Remedy(
                 "{why} As an alternative, keep the host's name, or let the service use the host's UTS namespace "
