@@ -16,9 +16,9 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.common.parameters import remove_values
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import lookup_loader
-from ansible.utils.vars import load_extra_vars
 
 from ..module_utils.model import playbook_input as inputs
+from ..module_utils.model.urls import redact
 from ..module_utils.records import evidence
 from ..module_utils.reports.outcome import Outcome
 from ..plugin_utils import outcome_files, playbooks, run_input, screen
@@ -76,6 +76,7 @@ class ActionModule(ActionBase):
             "hosts": list(inputs.host_of(given, self._playbook.host)),
             "peers": list(self._playbook.peers(given)),
             "extra": sorted(given.extra),
+            "literal": {name: redact(str(given.values[name])) for name in self._playbook.literal[:1]},
             "evidence_dir": tempfile.mkdtemp(prefix=evidence.TEMPORARY) if collects else "",
         }
 
@@ -83,11 +84,13 @@ class ActionModule(ActionBase):
         """Return the input, what was typed, everything that is wrong, and what of it is about names."""
         specs = run_input.read_specs(self._loader)
         spec = {**specs[run_input.COMMON], **specs[self._name]}
-        extra = [str(name) for name in load_extra_vars(self._loader)]
+        extra = run_input.extra_variables(self._loader, self._playbook.literal)
+        lines = [extra[name] for name in self._playbook.literal if name in extra]
+        literal = dict(zip(self._playbook.literal, lines[:1]))
         problems = run_input.partial_run(self._name, self._playbook.limit)
         problems += run_input.wrong_variables(self._name, extra, self._vars, specs)
         every = {name: option for options in specs.values() for name, option in options.items()}
-        raw, unreadable = run_input.typed({**every, **spec}, self._vars, self._templar)
+        raw, unreadable = run_input.typed({**every, **spec}, {**self._vars, **literal}, self._templar)
         unreadable = [text for text in unreadable if text.partition(":")[0] in spec]
         if not isinstance(raw.get("stackguard_report_dir", DIRECTORY), str):
             unreadable.append("stackguard_report_dir: the value is not the path of a directory.")
@@ -102,7 +105,7 @@ class ActionModule(ActionBase):
         before = [*unreadable, *missing, *names, *errors]
         if before:
             return None, raw, [*problems, *before], wrong
-        given = inputs.Given(values, raw, extra, self._matching, self._called, playbooks.operations())
+        given = inputs.Given(values, raw, list(extra), self._matching, self._called, playbooks.operations())
         return given, raw, [*problems, *(text for rule in self._playbook.rules for text in rule(given))], wrong
 
     def _matching(self, pattern: str) -> t.List[str]:

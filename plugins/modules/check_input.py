@@ -69,6 +69,11 @@ extra:
   type: list
   elements: str
   sample: [drain_host]
+literal:
+  description: Values of C(-e) that are never templated, such as a line of a log. URLs have no password in it.
+  returned: success
+  type: dict
+  sample: {explain_text: Binding failed for port}
 evidence_dir:
   description: Empty directory on the Ansible controller for the facts of the run. Empty if the run collects no facts.
   returned: success

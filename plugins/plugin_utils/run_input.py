@@ -14,6 +14,8 @@ import typing as t
 from ansible import context
 from ansible.errors import AnsibleError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.parsing.splitter import parse_kv
+from ansible.utils.vars import load_extra_vars
 
 from ..module_utils.model import input_rules
 
@@ -54,6 +56,25 @@ def partial_run(playbook: str, limit: str) -> t.List[str]:
     if options.get("subset"):
         found.append(limit)
     return found
+
+
+def extra_variables(loader: t.Any, literal: t.Sequence[str]) -> t.Dict[str, t.Any]:
+    """Return the variables of -e. What is literal is never templated, whatever somebody wrote into a log.
+
+    All that follows C(name=) in a -e is the value: Ansible would cut it at the first space, and make variables of words
+    with C(=).
+    """
+    found = {str(name): value for name, value in load_extra_vars(loader).items()}
+    typed_value = re.compile(rf"\s*({'|'.join(literal)})=(.*)\Z", re.DOTALL)
+    for option in context.CLIARGS.get("extra_vars") or ():
+        match = typed_value.match(option) if literal else None
+        if match:
+            for name in parse_kv(option):
+                found.pop(str(name), None)
+            found[match[1]] = match[2]
+    # Character by character: a plain text, without Ansible's mark of a template.
+    plain = {name: "".join(str(found[name])) for name in literal if found.get(name) is not None}
+    return {**found, **plain}
 
 
 def wrong_variables(

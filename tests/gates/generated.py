@@ -31,7 +31,7 @@ import yaml  # noqa: E402
 from labkit import parts  # noqa: E402
 
 from ansible_collections.stackguard.nova.plugins.module_utils.hazards import move_leftovers, start_table, unfit  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, old_variables  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, log_words, old_variables  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model.codes.code import Code  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places import catalogue  # noqa: E402
@@ -46,7 +46,7 @@ CODES = "docs/codes"
 PAGES = (
     *(
         f"docs/reference/{name}.md"
-        for name in ("destinations", "fences", "leftovers", "places", "starts", "tested", "upgrading")
+        for name in ("destinations", "fences", "leftovers", "log-words", "places", "starts", "tested", "upgrading")
     ),
     "docs/codes/README.md",
 )
@@ -118,6 +118,17 @@ def starts() -> str:
     return table(head, *rows)
 
 
+def words() -> str:
+    """What logs say, and the codes that it belongs to. The words stand on one line, as they are printed."""
+    rows = []
+    for row in log_words.ROWS:
+        codes = ", ".join(f"[{code}](../codes/{code}.md)" for code in row.codes)
+        guide = f" [Read on](../{row.page})." if row.page else ""
+        releases = f", Nova {row.releases}" if row.releases else ""
+        rows.append((f"`{row.words}`", codes, f"{row.means}{guide}", row.log, f"{row.source}{releases}"))
+    return table(("the log says", "codes", "what it means", "who says it", "read in"), *rows)
+
+
 def kinds() -> str:
     texts = [(f"`{name}`", entry.text) for name, entry in FENCES.items()]
     rows = [(name, text.proof, text.covers, text.use) for name, text in texts]
@@ -176,7 +187,11 @@ def _markdown(description: str | list[str]) -> str:
     text = " ".join([description] if isinstance(description, str) else description)
     text = re.sub(r"\b[CVM]\(((?:[^()]|\([^()]*\))*)\)", r"`\1`", text)
     text = re.sub(r"\bO\((?:\w+:)?([^)]*)\)", r"`\1`", text)
-    text = re.sub(r"\b(SG\d{3})\b", r"[\1](../../codes/\1.md)", text)
+    # A link in a code span would be shown as it is.
+    spans = re.split(r"(`[^`]*`)", text)
+    text = "".join(
+        span if span.startswith("`") else re.sub(r"\b(SG\d{3})\b", r"[\1](../../codes/\1.md)", span) for span in spans
+    )
     return " ".join(text.replace("|", "\\|").split())
 
 
@@ -211,7 +226,7 @@ def upgrades() -> str:
 def made(name: str, page: str) -> str:
     kind, _blank, rest = name.partition(" ")
     tables = {"places": places, "fences": kinds, "upgrades": upgrades, "tested": tested}
-    tables.update(leftovers=leftovers, destinations=destinations, starts=starts)
+    tables.update(leftovers=leftovers, destinations=destinations, starts=starts, log=words)
     tables.update(codes=lambda: codes(rest))
     return tables[kind]()
 

@@ -82,6 +82,8 @@ def calls(command: str) -> list[tuple[str, dict[str, object]]]:
 
 
 def pairs(value: str) -> list[tuple[str, str]]:
+    if value.startswith("text="):
+        return [("text", value.removeprefix("text="))]  # All that follows is the text, for explain alone.
     return [(name, rest) for name, _equals, rest in (word.partition("=") for word in shlex.split(value))]
 
 

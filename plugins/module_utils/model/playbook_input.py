@@ -56,6 +56,8 @@ class PlaybookInput:
     rules: t.Tuple[Rule, ...] = ()
     #: Files of an earlier run, beside report.json.
     files: t.Tuple[str, ...] = ()
+    #: Variables whose value of -e is taken as it is, up to the end of that -e: the role's own, then its short form.
+    literal: t.Tuple[str, ...] = ()
     #: Whether it writes report.json; another playbook's stays.
     reports: bool = True
     #: What a workflow gets of a refused run, beside what all tell and the host's name. REPORT_DIR: the directory.
@@ -148,6 +150,15 @@ def _doctor(given: Given) -> t.Iterator[str]:
             f"doctor_operations: {', '.join(map(str, strange))}: the value of doctor_operations must be one or more "
             f"of: {', '.join(given.operations)}."
         )
+
+
+# --- explain
+
+
+def _one_question(given: Given) -> t.Iterator[str]:
+    asked = {name: given.values[f"explain_{name}"] or name in given.extra for name in ("code", "text")}
+    if all(asked.values()):
+        yield "explain takes a finding code (code or explain_code) or a text (text or explain_text), and not both."
 
 
 # --- moves
@@ -343,6 +354,8 @@ PLAYBOOKS: t.Dict[str, PlaybookInput] = {
     ),
     "explain": PlaybookInput(
         "The playbook 'explain' runs on the Ansible controller only, so run it without --limit.",
+        rules=(_one_question,),
+        literal=("explain_text", "text"),
         reports=False,
         told={"code": None},
         collects=lambda _given: False,

@@ -2,22 +2,32 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Codes of findings, as an operator types them, and their list. Pure."""
+"""Codes of findings, as an operator types them, their list, and which of them a line of a log belongs to. Pure."""
 
 from __future__ import annotations
 
 import difflib
 import re
+import textwrap
 import typing as t
 
 from ..model.findings import CATALOGUE
+from ..model.log_words import ANY, ROWS, LogWords
 
 _TYPED = re.compile(r"(?:SG)?[ -]?(\d{3})\Z", re.IGNORECASE)
 _SHOWN = 40
 
 
+#: What a terminal, a shell or JSON may do to a line: colours, quotes, backslashes and line breaks anywhere.
+_NOISE = re.compile(r"(?:\x1b|\\x1b|\\u001b|\\033|#033|\^\[)\[[\d;]*m|\\[nrt]|[\s'\"`\\]+")
+#: Characters that may stand for what differs from line to line; and the least part of a message that is looked for.
+_GAP, _PART = 300, 16
+_WORD = re.compile(r"[a-z_]{4,}")
+_NEAR = 0.6
+
+
 class NoCodeError(ValueError):
-    """No code is called that: which ones are near."""
+    """No code is called that, or no row has these words: which ones are near."""
 
 
 def code_of(typed: str) -> str:
@@ -63,3 +73,53 @@ def listing() -> str:
 def _severity(code: str) -> str:
     entry = CATALOGUE[code]
     return f"{entry.severity}, absolute" if entry.absolute else entry.severity
+
+
+def log_rows(text: str) -> t.List[LogWords]:
+    """Return the rows whose words are in the text, or that the text is a part of: the most specific first."""
+    given = _squeezed(text)
+    found = [
+        row
+        for row in ROWS
+        if _pattern(row.words).search(given) or (len(given) >= _PART and given in _squeezed(row.words))
+    ]
+    return sorted(found, key=lambda row: -len(_squeezed(row.words.replace(ANY, ""))))
+
+
+def _squeezed(text: str) -> str:
+    return _NOISE.sub("", text).casefold()
+
+
+def _pattern(words: str) -> t.Pattern[str]:
+    return re.compile(f".{{0,{_GAP}}}?".join(re.escape(_squeezed(part)) for part in words.split(ANY)))
+
+
+def log_answer(rows: t.Sequence[LogWords]) -> str:
+    """Return what explain prints of these rows."""
+    blocks = []
+    for row in rows:
+        release = f", Nova {row.releases}" if row.releases else ""
+        lines = [row.words, f"  {row.log}{release}", *textwrap.wrap(row.means, 110, **_INDENT)]
+        lines += [f"  {code} {CATALOGUE[code].slug}: {CATALOGUE[code].summary}" for code in row.codes]
+        blocks.append("\n".join([*lines, *([f"  Read on in docs/{row.page}."] if row.page else [])]))
+    page = f"The page of a code: ansible-playbook stackguard.nova.explain -e code={rows[0].codes[0]}"
+    return "\n\n".join([*blocks, page])
+
+
+_INDENT: t.Mapping[str, t.Any] = {"initial_indent": "  ", "subsequent_indent": "  "}
+
+
+def no_row(text: str) -> str:
+    """Return why no row was found, and which ones have many of the text's words."""
+    words = set(_WORD.findall(text.casefold()))
+    near = []
+    for row in ROWS:
+        theirs = set(_WORD.findall(row.words.casefold()))
+        shared = len(theirs & words)
+        if shared > 1 and shared >= _NEAR * len(theirs):
+            near.append((-shared, f'"{row.words}" ({", ".join(row.codes)})'))
+    similar = f" Similar: {'; '.join(entry for _shared, entry in sorted(near)[:3])}." if near else ""
+    return (
+        "No entry of docs/reference/log-words.md has the words of this text. That proves nothing: the page lists only "
+        f"{len(ROWS)} messages. Try a part of the message without names and numbers.{similar}"
+    )
