@@ -155,13 +155,16 @@ CODES: t.Tuple[Code, ...] = (
         "A compute node's host has no compute service.",
         overridden_by="the compute node's uuid",
         do="""
-            The host name that nova-compute uses is `host` in nova.conf, or the kernel's host name if that is not set.
-            It must be the node's to the letter: `Compute1` is not `compute1`. A rename is finished with `rename_host`
-            ([guide](../guides/rename.md)).
+            **Start nothing before the same report says that a start there destroys nothing** ([SG113](SG113.md),
+            `forecast.json`). Then compare: the host name that nova-compute uses is `host` in nova.conf, or the
+            kernel's host name if that is not set. It must be the node's to the letter: `Compute1` is not `compute1`.
+            Another name: [the host was renamed](../guides/already-renamed.md). The same name, and no guests: start
+            nova-compute.
 
             While the host has guests, nova-compute 29 and later refuses that start (`My hypervisor has existing
             instances, but I appear to be a new service`), and changes nothing. Then the way back is the service's
-            soft-deleted row in the cell (`services.deleted`). No playbook restores it, and no test has.
+            soft-deleted row in the cell (`services.deleted`). No playbook restores it, and no test has. 28 and earlier
+            make a new service with the guests in place.
         """,
         why="""
             The API does not show such a node, and the scheduler does not use it. Nova cannot manage its guests.

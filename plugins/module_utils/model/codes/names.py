@@ -1229,10 +1229,11 @@ CODES: t.Tuple[Code, ...] = (
         ),
         do="""
             1. Keep nova-compute of that name stopped: `systemctl mask nova-compute`.
-            2. Run [evacuate_host](../guides/evacuate.md) or [return_host](../guides/return.md): they read the queue
-               after the fence, and remove what must not be executed. They need `pip install 'amqp>=5.0'` on the
-               Ansible controller, and `nova_api_db_url` (for `transport_url` in `cell_mappings`) or
-               `stackguard_rabbit_urls`.
+            2. Give the playbook that reported it access to RabbitMQ, and run it again: `pip install 'amqp>=5.0'` on
+               the Ansible controller, and `nova_api_db_url` (for `transport_url` in `cell_mappings`) or
+               `stackguard_rabbit_urls`. Of a dead or evacuated host, [evacuate_host](../guides/evacuate.md) and
+               [return_host](../guides/return.md) also remove what must not be executed. Evacuate nothing for this: a
+               host that was only renamed [is adopted](../guides/already-renamed.md).
             3. Without access, look on a RabbitMQ node of the host's cell (with `-p VHOST` if the cell has its own).
                Delete only queues without consumers; every request in them is lost:
 
