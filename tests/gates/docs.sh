@@ -36,4 +36,6 @@ missing = sorted(name for name in wanted if not (html / name).exists())
 print("\n".join(f"no page: {name}" for name in missing), end="\n" if missing else "")
 sys.exit(bool(missing))
 PY
+echo "Words of each page that no script makes whole:"
+git ls-files '*.md' | grep -vE '^tests/|^docs/codes/SG|^roles/|^docs/reference/variables/' | xargs wc -w | sort -n
 echo "Documentation: .build/docs/html/index.html"
