@@ -64,7 +64,10 @@ def typed_command() -> t.Optional[TypedCommand]:
             launched = launched or str(text).startswith(f"@{_ARCHIVE}")
             words += ["-e", f"@{_short(str(text)[1:])}"]
             continue
-        for name, value in _given(str(text)).items():
+        given = _given(str(text))
+        if run_input.CUT in given:
+            return None  # Ansible has cut a value, and the command of the rest would be another one.
+        for name, value in given.items():
             if _may_show(name, value):
                 shown[name] = value
             else:

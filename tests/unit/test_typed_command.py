@@ -82,3 +82,8 @@ def test_what_a_program_started_has_no_command_to_type(typed):
 @pytest.mark.parametrize("more", [{"args": ()}, {"args": ("a.yml", "b.yml")}, {"check": None}])
 def test_without_one_playbook_there_is_no_command(typed, more):
     assert typed(**more) is None
+
+
+def test_a_command_of_which_ansible_has_cut_a_value_is_not_repeated(typed):
+    assert typed("evacuate_attested_by=John Smith") is None
+    assert typed("evacuate_attested_by='John Smith'").again().endswith("John Smith\"}'")
