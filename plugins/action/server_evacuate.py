@@ -20,9 +20,8 @@ from ..module_utils.evacuation.options import (
     removal_problem,
 )
 from ..module_utils.evacuation.scratch import SCRATCH, CallResult, Scratch
-from ..module_utils.model import findings
+from ..module_utils.model import findings, server_selection
 from ..module_utils.model.fences.catalogue import FENCES
-from ..module_utils.model.server_selection import expression_problem
 from ..module_utils.records import evidence
 from ..module_utils.records import journal as journals
 from ..module_utils.systems.api.connection import DATABASE_SPEC, OVN_SPEC
@@ -52,7 +51,7 @@ class ActionModule(PumpedRun):
             return f"fence={fence} needs {', '.join(lacking)}"
         least = {"proof_max_age": 5}
         small = [f"{name} must be {number} or more" for name, number in least.items() if args[name] < number]
-        return "; ".join(small) or expression_problem(args) or removal_problem(args)
+        return "; ".join(small) or server_selection.expression_problem(_with_names(args)) or removal_problem(args)
 
     def kind(self, host: str) -> str:
         """Return the kind of journal of a host."""
@@ -68,7 +67,7 @@ class ActionModule(PumpedRun):
 
     def options(self, args: Result) -> Result:
         """Return the options of the run, with who attests."""
-        return {**args, "attested_by": args["attested_by"] or _person(self._task_vars)}
+        return {**_with_names(args), "attested_by": args["attested_by"] or _person(self._task_vars)}
 
     def named_by(self, args: Result) -> Result:
         """Return the variables that an operator names the evacuation by."""
@@ -140,6 +139,12 @@ def _person(task_vars: t.Mapping[str, t.Any]) -> str:
         return os.environ.get("SUDO_USER") or getpass.getuser()
     except (KeyError, OSError):
         return ""
+
+
+def _with_names(args: Result) -> Result:
+    """Return the arguments with servers that were typed with commas as a list. Commas alone name nobody, not all."""
+    given = args["servers"]
+    return args if given in (None, "") else {**args, "servers": server_selection.listed(given) or []}
 
 
 def _message(args: Result, scratch: Scratch, failed: bool) -> str:

@@ -397,7 +397,7 @@ def test_an_open_evacuation_is_asked_and_left_before_anything_was_sent(clean, pl
     # A host that is switched off may have disabled itself in its last second.
     had = {key: lab.service(SOURCE)[key] for key in ("status", "forced_down", "disabled_reason")}
     # Guards are made, and the run dies.
-    kill_at(playbooks, "Run the module server_evacuate until it needs facts or an action", 6)
+    kill_at(playbooks, "Evacuate the servers", 6)
     opened, before = journal(lab), state.databases(lab)
     assert strangers.listed(lab) == [address(lab)]
     asked = evacuate(playbooks, variables={"evacuate_action": "status"}).ok()

@@ -166,7 +166,7 @@ def disks(lab, uuid):
 
 
 #: One call of the operation. It decides, and keeps the journal; between two of them the role does what it asked for.
-OPERATION = "Run the module server_evacuate until it needs facts or an action"
+OPERATION = "Evacuate the servers"
 
 
 def kill_at(playbooks, task, times=1, delay=0.0, after=None, **given):

@@ -320,7 +320,7 @@ class _Run(server_evacuate.ActionModule):
             clock=lifecycle.Clock(life.iso, lambda: life.now, lambda: life.now, life.sleep),
             say=life.said.append,
             mine={"controller": "c", "pid": self.pid, "pid_start": "0", "evidence_dir": args["evidence_dir"]},
-            options=dict(args),
+            options=self.options(args),
             overrides=tuple(findings.parse_overrides(args["overrides"])),
             check_mode=self._task.check_mode,
             prefix="evacuate_",

@@ -589,6 +589,18 @@ def test_servers_that_a_person_left_out_stay_on_purpose(life):
     assert (done["failed"], done["left"], life.report()["verdict"]) == (False, {}, "pass")
 
 
+def test_names_with_commas_are_a_list_as_for_drains(life):
+    done = life.run(servers="guest1, guest2")
+    assert done["failed"] is False, done["msg"]
+    assert sorted(uuid for uuid, _host in life.nova.asked) == sorted(BOTH)
+
+
+@pytest.mark.parametrize("nobody", [",", " , ", []])
+def test_commas_alone_name_nobody_and_not_all(life, nobody):
+    done = life.run(servers=nobody)
+    assert (done["failed"], life.nova.asked, life.open()) == (True, [], None)
+
+
 def test_a_journal_that_does_not_say_who_was_chosen_hides_nobody(life, monkeypatch):
     life.run(dies_at=3)
     monkeypatch.setattr(evacuation_record, "servers_of", _without_field(evacuation_record.servers_of))
