@@ -93,6 +93,7 @@ def run(
         cloud_id=lambda: repair_links.cells_of(options),
         bundle=facts.Bundle(facts.SCHEMA, "", {host.inventory_name: host for host in hosts}, {}, None, None),
         operation_id=f"op{number}",
+        diff=False,
     )
 
 
