@@ -135,8 +135,7 @@ class ActionModule(ActionBase):
         told = {key: directory if value is inputs.REPORT_DIR else value for key, value in self._playbook.told.items()}
         result = {"failed": True, "changed": False, "state": "refused", "msg": message}
         at = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        where = directory if self._playbook.reports else None
-        outcome = Outcome(self._name, result, {**names, **told}, report_dir=where, at=at)
+        outcome = Outcome(self._name, result, {**names, **told}, at=at)
         outcome = outcome_files.write(outcome, directory, {}, self._playbook.files, self._playbook.reports, at)
         if self._phase == END:
             return {"failed": True, "changed": False, "msg": message}
