@@ -92,7 +92,8 @@ def _agents(cloud: t.Any) -> t.Tuple[t.Optional[t.List[str]], t.List[str], Right
     quotas = _probe(cloud, "network_api", http.NETWORK, "/quotas", "quotas", None, {})
     if quotas.found is None:
         return None, [], about if quotas.status == _NO_EXTENSION else quotas
-    return [], [], dataclasses.replace(quotas, found=max(quotas.found, 1))
+    # An administrator. A policy of this cloud's own may still hide the agents, so that there are none is not known.
+    return None, [], dataclasses.replace(quotas, found=max(quotas.found, 1))
 
 
 def _clock(cloud: t.Any) -> t.Tuple[t.Optional[ClockOffset], str]:
