@@ -500,7 +500,7 @@ def _judge(run: RepairRun, request: plans.LinkRequest) -> t.Tuple[Links, t.List[
     """Read, and return what can be repaired. Raises :class:`Refused`, with everything that stands against it."""
     links = _links(run, request)
     plan = plans.planned(links, request.codes)
-    against = [*_unknown_hosts(links, request), *_too_many(links, plan, request), *_not_granted(run, plan)]
+    against = [*_unknown_hosts(links, request), *plans.find_too_many(links, plan, request), *_not_granted(run, plan)]
     checked = checks.check(links.bundle, LISTED)
     against += [item for item in checked.findings if item.code == "SG705"]
     checked += findings.Checked(tuple(item for item in against if item.code != "SG705"))
@@ -537,20 +537,6 @@ def _unknown_hosts(links: Links, request: plans.LinkRequest) -> t.Iterator[findi
         if name.casefold() not in known:
             remedy = remedy_text("SG119", "repair-host-unknown")
             yield findings.finding("SG119", findings.Subject("host", name), {"searched for": name}, remedy)
-
-
-def _too_many(links: Links, plan: t.Sequence[WrongLink], request: plans.LinkRequest) -> t.Iterator[findings.Finding]:
-    """Rows that were counted and not kept may be as repairable as those that were."""
-    unlisted = sum(
-        cell.totals[code] - len(cell.instances.get(code, []))
-        for cell in links.cells
-        for code in request.codes
-        if code in cell.totals and code in cell.instances
-    )
-    if len(plan) + unlisted > request.limit:
-        evidence = {"rows that would change": len(plan), "rows not looked at": unlisted, "repair_limit": request.limit}
-        remedy = remedy_text("SG715", "too-many-rows")
-        yield findings.finding("SG715", findings.Subject("host", "repair_limit"), evidence, remedy)
 
 
 def _not_granted(run: RepairRun, plan: t.Sequence[WrongLink]) -> t.Iterator[findings.Finding]:

@@ -24,8 +24,9 @@ from ..hazards.link_rules import (
     WrongLink,
 )
 from ..hazards.links import subject_of
+from ..model.codes.catalogue import remedy_text
 from ..model.facts import from_plain, to_plain
-from ..model.findings import Subject
+from ..model.findings import Finding, Subject, finding
 from ..model.folding import Folded
 from ..model.plan import (
     CONTROLLER,
@@ -98,6 +99,20 @@ def planned(links: Links, codes: t.Collection[str]) -> t.List[WrongLink]:
             if key not in found and links.verdict(wrong).after is not None:
                 found[key] = wrong
     return [found[key] for key in sorted(found, key=lambda key: (*key[:2], *_place(found[key].row), key[2]))]
+
+
+def find_too_many(links: Links, plan: t.Sequence[WrongLink], request: LinkRequest) -> t.Iterator[Finding]:
+    """Find a repair of more rows than was asked for; rows counted and not kept may be as repairable as the others."""
+    unlisted = sum(
+        cell.totals[code] - len(cell.instances.get(code, []))
+        for cell in links.cells
+        for code in request.codes
+        if code in cell.totals and code in cell.instances
+    )
+    if len(plan) + unlisted > request.limit:
+        evidence = {"rows that would change": len(plan), "rows not looked at": unlisted, "repair_limit": request.limit}
+        remedy = remedy_text("SG715", "too-many-rows")
+        yield finding("SG715", Subject("host", "repair_limit"), evidence, remedy)
 
 
 def table_of(wrong: WrongLink) -> str:

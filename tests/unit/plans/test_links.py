@@ -40,6 +40,14 @@ def test_nothing_is_wrong_nothing_is_planned():
     assert written(healthy()) == []
 
 
+def test_more_rows_than_the_limit_are_refused_and_as_many_are_not():
+    spoilt = healthy().row("compute_nodes", 201, service_id=4711).row("compute_nodes", 202, service_id=4711)
+    plan = plans.planned(spoilt.links, REPAIRABLE)
+    (refused,) = plans.find_too_many(spoilt.links, plan, plans.LinkRequest(limit=1))
+    assert (refused.code, refused.evidence["rows that would change"]) == ("SG715", 2)
+    assert [*plans.find_too_many(spoilt.links, plan, plans.LinkRequest(limit=2))] == []
+
+
 @pytest.mark.parametrize("wrong", [None, 4711])
 def test_a_service_id_follows_the_one_service_of_the_host(wrong):
     assert written(healthy().row("compute_nodes", 201, service_id=wrong)) == [
