@@ -69,7 +69,8 @@ def tmp():
 @pytest.mark.parametrize("audits", [False, pytest.param(True, marks=pytest.mark.matrix)], ids=["short", "audits"])
 def test_audit_check_rename_audit_and_the_way_back(lab, tmp_path, tmp, audits):
     """Without its two audits in `make test`: what an audit says under AWX has tests without a lab."""
-    nodes = [node.get("template") for node in WORKFLOWS["Nova: rename a compute host"]["nodes"]]
+    nodes = WORKFLOWS["Nova: rename a compute host"]["simplified_workflow_nodes"]
+    nodes = [node.get("unified_job_template") for node in nodes]
     assert nodes == ["Nova: audit", "Nova: rename, check", None, "Nova: rename", "Nova: audit"]
     assert lab.service(HOST)["state"] == "up"
     before = state.guests(lab, HOST)

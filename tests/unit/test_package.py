@@ -43,7 +43,7 @@ SHIPPED = (
     "meta/execution-environment.yml",
     "playbooks/rename_host.yml",
     "playbooks/awx/configure.yml",
-    "playbooks/awx/vars/job_templates.yml",
+    "plugins/plugin_utils/awx_table.py",
     "roles/rename_host/meta/argument_specs.yml",
     "roles/common/tasks/begin.yml",
     "plugins/modules/cloud_info.py",

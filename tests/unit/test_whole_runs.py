@@ -19,6 +19,7 @@ import sys
 import pytest
 import yaml
 
+from ansible_collections.stackguard.nova.tests.unit.awx.data import TEMPLATES, asked
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
@@ -451,19 +452,7 @@ def test_one_file_of_variables_serves_all_playbooks(run):
 
 
 def test_the_variables_of_the_job_templates_of_awx_exist():
-    templates = yaml.load((ROOT / "playbooks" / "awx" / "vars" / "job_templates.yml").read_text(), Loader=_Unsafe)
-
-    def named(node):
-        if isinstance(node, dict):
-            yield from [node["variable"]] if isinstance(node.get("variable"), str) else []
-            yield from node.get("extra_vars") or {}
-            for item in node.values():
-                yield from named(item)
-        elif isinstance(node, list):
-            for item in node:
-                yield from named(item)
-
-    names = {name for name in named(templates) if not name.startswith("awx_")}
+    names = {name for template in TEMPLATES.values() for name in [*template["extra_vars"], *asked(template)]}
     assert len(names) > 30
     assert names <= set(documented())
 

@@ -2,14 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The data of playbooks/awx as it is written, and the argument specifications of the roles behind it."""
+"""The objects that AWX gets, made for one example, and the argument specifications of the roles behind them."""
 
 from __future__ import annotations
 
 import yaml
-from jinja2.nativetypes import NativeEnvironment
 
-from ansible_collections.stackguard.nova.plugins.plugin_utils.playbooks import operations
+from ansible_collections.stackguard.nova.plugins.plugin_utils import awx, awx_table
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 AWX = ROOT / "playbooks" / "awx"
@@ -21,60 +20,39 @@ class Loader(yaml.SafeLoader):
 
 Loader.add_constructor("!unsafe", lambda loader, node: loader.construct_scalar(node))
 
-
-def read(name):
-    return yaml.load((AWX / "vars" / f"{name}.yml").read_text(), Loader)
-
-
-TYPES = {item["name"]: item for item in read("credential_types")["awx_credential_types"]}
-TEMPLATES = {item["name"]: item for item in read("job_templates")["awx_job_templates"]}
+CREDENTIAL_TYPES = yaml.load((AWX / "vars" / "credential_types.yml").read_text(), Loader)["awx_credential_types"]
+TYPES = {item["name"]: item for item in CREDENTIAL_TYPES}
+SETTINGS = awx.Settings("Cloud", "Hosts", "Nova", "lasting1", "nova")
 
 
-def made_workflows():
-    """The workflows, those that are derived from pairs of templates among them: their text, as Ansible fills it in."""
-    own = read("workflows")
-    given = {"awx_job_templates": list(TEMPLATES.values()), "awx_own_workflows": own["awx_own_workflows"]}
-    for name in ("awx_approval_workflows", "awx_workflows"):
-        given[name] = NativeEnvironment().from_string(own[name]).render(**given)
-    return given["awx_workflows"]
+def objects(**changed):
+    """Return the objects of other settings."""
+    return awx.Objects(awx.Settings(**{**vars(SETTINGS), **changed}), CREDENTIAL_TYPES)
 
 
-WORKFLOWS = {item["name"]: item for item in made_workflows()}
+MADE = objects().all()
+TEMPLATES = {item["name"]: item for item in MADE["controller_templates"]}
+WORKFLOWS = {item["name"]: item for item in MADE["controller_workflows"]}
+#: The lines of the table, by the names of their templates.
+LINES = {awx_table.PREFIX + item.name: item for item in awx.templates()}
 
 
-#: The tasks that create templates and workflows, by module, and what every template's extra variables begin with.
-TASKS = {
-    module: task[module]
-    for task in yaml.load((AWX / "tasks" / "configure.yml").read_text(), Loader)
-    for module in task
-    if module.startswith("awx.awx.")
+def asked(item):
+    """Return the questions of a template's or workflow's survey, by variable."""
+    return {question["variable"]: question for question in item.get("survey_spec", {}).get("spec", [])}
+
+
+QUESTIONS = {
+    name: question for item in [*TEMPLATES.values(), *WORKFLOWS.values()] for name, question in asked(item).items()
 }
-COMMON = yaml.load((AWX / "configure.yml").read_text(), Loader)[0]["vars"]["awx_common_vars"]
-
-
-#: Roles that take what another one takes, too.
-BUILT_ON = {"drain_host": ["migrate_server"]}
+#: What every template's extra variables begin with.
+COMMON = {
+    name: value for name, value in TEMPLATES["Nova: explain"]["extra_vars"].items() if name.startswith("stackguard_")
+}
 
 
 def options(playbook):
     """Options of the role that bears the name of the playbook, of those that it is built on, and of all playbooks."""
     common = ROOT / "roles" / "common" / "meta" / "argument_specs.yml"
-    found = dict(yaml.safe_load(common.read_text())["argument_specs"]["begin"]["options"])
-    name = playbook.removesuffix(".yml")
-    for role in [*BUILT_ON.get(name, []), name]:
-        specs = ROOT / "roles" / role / "meta" / "argument_specs.yml"
-        found.update(yaml.safe_load(specs.read_text())["argument_specs"]["main"]["options"])
-    return found
-
-
-def asked(question):
-    """A question, with the choices that configure.yml takes from the collection."""
-    if question.get("choices") == "{{ nova_awx_operations }}":
-        return {**question, "choices": operations(), "default": "\n".join(operations())}
-    if question.get("choices") != "{{ nova_awx_fences }}":
-        return question
-    choices = options("evacuate_host.yml")["evacuate_fence"]["choices"]
-    return {**question, "choices": list(filter(None, choices))}
-
-
-QUESTIONS = {name: asked(question) for name, question in read("job_templates")["awx_questions"].items()}
+    shared = yaml.safe_load(common.read_text())["argument_specs"]["begin"]["options"]
+    return {**shared, **awx.options(playbook.rpartition("/")[2].removesuffix(".yml"))}

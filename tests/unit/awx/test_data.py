@@ -9,22 +9,26 @@ from __future__ import annotations
 import jinja2
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.plugin_utils import awx_table
+from ansible_collections.stackguard.nova.tests.unit.awx import awx_rules
 from ansible_collections.stackguard.nova.tests.unit.awx.data import (
     COMMON,
+    LINES,
     QUESTIONS,
     TEMPLATES,
     TYPES,
     WORKFLOWS,
+    asked,
+    objects,
     options,
 )
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 #: Of the connection to cloud and databases, which roles take from variables without naming them, and of AWX.
 CONNECTION = {"cloud", "nova_api_db_url", "neutron_db_url", "stackguard_rabbit_urls"}
-KINDS = {"machine", "openstack", "databases", "ovn", "fence"}
 OVN = {"ovn_nb_connection", "ovn_sb_connection", "ovn_private_key", "ovn_certificate", "ovn_ca_cert"}
 #: Answered as text, and made the role's by the extra variables that every template has.
-THROUGH = {"stackguard_awx_overrides": "stackguard_overrides"}
+THROUGH = {awx_table.OVERRIDES: "stackguard_overrides", awx_table.FAIL_ON: "audit_fail_on"}
 #: What each kind of answer can be taken as. Lists are given as text with commas between, or chosen from.
 #: Playbooks that change nothing, with and without check mode.
 READ_ONLY = {"audit.yml", "doctor.yml", "explain.yml"}
@@ -41,10 +45,14 @@ def playbooks():
     return {path.name for path in (ROOT / "playbooks").glob("*.yml")}
 
 
+def playbook(template):
+    return template["playbook"].rpartition("/")[2]
+
+
 def test_every_playbook_has_a_template_and_what_changes_something_one_that_checks():
     templates = list(TEMPLATES.values())
-    assert {item["playbook"] for item in templates} == playbooks()
-    checked = {item["playbook"] for item in templates if item.get("job_type") == "check" and item.get("diff_mode")}
+    assert {playbook(item) for item in templates} == playbooks()
+    checked = {playbook(item) for item in templates if item["job_type"] == "check" and item["diff_mode"]}
     assert checked == playbooks() - READ_ONLY
 
 
@@ -52,35 +60,40 @@ def test_every_playbook_has_a_template_and_what_changes_something_one_that_check
 def test_a_template_gives_only_what_the_role_takes(name):
     template = TEMPLATES[name]
     taken = options(template["playbook"])
-    assert set(template["needs"]) <= KINDS
-    # ours for other templates' sake: jobs.py and configure.yml say where it goes
-    given = set(template.get("extra_vars", {})) | set(template.get("survey", []))
-    given = {THROUGH.get(variable, variable) for variable in given}
+    assert set(LINES[name].credentials) <= set(awx_table.KINDS)
+    given = {THROUGH.get(variable, variable) for variable in {*template["extra_vars"], *asked(template)}}
     assert given <= set(taken), f"{given - set(taken)} are no variables of {template['playbook']}"
-    assert not set(template.get("extra_vars", {})) & set(template.get("survey", []))
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_a_template_gives_all_that_the_role_needs(name):
     template = TEMPLATES[name]
     needed = {key for key, option in options(template["playbook"]).items() if option.get("required")}
-    asked = {key for key in template.get("survey", []) if QUESTIONS[key]["required"]}
-    assert needed <= asked | set(template.get("extra_vars", {}))
+    required = {key for key, question in asked(template).items() if question["required"]}
+    assert needed <= required | set(template["extra_vars"])
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_what_has_its_journal_on_a_host_reaches_that_host(name):
+    """A resize without a machine credential ended with: the host that keeps the journal does not answer (W2)."""
+    tasks = (ROOT / "roles" / LINES[name].playbook / "tasks").glob("*.yml")
+    delegates = any("stackguard_state_host" in path.read_text() for path in tasks)
+    evidence = "audit_evidence" in TEMPLATES[name]["extra_vars"]
+    assert (awx_table.MACHINE in LINES[name].credentials) or evidence or not delegates
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_question_can_only_be_answered_as_the_role_takes_it(name):
     question = QUESTIONS[name]
-    assert {"variable", "question_name", "type", "required"} <= set(question)
     assert question["variable"] == name
-    users = {item["playbook"] for item in TEMPLATES.values() if name in item.get("survey", [])}
-    assert users, "nobody asks it"
-    if name in THROUGH:
-        assert COMMON[THROUGH[name]] == "{{ " + name + " | default('') | stackguard.nova.overrides }}"
+    users = {item["playbook"] for item in TEMPLATES.values() if name in asked(item)}
+    if name == awx_table.OVERRIDES:
+        assert COMMON["stackguard_overrides"] == "{{ " + name + " | default('') | stackguard.nova.overrides }}"
         assert (question["type"], question["required"]) == ("textarea", False)
         return
-    for playbook in users:
-        option = options(playbook)[name]
+    assert users, "nobody asks it"
+    for user in users:
+        option = options(user)[awx_table.ASKED_AS.get(name, name)]
         assert option["type"] in TYPES_TAKEN[question["type"]]
         choices = question.get("choices")
         if option.get("choices"):
@@ -88,43 +101,27 @@ def test_a_question_can_only_be_answered_as_the_role_takes_it(name):
         if option["type"] == "bool":
             assert set(choices) == {"true", "false"}
         if "default" in question and option.get("default") is not None:
-            # The role's empty list means all, which a survey shows.
-            own = choices if name == "doctor_operations" and option["default"] == [] else option["default"]
-            assert plain(question["default"]) == plain(own), "the survey's default is not the role's"
-    if question.get("choices") and "default" in question:
-        assert set(question["default"].split("\n")) <= set(question["choices"])
-
-
-#: Types of questions that AWX knows, and of their defaults (awx/api/views, JobTemplateSurveySpec).
-DEFAULTS = {"text": str, "textarea": str, "multiplechoice": str, "multiselect": str, "integer": int}
+            assert plain(question["default"]) == plain(option["default"]), "the survey's default is not the role's"
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_awx_would_take_the_question(name):
-    """By the rules that AWX 24 checks a survey by; no AWX was asked."""
-    question = QUESTIONS[name]
-    known = {
-        "variable",
-        "question_name",
-        "question_description",
-        "type",
-        "required",
-        "default",
-        "choices",
-        "min",
-        "max",
-    }
-    assert set(question) <= known
-    assert all(isinstance(question[key], str) for key in ("type", "question_name", "variable"))
-    assert isinstance(question["required"], bool)
-    assert isinstance(question.get("default", DEFAULTS[question["type"]]()), DEFAULTS[question["type"]])
-    assert all(isinstance(question.get(key, 0), int) for key in ("min", "max"))
-    chosen = question["type"] in ("multiplechoice", "multiselect")
-    assert chosen == ("choices" in question)
-    if chosen:
-        assert all(isinstance(choice, str) for choice in question["choices"])
-    if question["type"] == "multiplechoice":
-        assert len(question.get("default", "").splitlines()) <= 1
+    assert awx_rules.survey_errors({"name": "", "description": "", "spec": [QUESTIONS[name]]}) == []
+
+
+def test_a_question_with_a_default_need_not_be_answered():
+    """In AWX's API a required question wants an answer, whatever its default is (W1)."""
+    for name, question in QUESTIONS.items():
+        assert not (question["required"] and "default" in question), name
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_the_default_of_a_list_stands_in_the_extra_variables_too(name):
+    """AWX takes such a default for no answer: it is text (awx/main/models/mixins.py, _survey_element_validation)."""
+    template = TEMPLATES[name]
+    for variable, question in asked(template).items():
+        if question["type"] == "multiselect" and "default" in question:
+            assert template["extra_vars"][variable] == question["default"].split("\n")
 
 
 def plain(value):
@@ -144,41 +141,42 @@ def test_no_survey_asks_for_a_command_a_file_a_secret_or_a_structure():
 
 def test_only_the_audits_slices_run_side_by_side():
     for name, template in TEMPLATES.items():
-        assert bool(template.get("allow_simultaneous")) == (name == "Nova: audit, the hosts")
-        assert bool(template.get("sliced")) == (name == "Nova: audit, the hosts")
+        assert template["allow_simultaneous"] == (name == "Nova: audit, the hosts")
+        assert template["job_slice_count"] == (4 if name == "Nova: audit, the hosts" else 1)
+
+
+def following(node):
+    return [other for kind in ("success_nodes", "always_nodes", "failure_nodes") for other in node[kind]]
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_a_workflow_is_made_of_templates_and_asks_what_they_need(name):
     workflow = WORKFLOWS[name]
-    nodes = {node["identifier"]: node for node in workflow["nodes"]}
-    followers = [
-        other["identifier"] for node in nodes.values() for kind in ("success", "always") for other in node.get(kind, [])
-    ]
+    nodes = {node["identifier"]: node for node in workflow["simplified_workflow_nodes"]}
+    followers = [other for node in nodes.values() for other in following(node)]
     assert sorted(followers) == sorted(list(nodes)[1:]), "every node but the first follows exactly one"
     for node in nodes.values():
-        if "approval" in node:
+        if "approval_node" in node:
             continue
-        template = TEMPLATES[node["template"]]
-        assert set(node.get("extra_data", {})) <= set(template.get("survey", []))
-        needed = {
-            key for key in template.get("survey", []) if QUESTIONS[key]["required"] and "default" not in QUESTIONS[key]
-        }
-        assert needed <= set(workflow["survey"])
-    for key in workflow["survey"]:
-        assert any(
-            key in TEMPLATES[node["template"]].get("survey", []) for node in nodes.values() if "template" in node
-        )
+        template = TEMPLATES[node["unified_job_template"]]
+        assert set(node["extra_data"]) <= set(asked(template))
+        needed = {key for key, question in asked(template).items() if question["required"]}
+        assert needed <= set(asked(workflow))
+        # AWX gives a workflow's answers to each node, above what its template says (W3).
+        assert not set(asked(workflow)) & (set(template["extra_vars"]) | set(node["extra_data"]))
+    for key in asked(workflow):
+        templates = [node["unified_job_template"] for node in nodes.values() if "unified_job_template" in node]
+        assert any(key in asked(TEMPLATES[template]) for template in templates)
 
 
 def test_nothing_is_changed_in_a_workflow_before_somebody_has_approved_it():
     for workflow in WORKFLOWS.values():
         approved = False
-        for node in workflow["nodes"]:
-            approved = approved or "approval" in node
-            if "template" in node:
-                template = TEMPLATES[node["template"]]
-                changes = template["playbook"] not in READ_ONLY and template.get("job_type") != "check"
+        for node in workflow["simplified_workflow_nodes"]:
+            approved = approved or "approval_node" in node
+            if "unified_job_template" in node:
+                template = TEMPLATES[node["unified_job_template"]]
+                changes = playbook(template) not in READ_ONLY and template["job_type"] != "check"
                 assert approved or not changes, node["identifier"]
 
 
@@ -192,23 +190,23 @@ def expected(template, artifacts):
 def test_every_check_has_a_workflow_in_which_its_plan_goes_from_the_approval_to_the_run():
     ways = set()
     for workflow in WORKFLOWS.values():
-        nodes = {node["identifier"]: node for node in workflow["nodes"]}
+        nodes = {node["identifier"]: node for node in workflow["simplified_workflow_nodes"]}
         for node in nodes.values():
-            follows = [nodes[other["identifier"]] for other in node.get("success", [])]
-            if any("approval" in other for other in follows):
+            follows = [nodes[other] for other in node["success_nodes"]]
+            if any("approval_node" in other for other in follows):
                 (approval,) = follows
-                (run,) = [nodes[other["identifier"]] for other in approval["success"]]
-                assert f"{run['template']}, check" == node["template"]
-                assert set(TEMPLATES[node["template"]]["survey"]) == set(TEMPLATES[run["template"]]["survey"])
-                assert set(TEMPLATES[run["template"]]["survey"]) <= set(workflow["survey"])
-                ways.add(run["template"])
-    checks = {name.removesuffix(", check") for name, item in TEMPLATES.items() if item.get("job_type") == "check"}
+                (run,) = [nodes[other]["unified_job_template"] for other in approval["success_nodes"]]
+                assert f"{run}, check" == node["unified_job_template"]
+                assert asked(TEMPLATES[f"{run}, check"]) == asked(TEMPLATES[run])
+                assert set(asked(TEMPLATES[run])) <= set(asked(workflow))
+                ways.add(run)
+    checks = {name.removesuffix(", check") for name, item in TEMPLATES.items() if item["job_type"] == "check"}
     assert ways == checks
 
 
 @pytest.mark.parametrize("name", [name[: -len(", check")] for name in TEMPLATES if name.endswith(", check")])
 def test_a_run_expects_the_plan_of_the_check_before_it_and_is_refused_where_that_had_none(name):
-    operation = TEMPLATES[name]["playbook"].removesuffix(".yml")
+    operation = playbook(TEMPLATES[name]).removesuffix(".yml")
     told = {"operation": operation, "plan_sha256": "0" * 64, "report_dir": "/x/jobs/7"}
     assert expected(name, {"stackguard": told}) == "0" * 64 + "@/x/jobs/7/plan.json"
     assert expected(name, {}) == ""
@@ -216,6 +214,22 @@ def test_a_run_expects_the_plan_of_the_check_before_it_and_is_refused_where_that
     assert expected(name, {"stackguard": {**told, "operation": "another"}}) == ""
     for none in ({}, {"plan_sha256": None}, {"plan_sha256": ""}):
         assert expected(name, {"stackguard": {"operation": operation, **none}}) == "none", "it stands for no plan"
+
+
+def test_who_acts_without_an_approval_is_on_call_and_nobody_else():
+    """Execute on what changes something passes round the approval; who approves must be able to read the check (W5)."""
+    teams = {"operators": ["ops"], "approvers": ["leads"], "on_call": ["night"]}
+    given = {}
+    for item in objects(teams=teams).roles():
+        for name in item.get("job_templates", item.get("workflows")):
+            given.setdefault((*item["teams"], item["role"]), set()).add(name)
+    acting = {name for name, line in LINES.items() if not line.reads}
+    assert given["night", "execute"] == acting
+    assert given["ops", "execute"] == (set(TEMPLATES) | set(WORKFLOWS)) - acting
+    assert given["leads", "approval"] == set(WORKFLOWS) - {"Nova: audit in slices"}
+    assert {name for name in TEMPLATES if name.endswith(", check")} | {"Nova: audit"} <= given["leads", "read"]
+    assert len(given) == 4
+    assert objects().roles() == []
 
 
 def test_credentials_hand_secrets_over_in_files_and_environments_only():
@@ -233,10 +247,11 @@ def test_what_reads_ovn_has_its_connections_and_the_key_is_secret():
     assert {field["id"] for field in kind["inputs"]["fields"] if field.get("secret")} == {"ovn_private_key"}
     for name, template in TEMPLATES.items():
         # What was read is put together without any connection.
-        tasks = (ROOT / "roles" / template["playbook"].removesuffix(".yml")).glob("tasks/*.yml")
-        names = "".join(path.read_text() for path in [*tasks, ROOT / "playbooks" / template["playbook"]])
-        reads = all(key in names for key in OVN) and bool({"openstack", "databases"} & set(template["needs"]))
-        assert ("ovn" in template["needs"]) == reads, name
+        tasks = (ROOT / "roles" / LINES[name].playbook).glob("tasks/*.yml")
+        names = "".join(path.read_text() for path in [*tasks, ROOT / "playbooks" / playbook(template)])
+        needs = set(LINES[name].credentials)
+        reads = all(key in names for key in OVN) and bool({"openstack", "databases"} & needs)
+        assert ("ovn" in needs) == reads, name
 
 
 @pytest.mark.parametrize("given", [{}, {"ovn_private_key": "KEY", "ovn_certificate": "CERT", "ovn_ca_cert": "CA"}])

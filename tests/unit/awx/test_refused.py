@@ -14,7 +14,7 @@ import sys
 
 import pytest
 
-from ansible_collections.stackguard.nova.tests.unit.awx.data import TEMPLATES
+from ansible_collections.stackguard.nova.tests.unit.awx.data import LINES
 from ansible_collections.stackguard.nova.tests.unit.awx.jobs import Controller
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
@@ -30,7 +30,7 @@ FURTHEST = {entry.template: name for name, entry in entries().items()}
 
 
 def operation_of(template):
-    return TEMPLATES[template]["playbook"].removesuffix(".yml")
+    return LINES[template].playbook
 
 
 @pytest.fixture
