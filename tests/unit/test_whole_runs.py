@@ -19,7 +19,7 @@ import sys
 import pytest
 import yaml
 
-from ansible_collections.stackguard.nova.tests.unit.awx.data import TEMPLATES, asked
+from ansible_collections.stackguard.nova.tests.unit.awx import data as awx_data
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
@@ -452,7 +452,7 @@ def test_one_file_of_variables_serves_all_playbooks(run):
 
 
 def test_the_variables_of_the_job_templates_of_awx_exist():
-    names = {name for template in TEMPLATES.values() for name in [*template["extra_vars"], *asked(template)]}
+    names = {name for template in awx_data.TEMPLATES.values() for name in [*template["extra_vars"], *awx_data.asked(template)]}
     assert len(names) > 30
     assert names <= set(documented())
 

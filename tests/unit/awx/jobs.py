@@ -4,6 +4,7 @@
 
 """A job as AWX runs it, but for the container: what it puts where is taken from awx/main/tasks/jobs.py of AWX 24.6.
 
+What of answers and other variables gets so far, and which of them may hold Jinja, say the rules in awx_rules.py.
 A private data directory is made (the project with its playbooks, an inventory script, extra variables of which only the
 template's own may hold Jinja, credentials as files, environment and extra variable files), transmitted, run by
 ``ansible-runner worker`` as in an execution environment, and its events processed. Artifacts are what set_stats
@@ -25,29 +26,12 @@ import tempfile
 
 import ansible_runner
 import jinja2.sandbox
-import yaml
 
-from ansible_collections.stackguard.nova.tests.unit.awx.data import COMMON, QUESTIONS, TASKS, TEMPLATES, TYPES
+from ansible_collections.stackguard.nova.tests.unit.awx import awx_rules
+from ansible_collections.stackguard.nova.tests.unit.awx.data import COMMON, TEMPLATES, TYPES, asked
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 
 SCRIPT = "#!/usr/bin/env python3\nprint(%r)\n"
-
-
-class UnsafeDumper(yaml.SafeDumper):
-    """Every string marked as one that Ansible must not template."""
-
-    def represent_data(self, value):
-        if isinstance(value, str):
-            return self.represent_scalar("!unsafe", value)
-        return super().represent_data(value)
-
-
-def dump(variables, safe=()):
-    """Return extra variables as AWX writes them: Jinja only in those that are the template's own."""
-    return "".join(
-        yaml.dump_all([{key: value}], None, Dumper=yaml.SafeDumper if key in safe else UnsafeDumper)
-        for key, value in variables.items()
-    )
 
 
 @dataclasses.dataclass
@@ -99,10 +83,13 @@ class Controller:
         limit=None,
         extra=None,
         prompts=None,
+        jinja="template",
     ):
-        """Run the template with the answers to its survey; the others are its defaults.
+        """Run the template with the answers to its survey; of the others what AWX makes of their defaults.
 
-        ``extra``: variables that the launch comes with besides; ``prompts``: instead of what configure.yml sets.
+        With the number of a ``workflow`` or with ``artifacts`` it is a node, and the answers are the workflow's.
+        ``extra``: variables that the launch comes with besides; ``prompts``: instead of what configure.yml sets;
+        ``jinja``: AWX's setting ALLOW_JINJA_IN_EXTRA_VARS.
         """
         self.number += 1
         template = TEMPLATES[name]
@@ -113,24 +100,39 @@ class Controller:
         shutil.copytree(ROOT / "playbooks", sent / "project" / "playbooks")
         inventory = {"all": {"children": ["compute"]}, "compute": {"hosts": list(hosts)}, "_meta": {"hostvars": hosts}}
         write(sent / "inventory" / "hosts", SCRIPT % json.dumps(inventory), 0o700)
-        own = {**self.common, **template.get("extra_vars", {})}
-        meta = {"awx_job_id": self.number, "awx_job_template_name": name}
-        if workflow is not None:
-            meta["awx_workflow_job_id"] = workflow
-        taken, _errors = accepted(template.get("survey", []), extra or {}, prompts or TASKS["awx.awx.job_template"])
-        variables = {**own, **survey(template, answers or {}), **taken, **(artifacts or {}), **meta}
-        write(sent / "env" / "extravars", dump(variables, safe=own))
+        # What every template has stands first in its extra variables: here it is the test's.
+        own = {**template["extra_vars"], **self.common}
+        own.update({name: value for name, value in template["extra_vars"].items() if COMMON.get(name) != value})
+        ask = {"ask_variables_on_launch": (prompts or template)["ask_variables_on_launch"]}
+        as_kept, questions = as_template(name, own, ask), list(asked(template).values())
+        artifacts = {} if artifacts is None and workflow is not None else artifacts
+        taken = given(as_kept, questions, {**(answers or {}), **(extra or {})}, artifacts)
+        variables = {**awx_rules.job_variables(as_kept, questions, taken), **self.meta(as_kept, workflow)}
+        write(sent / "env" / "extravars", awx_rules.dump(variables, own, jinja))
         env, arguments = self.inject(credentials or {}, sent, there)
-        if template.get("job_type") == "check":
+        if template["job_type"] == "check":
             arguments.append("--check")
-        if template.get("diff_mode"):
+        if template["diff_mode"]:
             arguments.append("--diff")
         if limit:
             arguments += ["-l", limit]
         if verbosity:
             arguments.append("-" + "v" * verbosity)
         write(sent / "env" / "cmdline", ansible_runner.utils.args2cmdline("-u", "root", *arguments))
-        return self.run(sent, there, f"playbooks/{template['playbook']}", env)
+        return self.run(sent, there, template["playbook"], env)
+
+    def meta(self, template, workflow):
+        """What AWX adds to every job."""
+        around = None if workflow is None else {"id": workflow, "name": "a workflow", "launch_type": "manual"}
+        job = {"id": self.number, "launch_type": "manual" if workflow is None else "workflow"}
+        return awx_rules.meta_variables(
+            job,
+            workflow=around,
+            template=template,
+            user={"id": 1, "username": "admin"},
+            inventory={"id": 1, "name": "Compute hosts"},
+            project={"scm_revision": "0" * 40, "scm_branch": "main"},
+        )
 
     def inject(self, credentials, sent, there):
         """Return environment and arguments. ``credentials``: type to its inputs; files go where the job finds them."""
@@ -160,7 +162,7 @@ class Controller:
             env.update({key: made(value) for key, value in injectors.get("env", {}).items()})
             extra = {key: made(value) for key, value in injectors.get("extra_vars", {}).items()}
             if extra:
-                arguments += ["-e", "@" + self.kept(dump(extra), sent, there)]
+                arguments += ["-e", "@" + self.kept(awx_rules.dump(extra), sent, there)]
         return env, arguments
 
     def kept(self, content, sent, there):
@@ -209,46 +211,36 @@ def write(path, content, mode=0o600):
     path.chmod(mode)
 
 
-def survey(template, answers):
-    """Return what AWX makes of a survey: answers, and defaults of the others. What nobody asked is refused."""
-    questions = template.get("survey", [])
-    assert set(answers) <= set(questions), f"{template['name']} does not ask {set(answers) - set(questions)}"
-    found = {}
-    for name in questions:
-        question = QUESTIONS[name]
-        value = answers.get(name, question.get("default"))
-        if value is None:
-            assert not question["required"], f"{template['name']} wants {name}"
-            continue
-        if question["type"] == "multiselect" and isinstance(value, str):
-            value = value.split("\n")
-        found[name] = value
-    return found
+def as_template(name, own, prompts=None):
+    """A template as the rules take it, with its own extra variables and what it prompts for."""
+    return {
+        "type": "job_template",
+        "name": name,
+        "id": 1,
+        "project": 1,
+        "inventory": 1,
+        "extra_vars": own,
+        **(prompts or {}),
+    }
+
+
+def given(template, questions, answers, artifacts):
+    """What a job is launched with. By hand: valid answers, or AWX refuses the launch. In a workflow, that is with
+    artifacts: those, and above them the workflow's answers, which no survey of a node filters."""
+    if artifacts is not None:
+        return awx_rules.node_variables(template, questions, {}, artifacts, answers)
+    taken, _ignored, errors = awx_rules.accept_launch(template, questions, answers, {})
+    assert not errors, f"AWX refuses to launch {template['name']}: {errors}"
+    return taken.get("extra_vars", {})
 
 
 def accepted(questions, given, prompts):
-    """Return what AWX takes of the variables that a launch comes with, and what is wrong with answers among them.
+    """Return what AWX takes of the variables that come with a launch, and which answers among them are wrong.
 
-    As awx/main/models/mixins.py does it (SurveyJobTemplateMixin, _accept_or_ignore_variables) in AWX 24.6: valid
-    answers to the survey; any other variable only where variables are prompted for. Those of a workflow are taken by
-    its survey, and go to all its nodes past their templates' (awx/main/models/workflow.py, get_job_kwargs).
+    ``questions``: by variable. ``prompts``: the template, or what it prompts for.
+
+    Those that are missing are none of these: a launch wants them, a node of a workflow does not.
     """
-    taken, errors, others = {}, [], dict(given)
-    for name in questions:
-        if name in others:
-            value = others.pop(name)
-            if valid(QUESTIONS[name], value):
-                taken[name] = value
-            else:
-                errors.append(name)
-    return {**taken, **(others if prompts["ask_variables_on_launch"] else {})}, errors
-
-
-def valid(question, value):
-    """Whether AWX takes an answer (_survey_element_validation)."""
-    kind, choices = question["type"], question.get("choices", [])
-    if kind in ("text", "textarea"):
-        return isinstance(value, str) and len(value) <= question.get("max", len(value))
-    if kind == "integer":
-        return type(value) is int and question["min"] <= value <= question["max"]
-    return set(value) <= set(choices) if kind == "multiselect" else value in choices
+    template = as_template("a template", {}, {"ask_variables_on_launch": prompts["ask_variables_on_launch"]})
+    taken, _ignored, _errors = awx_rules.accept_variables(template, list(questions.values()), given)
+    return taken, [name for name, ask in questions.items() if awx_rules.answer_errors(ask, given, required=False)]

@@ -106,7 +106,7 @@ def test_a_question_can_only_be_answered_as_the_role_takes_it(name):
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_awx_would_take_the_question(name):
-    assert awx_rules.survey_errors({"name": "", "description": "", "spec": [QUESTIONS[name]]}) == []
+    assert awx_rules.survey_error({"name": "", "description": "", "spec": [QUESTIONS[name]]}) is None
 
 
 def test_a_question_with_a_default_need_not_be_answered():

@@ -15,7 +15,14 @@ import sys
 
 import pytest
 
-from ansible_collections.stackguard.nova.tests.unit.awx.data import QUESTIONS, TASKS, TEMPLATES, WORKFLOWS, options
+from ansible_collections.stackguard.nova.tests.unit.awx.data import (
+    LINES,
+    QUESTIONS,
+    TEMPLATES,
+    WORKFLOWS,
+    asked,
+    options,
+)
 from ansible_collections.stackguard.nova.tests.unit.awx.jobs import Controller, accepted
 from ansible_collections.stackguard.nova.tests.unit.awx.test_refused import FURTHEST, HOSTS, operation_of
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
@@ -23,7 +30,6 @@ from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entri
 #: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
 pytestmark = pytest.mark.ansible
 
-JOB, WORKFLOW = TASKS["awx.awx.job_template"], TASKS["awx.awx.workflow_job_template"]
 #: As the templates were before: every variable is taken.
 OPEN = {"ask_variables_on_launch": True}
 ANSWERS = {key: value for entry in entries().values() for key, value in entry.answered.items()}
@@ -41,7 +47,7 @@ def hostile(proof):
         "stackguard_overrides": [{"code": "SG110", "object": "guest1", "reason": "hurry"}],
         "awx_job_id": "../../../../tmp",
     }
-    for playbook in {item["playbook"] for item in TEMPLATES.values()}:
+    for playbook in {item.playbook for item in LINES.values()}:
         for name, option in options(playbook).items():
             if name.endswith(("_command", "_commands")):
                 found[name] = command if option["type"] == "list" else " ".join(command)
@@ -62,40 +68,40 @@ def test_what_is_hostile_is_not_forgotten(tmp_path):
     )
     assert {"stackguard_nova_conf_files", "stackguard_report_dir", "evacuate_power_options"} <= set(given)
     for template in TEMPLATES.values():
-        taken, _errors = accepted(template.get("survey", []), given, OPEN)
+        taken, _errors = accepted(asked(template), given, OPEN)
         assert set(taken) == set(given)
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_a_template_takes_answers_to_its_survey_and_nothing_else(name, tmp_path):
-    asked = TEMPLATES[name].get("survey", [])
-    answers = {key: value for key, value in ANSWERS.items() if key in asked}
-    taken, errors = accepted(asked, {**hostile(tmp_path / "proof"), **answers}, JOB)
+    questions = asked(TEMPLATES[name])
+    answers = {key: value for key, value in ANSWERS.items() if key in questions}
+    taken, errors = accepted(questions, {**hostile(tmp_path / "proof"), **answers}, TEMPLATES[name])
     assert (taken, errors) == (answers, [])
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_an_override_that_is_a_structure_is_no_answer(name):
-    asked = TEMPLATES[name].get("survey", [])
+    questions = asked(TEMPLATES[name])
     raw = {"stackguard_awx_overrides": [{"code": "SG110", "object": "guest1", "reason": "hurry"}]}
-    taken, errors = accepted(asked, raw, JOB)
+    taken, errors = accepted(questions, raw, TEMPLATES[name])
     assert taken == {}
-    assert errors == (list(raw) if "stackguard_awx_overrides" in asked else []), "AWX does not launch it"
+    assert errors == (list(raw) if "stackguard_awx_overrides" in questions else []), "AWX does not launch it"
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_no_node_of_a_workflow_gets_what_no_survey_asked(name, tmp_path):
     """AWX gives a workflow's variables to each node, past the survey of the node's template."""
     workflow = WORKFLOWS[name]
-    answers = {key: value for key, value in ANSWERS.items() if key in workflow["survey"]}
+    answers = {key: value for key, value in ANSWERS.items() if key in asked(workflow)}
     given = {**hostile(tmp_path / "proof"), **answers}
-    everywhere, errors = accepted(workflow["survey"], given, WORKFLOW)
+    everywhere, errors = accepted(asked(workflow), given, workflow)
     assert (everywhere, errors) == (answers, [])
-    for node in workflow["nodes"]:
-        if "template" in node:
-            asked = TEMPLATES[node["template"]].get("survey", [])
-            own, errors = accepted(asked, node.get("extra_data", {}), JOB)
-            assert (own, errors) == (node.get("extra_data", {}), []), "AWX would drop it"
+    for node in workflow["simplified_workflow_nodes"]:
+        if "unified_job_template" in node:
+            template = TEMPLATES[node["unified_job_template"]]
+            own, errors = accepted(asked(template), node["extra_data"], template)
+            assert (own, errors) == (node["extra_data"], []), "AWX would drop it"
             assert not {**own, **everywhere}.keys() - set(QUESTIONS)
 
 
@@ -112,7 +118,8 @@ LAUNCHED = [pytest.param(name, marks=[] if operation_of(name) in OFTEN else [pyt
 def test_a_launched_template_runs_nothing_of_the_person_who_launched_it(tmp_path, short_tmp, name):
     """Hostile variables, and Jinja in every answer that is text: the job says what is wrong, and no command has run."""
     proof, given = tmp_path / "proof", entries()[FURTHEST[name]].answered
-    answers = {key: jinja(proof) for key in TEMPLATES[name]["survey"] if QUESTIONS[key]["type"].startswith("text")}
+    questions = asked(TEMPLATES[name])
+    answers = {key: jinja(proof) for key, ask in questions.items() if ask["type"].startswith("text")}
     answers = {**{key: value for key, value in given.items() if QUESTIONS[key].get("choices")}, **answers}
     answers["stackguard_awx_overrides"] = f"SG110 guest1: {jinja(proof)}"
     job = Controller(tmp_path, short_tmp).launch(name, HOSTS, answers, extra=hostile(proof))
@@ -143,6 +150,6 @@ def test_an_open_template_would_run_it(tmp_path, short_tmp):
     given = {"stackguard_ceph_command": ["sh", "-c", f"touch {proof}"], "stackguard_nova_conf_files": [str(conf)]}
     answers = {"audit_sources": ["hosts"]}
     controller = Controller(tmp_path, short_tmp)
-    for prompts, expected in ((JOB, False), (OPEN, True)):
+    for prompts, expected in ((TEMPLATES["Nova: audit"], False), (OPEN, True)):
         job = controller.launch("Nova: audit", HOSTS, answers, extra=json.loads(json.dumps(given)), prompts=prompts)
         assert proof.exists() is expected, job.stdout

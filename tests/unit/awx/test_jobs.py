@@ -15,7 +15,7 @@ import sys
 import pytest
 
 from ansible_collections.stackguard.nova.tests.labkit.canary import Canaries
-from ansible_collections.stackguard.nova.tests.unit.awx.data import TEMPLATES
+from ansible_collections.stackguard.nova.tests.unit.awx.data import LINES, TEMPLATES, asked
 from ansible_collections.stackguard.nova.tests.unit.awx.jobs import Controller
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
@@ -56,15 +56,14 @@ def credentials(canaries):
 
 @pytest.mark.parametrize("name", ENDINGS)
 def test_a_job_that_reaches_nothing_says_so_changes_nothing_and_gives_nothing_away(tmp_path, short_tmp, canaries, name):
-    asked = TEMPLATES[name].get("survey", [])
     entry = entries()[ENDINGS[name]]
-    answers = {key: value for key, value in entry.answered.items() if key in asked}
+    answers = {key: value for key, value in entry.answered.items() if key in asked(TEMPLATES[name])}
     with canaries.watched():
         job = Controller(tmp_path, short_tmp).launch(name, HOSTS, answers, credentials(canaries), verbosity=4)
     status, words = entry.ends[name]
     assert job.status == status, job.stdout
     assert words in job.told["message"].replace("\\", ""), job.artifacts
-    assert job.told["operation"] == TEMPLATES[name]["playbook"].removesuffix(".yml")
+    assert job.told["operation"] == LINES[name].playbook
     assert not job.told.get("changed")
     assert (job.told["verdict"] == "block") == (status == "failed"), "AWX decides by it"
     assert "PLAY RECAP" in job.stdout
