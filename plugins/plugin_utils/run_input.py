@@ -18,6 +18,7 @@ from ansible.parsing.splitter import parse_kv
 from ansible.utils.vars import load_extra_vars
 
 from ..module_utils.model import input_rules
+from ..module_utils.model import playbook_input as inputs
 
 Spec = t.Dict[str, t.Dict[str, t.Any]]
 
@@ -116,15 +117,27 @@ def typed(spec: Spec, task_vars: t.Mapping[str, t.Any], templar: t.Any) -> t.Tup
         except AnsibleError as error:
             problems.append(f"{name}: {reason(error)}")
             continue
-        # An empty value replaces the role's default, too.
-        default = option.get("default")
-        if value is None and default not in (None, ""):
+        if value is None and option.get("default") not in (None, ""):
             problems.append(f"{name}: the value is null. Leave {name} out, or give it a value.")
-        elif value == "" and isinstance(default, str) and default and "choices" not in option:
+        elif _is_cleared(option, value):
             problems.append(f"{name}: the value is empty. Leave {name} out, or give it a value.")
         elif value is not None:
             found[name] = value
     return found, problems
+
+
+def _is_cleared(option: t.Mapping[str, t.Any], value: t.Any) -> bool:
+    """Return True for an empty value that would replace a role's default, as a survey's answer that somebody clears.
+
+    Where the default is empty, too, an empty value means just that, and so does a list of one's own, of which nothing
+    is to be in it. No choice of those that there are is none. A list for what takes none would become a text.
+    """
+    kind, default = option.get("type", "str"), option.get("default")
+    if kind == "list":
+        return bool(default) and "choices" in option and (value is not None and not inputs.as_list(value))
+    if value == "":
+        return default not in (None, "", [], {})
+    return isinstance(value, (list, tuple)) and not value and (kind not in ("dict", "raw") or bool(default))
 
 
 def reason(error: BaseException) -> str:
