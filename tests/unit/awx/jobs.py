@@ -30,6 +30,8 @@ import yaml
 from ansible_collections.stackguard.nova.tests.unit.awx.data import COMMON, QUESTIONS, TASKS, TEMPLATES, TYPES
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 
+#: The host that keeps the journals, which is not the job's container: a connection of its own to this machine.
+PERMANENT = {"ansible_connection": "permanent_host", "ansible_python_interpreter": sys.executable}
 SCRIPT = "#!/usr/bin/env python3\nprint(%r)\n"
 
 
@@ -80,7 +82,7 @@ class Controller:
         self.common = {
             "stackguard_awx_dir": str(folder / "awx"),
             "stackguard_report_dir": "{{ stackguard_awx_dir }}/jobs/{{ awx_job_id }}",
-            "stackguard_state_host": "localhost",
+            "stackguard_state_host": "ops1",
             "stackguard_state_dir": str(folder / "state"),
             "stackguard_host_state_dir": str(folder / "host-state"),
             "stackguard_overrides": COMMON["stackguard_overrides"],
@@ -111,7 +113,8 @@ class Controller:
         for directory in (sent / "env", sent / "inventory", there):
             directory.mkdir(parents=True)
         shutil.copytree(ROOT / "playbooks", sent / "project" / "playbooks")
-        inventory = {"all": {"children": ["compute"]}, "compute": {"hosts": list(hosts)}, "_meta": {"hostvars": hosts}}
+        inventory = {"compute": {"hosts": list(hosts)}, "state": {"hosts": ["ops1"]}}
+        inventory.update(all={"children": list(inventory)}, _meta={"hostvars": {**hosts, "ops1": PERMANENT}})
         write(sent / "inventory" / "hosts", SCRIPT % json.dumps(inventory), 0o700)
         own = {**self.common, **template.get("extra_vars", {})}
         meta = {"awx_job_id": self.number, "awx_job_template_name": name}
@@ -136,6 +139,7 @@ class Controller:
         """Return environment and arguments. ``credentials``: type to its inputs; files go where the job finds them."""
         env = {
             "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "dev"),
+            "ANSIBLE_CONNECTION_PLUGINS": str(pathlib.Path(__file__).parent / "connection_plugins"),
             "ANSIBLE_FORCE_COLOR": "True",
             "ANSIBLE_HOST_KEY_CHECKING": "False",
             "ANSIBLE_INVENTORY_UNPARSED_FAILED": "True",
