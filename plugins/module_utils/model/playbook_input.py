@@ -126,8 +126,8 @@ def _lasting_state_host(given: Given) -> t.Iterator[str]:
     if given.job and (host in _CONTROLLER or given.connection(host).rpartition(".")[2] == "local"):
         yield (
             f"{STATE_HOST} is {host}, which is the container of this job. AWX deletes the container, and with it the "
-            f"journal of the operation. Set {STATE_HOST} (nova_awx_state_host) to a permanent host of the inventory that "
-            "Ansible reaches over SSH."
+            f"journal of the operation. Set {STATE_HOST} (nova_awx_state_host) to a permanent host in the inventory "
+            "that Ansible reaches over SSH."
         )
 
 
@@ -156,12 +156,18 @@ def _one_host(given: Given, name: str) -> t.Iterator[str]:
 
 def _audit_sources(given: Given) -> t.Iterator[str]:
     values = given.values
+    nobody = "hosts" in values["audit_sources"] and not _audited(given)
+    pattern = values["audit_hosts"] or values[COMPUTE_HOSTS]
     if saved_evidence(given):
+        if nobody and values["audit_all_hosts"]:
+            yield (
+                f"audit_hosts ({pattern}) matches no host of the inventory, so audit_all_hosts cannot report which "
+                "hosts are missing from audit_evidence."
+            )
         return
     if not values["audit_sources"]:
         yield "audit_sources is empty. Set audit_sources to one or more of: hosts, api, databases."
-    if "hosts" in values["audit_sources"] and not _audited(given):
-        pattern = values["audit_hosts"] or values[COMPUTE_HOSTS]
+    if nobody and not (values["audit_accept_empty"] and set(values["audit_sources"]) == {"hosts"}):
         yield (
             f"audit_hosts ({pattern}) matches no host of the inventory. To audit the cloud without connecting to "
             "compute hosts, set audit_sources to [api, databases]."
