@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A slice of an audit without a compute host: green where that is asked for, and never taken for hosts that were read."""
+"""A slice of an audit without a compute host: green where that is asked for, and never taken for hosts read."""
 
 from __future__ import annotations
 
