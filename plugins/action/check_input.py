@@ -12,6 +12,7 @@ import os
 import tempfile
 import typing as t
 
+from ansible import constants
 from ansible.errors import AnsibleError
 from ansible.module_utils.common.parameters import remove_values
 from ansible.plugins.action import ActionBase
@@ -82,6 +83,11 @@ class ActionModule(ActionBase):
 
     def _judged(self) -> t.Tuple[t.Optional[inputs.Given], Result, t.List[str], t.Dict[str, t.List[str]]]:
         """Return the input, what was typed, everything that is wrong, and what of it is about names."""
+        old = run_input.old_core(self._loader)
+        if old:
+            # Whatever else is wrong may be so because of it.
+            where, _unreadable = run_input.typed({"stackguard_report_dir": {"type": "raw"}}, self._vars, self._templar)
+            return None, where, old, {}
         specs = run_input.read_specs(self._loader)
         spec = {**specs[run_input.COMMON], **specs[self._name]}
         extra = run_input.extra_variables(self._loader, self._playbook.literal)
@@ -92,6 +98,10 @@ class ActionModule(ActionBase):
         every = {name: option for options in specs.values() for name, option in options.items()}
         raw, unreadable = run_input.typed({**every, **spec}, {**self._vars, **literal}, self._templar)
         unreadable = [text for text in unreadable if text.partition(":")[0] in spec]
+        jinja = inputs.untemplated({**every, **spec}, raw)
+        job = run_input.is_job(self._vars)
+        unreadable += run_input.jinja_left([name for name in jinja if name in spec], job)
+        raw = {name: value for name, value in raw.items() if name not in jinja}
         if not isinstance(raw.get("stackguard_report_dir", DIRECTORY), str):
             unreadable.append("stackguard_report_dir: the value is not the path of a directory.")
         lists = {name for name, option in spec.items() if option.get("type") == "list" and option["elements"] != "dict"}
@@ -105,12 +115,27 @@ class ActionModule(ActionBase):
         before = [*unreadable, *missing, *names, *errors]
         if before:
             return None, raw, [*problems, *before], wrong
-        given = inputs.Given(values, raw, list(extra), self._matching, self._called, playbooks.operations())
+        given = inputs.Given(
+            values,
+            raw,
+            list(extra),
+            self._matching,
+            self._called,
+            playbooks.operations(),
+            job,
+            self._connection_of,
+        )
         return given, raw, [*problems, *(text for rule in self._playbook.rules for text in rule(given))], wrong
 
     def _matching(self, pattern: str) -> t.List[str]:
         lookup = lookup_loader.get("ansible.builtin.inventory_hostnames", loader=self._loader, templar=self._templar)
         return list(lookup.run([pattern], variables=self._vars))
+
+    def _connection_of(self, host: str) -> str:
+        """Return how Ansible connects to a host that a task is delegated to."""
+        hostvars = self._vars["hostvars"]
+        own = hostvars[host].get("ansible_connection") if host in hostvars else None
+        return str(own or constants.DEFAULT_TRANSPORT)
 
     def _called(self, name: str) -> t.List[str]:
         """Return the inventory hosts with a name in Nova: by their variable, or else the one with this own name."""

@@ -15,13 +15,19 @@ from ansible import context
 from ansible.errors import AnsibleError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.parsing.splitter import parse_kv
+from ansible.release import __version__
 from ansible.utils.vars import load_extra_vars
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from ..module_utils.model import input_rules
+from ..module_utils.model import playbook_input as inputs
 
 Spec = t.Dict[str, t.Dict[str, t.Any]]
 
-ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "roles")
+_ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
+ROLES = os.path.join(_ROOT, "roles")
+RUNTIME = os.path.join(_ROOT, "meta", "runtime.yml")
 #: The role whose specification is that of all playbooks, and its entry point; other roles have "main".
 COMMON, BEGIN = "common", "begin"
 #: What all playbooks share begins with it; all else with the first word of its role.
@@ -56,6 +62,32 @@ def partial_run(playbook: str, limit: str) -> t.List[str]:
     if options.get("subset"):
         found.append(limit)
     return found
+
+
+def old_core(loader: t.Any) -> t.List[str]:
+    """Return that this ansible-core is older than the collection needs (meta/runtime.yml). Ansible only warns."""
+    needed = str(loader.load_from_file(RUNTIME)["requires_ansible"])
+    if SpecifierSet(needed).contains(Version(__version__).base_version):
+        return []
+    where = " In AWX, it is the ansible-core of the execution environment." if is_job(load_extra_vars(loader)) else ""
+    return [f"This is ansible-core {__version__}, and stackguard.nova needs ansible-core {needed}.{where}"]
+
+
+def is_job(variables: t.Mapping[str, t.Any]) -> bool:
+    """Return True for a job of AWX."""
+    return variables.get("awx_job_id") is not None
+
+
+def jinja_left(names: t.Sequence[str], job: bool) -> t.List[str]:
+    """Return a sentence for each option whose Jinja expression Ansible has not evaluated."""
+    why = (
+        "AWX gave this job the Jinja expression as a plain text. In AWX's job settings, set ALLOW_JINJA_IN_EXTRA_VARS "
+        "to template."
+        if job
+        else "the value holds a Jinja expression, which was not templated. Give the value itself, or mark it neither "
+        "with !unsafe nor as data that another task has read."
+    )
+    return [f"{name}: {why}" for name in names]
 
 
 def extra_variables(loader: t.Any, literal: t.Sequence[str]) -> t.Dict[str, t.Any]:
@@ -116,15 +148,27 @@ def typed(spec: Spec, task_vars: t.Mapping[str, t.Any], templar: t.Any) -> t.Tup
         except AnsibleError as error:
             problems.append(f"{name}: {reason(error)}")
             continue
-        # An empty value replaces the role's default, too.
-        default = option.get("default")
-        if value is None and default not in (None, ""):
+        if value is None and option.get("default") not in (None, ""):
             problems.append(f"{name}: the value is null. Leave {name} out, or give it a value.")
-        elif value == "" and isinstance(default, str) and default and "choices" not in option:
+        elif _is_cleared(option, value):
             problems.append(f"{name}: the value is empty. Leave {name} out, or give it a value.")
         elif value is not None:
             found[name] = value
     return found, problems
+
+
+def _is_cleared(option: t.Mapping[str, t.Any], value: t.Any) -> bool:
+    """Return True for an empty value that would replace a role's default, as a survey's answer that somebody clears.
+
+    Where the default is empty, too, an empty value means just that, and so does a list of one's own, of which nothing
+    is to be in it. No choice of those that there are is none. A list for what takes none would become a text.
+    """
+    kind, default = option.get("type", "str"), option.get("default")
+    if kind == "list":
+        return bool(default) and "choices" in option and (value is not None and not inputs.as_list(value))
+    if value == "":
+        return default not in (None, "", [], {})
+    return isinstance(value, (list, tuple)) and not value and (kind not in ("dict", "raw") or bool(default))
 
 
 def reason(error: BaseException) -> str:

@@ -11,6 +11,7 @@ and the rules between variables. The action check_input applies it before anythi
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from .fences.catalogue import FENCES
@@ -20,6 +21,13 @@ Values = t.Mapping[str, t.Any]
 COMPUTE_HOSTS = "stackguard_compute_hosts"
 #: Variables with a host's name that a workflow is told.
 HOSTS = ("drain_host", "evacuate_host", "rename_from", "rename_to", "return_host")
+STATE_HOST = "stackguard_state_host"
+#: Names that are the controller, whatever the inventory says of them.
+_CONTROLLER = ("localhost", "127.0.0.1", "::1")
+#: Options that are a path, or a plan's sum with one: none has braces. Other values may, such as a JMESPath expression.
+_PATH = re.compile(r"_(dir|report|evidence|expect_plan)\Z")
+_OVERRIDES = "stackguard_overrides"
+_JINJA = ("{{", "{%")
 #: Actions for which the host that an operation is about must be in the inventory.
 FORWARD = ("apply", "resume")
 
@@ -41,6 +49,10 @@ class Given:
     called: t.Callable[[str], t.Sequence[str]]
     #: Playbooks that are operations.
     operations: t.Sequence[str] = ()
+    #: Whether it is a job of AWX, whose container is deleted with all that the run leaves in it.
+    job: bool = False
+    #: How Ansible connects to a host: the name of its connection plugin.
+    connection: t.Callable[[str], str] = lambda _host: ""
 
 
 Rule = t.Callable[[Given], t.Iterator[str]]
@@ -94,6 +106,31 @@ def _empty(value: t.Any) -> bool:
     return value is not None and not isinstance(value, str) and not value
 
 
+def untemplated(spec: t.Mapping[str, t.Mapping[str, t.Any]], raw: Values) -> t.List[str]:
+    """Return the options that Ansible has left with a Jinja expression as text: paths, and overrides as a whole.
+
+    A directory would be made of that name, and no override would be one.
+    """
+    paths = {name for name, option in spec.items() if option.get("type") == "path" or _PATH.search(name)}
+    found = []
+    for name in sorted((paths | {_OVERRIDES}).intersection(spec, raw)):
+        texts = [raw[name]] if name == _OVERRIDES else as_list(raw[name])
+        if any(isinstance(text, str) and any(word in text for word in _JINJA) for text in texts):
+            found.append(name)
+    return found
+
+
+def _lasting_state_host(given: Given) -> t.Iterator[str]:
+    """A job of AWX that is killed could not be resumed: its journal would be gone with its container."""
+    host = str(given.values[STATE_HOST])
+    if given.job and (host in _CONTROLLER or given.connection(host).rpartition(".")[2] == "local"):
+        yield (
+            f"{STATE_HOST} is {host}, which is the container of this job. AWX deletes the container, and with it the "
+            f"journal of the operation. Set {STATE_HOST} (nova_awx_state_host) to a permanent host in the inventory "
+            "that Ansible reaches over SSH."
+        )
+
+
 def _some_host(given: Given) -> t.Iterator[str]:
     """The play that acts would have no host, and the run would end as a success."""
     pattern = given.values[COMPUTE_HOSTS]
@@ -119,12 +156,18 @@ def _one_host(given: Given, name: str) -> t.Iterator[str]:
 
 def _audit_sources(given: Given) -> t.Iterator[str]:
     values = given.values
+    nobody = "hosts" in values["audit_sources"] and not _audited(given)
+    pattern = values["audit_hosts"] or values[COMPUTE_HOSTS]
     if saved_evidence(given):
+        if nobody and values["audit_all_hosts"]:
+            yield (
+                f"audit_hosts ({pattern}) matches no host of the inventory, so audit_all_hosts cannot report which "
+                "hosts are missing from audit_evidence."
+            )
         return
     if not values["audit_sources"]:
         yield "audit_sources is empty. Set audit_sources to one or more of: hosts, api, databases."
-    if "hosts" in values["audit_sources"] and not _audited(given):
-        pattern = values["audit_hosts"] or values[COMPUTE_HOSTS]
+    if nobody and not (values["audit_accept_empty"] and set(values["audit_sources"]) == {"hosts"}):
         yield (
             f"audit_hosts ({pattern}) matches no host of the inventory. To audit the cloud without connecting to "
             "compute hosts, set audit_sources to [api, databases]."
@@ -342,13 +385,13 @@ PLAYBOOKS: t.Dict[str, PlaybookInput] = {
     "drain_host": PlaybookInput(
         _ALL.format("drain_host"),
         names={"drain_host": "host"},
-        rules=(_no_servers, _some_host),
+        rules=(_lasting_state_host, _no_servers, _some_host),
         files=("placements.json", "report.html"),
     ),
     "evacuate_host": PlaybookInput(
         _ALL.format("evacuate_host"),
         names={"evacuate_host": "host"},
-        rules=(_fence, _evacuated, _some_host),
+        rules=(_lasting_state_host, _fence, _evacuated, _some_host),
         files=("placements.json", "report.html"),
         host=("evacuate_host",),
     ),
@@ -363,13 +406,16 @@ PLAYBOOKS: t.Dict[str, PlaybookInput] = {
     ),
     "migrate_server": PlaybookInput(
         _ALL.format("migrate_server"),
-        rules=(_not_of_a_drain, _servers, _some_host),
+        rules=(_lasting_state_host, _not_of_a_drain, _servers, _some_host),
         files=("placements.json", "report.html"),
     ),
     "pin_servers": PlaybookInput(
         _HERE.format("pin_servers"),
         names={"pin_hosts": "hosts"},
-        rules=(_pins,),
+        rules=(
+            _lasting_state_host,
+            _pins,
+        ),
         files=("pins.json",),
         told={"pins": None, "old_pins": None},
         collects=lambda _given: False,
@@ -388,20 +434,24 @@ PLAYBOOKS: t.Dict[str, PlaybookInput] = {
         "The playbook repair_links checks every cell, so run it without --limit. To select compute hosts, set "
         "repair_hosts.",
         names={"repair_hosts": "hosts", "repair_server": "name"},
-        rules=(_links, _arrived),
+        rules=(_lasting_state_host, _links, _arrived),
         files=("repairs.json",),
         collects=lambda given: not given.values.get("repair_evidence_dir"),
     ),
     "resize_server": PlaybookInput(
         _ALL.format("resize_server"),
         names={"resize_server": "name", "resize_flavor": "name"},
+        rules=(_lasting_state_host,),
         told={"server": None, "zone": None, "strategy": None, "why": None},
         peers=lambda given: given.matching(given.values[COMPUTE_HOSTS]) if _goes_forward(given, "resize") else (),
     ),
     "return_host": PlaybookInput(
         _OWN.format("return_host"),
         names={"return_host": "host"},
-        rules=(_returned,),
+        rules=(
+            _lasting_state_host,
+            _returned,
+        ),
         files=("report.html",),
         host=("return_host",),
         peers=other_hosts,

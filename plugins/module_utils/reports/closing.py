@@ -14,6 +14,7 @@ from ..model.wording import count
 from ..records import journal as journals
 from . import damage
 from .operation_run import BLOCK, PASS, PUT_BACK, REACHED, STATES, WARN
+from .outcome import NOTHING
 from .typed_command import TypedCommand
 
 Json = t.Mapping[str, t.Any]
@@ -71,7 +72,8 @@ def _verdict(published: Json, facts: t.Sequence[damage.Fact], failed: bool) -> s
     subjects = [key for key in sorted(published) if key.endswith(("_host", "_from")) and published[key]]
     subject = " ".join([str(published.get("operation") or ""), *(str(published[key]) for key in subjects[:1])])
     state = STATES.get(str(published.get("state")))
-    if published.get("operation") in JUDGES or state is None:
+    judged = published.get("operation") in JUDGES and published.get("state") != NOTHING
+    if judged or state is None:
         word, meaning = _VERDICTS.get(str(published.get("verdict")), BLOCK.upper()), ""
         if word in _VERDICTS.values() and (published.get("counts") or {}).get("unchecked"):
             word = UNDECIDED

@@ -17,8 +17,10 @@ from ..model import findings
 
 Json = t.Dict[str, t.Any]
 
+#: The state of a run that had nothing to do.
+NOTHING = "none"
 #: States of a run that has begun nothing: its report needs no word about a journal.
-NOTHING_BEGUN = ("none", "refused")
+NOTHING_BEGUN = (NOTHING, "refused")
 #: States of an operation that was taken back: nothing was judged, and what was found is told.
 TAKEN_BACK = ("rolled-back", "aborted")
 NO_RESULT = "the run ended without a result: see the output of the run"
@@ -110,7 +112,8 @@ class Outcome:
             blocked = {"verdict": "block", "message": said} if self._missed else {}
             return {**own, **blocked, **self.known}
         judged = (self.report or {}) if self.acts else self.result
-        verdict = judged.get("verdict") or (None if self.succeeded and self.acts else "block")
+        judges = not self.acts and self.result.get("state") != NOTHING
+        verdict = judged.get("verdict") or ("block" if judges or not self.succeeded else None)
         found: Json = {
             "operation": self.operation,
             "verdict": "block" if self.unwritten else verdict,

@@ -31,6 +31,8 @@ from ansible_collections.stackguard.nova.tests.unit.awx import awx_rules
 from ansible_collections.stackguard.nova.tests.unit.awx.data import COMMON, TEMPLATES, TYPES, asked
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 
+#: The host that keeps the journals, which is not the job's container: a connection of its own to this machine.
+PERMANENT = {"ansible_connection": "permanent_host", "ansible_python_interpreter": sys.executable}
 SCRIPT = "#!/usr/bin/env python3\nprint(%r)\n"
 
 
@@ -64,7 +66,7 @@ class Controller:
         self.common = {
             "stackguard_awx_dir": str(folder / "awx"),
             "stackguard_report_dir": "{{ stackguard_awx_dir }}/jobs/{{ awx_job_id }}",
-            "stackguard_state_host": "localhost",
+            "stackguard_state_host": "ops1",
             "stackguard_state_dir": str(folder / "state"),
             "stackguard_host_state_dir": str(folder / "host-state"),
             "stackguard_overrides": COMMON["stackguard_overrides"],
@@ -98,7 +100,8 @@ class Controller:
         for directory in (sent / "env", sent / "inventory", there):
             directory.mkdir(parents=True)
         shutil.copytree(ROOT / "playbooks", sent / "project" / "playbooks")
-        inventory = {"all": {"children": ["compute"]}, "compute": {"hosts": list(hosts)}, "_meta": {"hostvars": hosts}}
+        inventory = {"compute": {"hosts": list(hosts)}, "state": {"hosts": ["ops1"]}}
+        inventory.update(all={"children": list(inventory)}, _meta={"hostvars": {**hosts, "ops1": PERMANENT}})
         write(sent / "inventory" / "hosts", SCRIPT % json.dumps(inventory), 0o700)
         # What every template has stands first in its extra variables: here it is the test's.
         own = {**template["extra_vars"], **self.common}
@@ -138,6 +141,7 @@ class Controller:
         """Return environment and arguments. ``credentials``: type to its inputs; files go where the job finds them."""
         env = {
             "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "dev"),
+            "ANSIBLE_CONNECTION_PLUGINS": str(pathlib.Path(__file__).parent / "connection_plugins"),
             "ANSIBLE_FORCE_COLOR": "True",
             "ANSIBLE_HOST_KEY_CHECKING": "False",
             "ANSIBLE_INVENTORY_UNPARSED_FAILED": "True",

@@ -49,6 +49,12 @@ def starts(lines):
     return [line.split(":")[0] for line in lines if not line.startswith(" ")]
 
 
+@pytest.mark.parametrize(("state", "word"), [("none", "NOTHING TO DO"), (None, "BLOCK"), ("refused", "BLOCK")])
+def test_an_audit_of_nobody_is_not_called_a_verdict(state, word):
+    told = {"operation": "audit", "verdict": None if state == "none" else "block", "counts": {}, "state": state}
+    assert closing.lines(told, None, None, False)[0].partition(":")[0] == word
+
+
 def test_what_is_lost_now_comes_before_what_the_next_start_loses_and_blockers_before_warnings():
     report = judged(*(of(code) for code in ("SG204", "SG606", "SG113", "SG109", "SG507", "SG401", "SG310", "SG114")))
     found = [fact.code for fact in damage.facts(report)]

@@ -56,6 +56,16 @@ def test_a_run_without_a_result_is_never_a_success_and_its_report_blocks(result)
     assert outcome.message in report["unchecked"][0]["reason"]
 
 
+@pytest.mark.parametrize(("state", "verdict"), [("none", None), (None, "block"), ("finished", "block")])
+def test_only_a_playbook_that_had_nothing_to_judge_is_a_success_without_a_verdict(state, verdict):
+    result = {"succeeded": True, "state": state, "msg": "nobody"}
+    outcome = Outcome("audit", result, keys=["state"], report_dir="/r", acts=False)
+    told = outcome.published()
+    assert (told["verdict"], told["counts"], told["state"], told["report_dir"]) == (verdict, {}, state, "/r")
+    failed = Outcome("audit", {**result, "succeeded": False}, acts=False)
+    assert (failed.succeeded, failed.published()["verdict"]) == (False, "block")
+
+
 def test_a_good_result_beside_a_task_that_failed_is_no_success():
     """The hosts were not mapped, and the rename that waits for that said that it went well."""
     outcome = Outcome("rename_host", WELL, others=[{"host": "c1", "result": {"failed": True, "msg": "no rights"}}])
