@@ -54,7 +54,7 @@ def _display() -> t.Callable[..., None]:
 
 def warn(text: str) -> None:
     """Show a warning."""
-    Display().warning(visible(text))
+    Display().warning(visible(told(text)))
 
 
 def result(run: Run) -> Run:
