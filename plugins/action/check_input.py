@@ -154,13 +154,13 @@ class ActionModule(ActionBase):
 
     def _refused(self, problems: t.Sequence[str], names: Result, directory: str, raw: Result) -> Result:
         """Fail, or tell the workflow and the report."""
-        message = self._without_secrets(" ".join(problems), raw)
+        message = screen.told(self._without_secrets(" ".join(problems), raw))
         if self._phase == CHECK:
             return {"failed": True, "changed": False, "msg": "The run refuses to start. Nothing was changed."}
         told = {key: directory if value is inputs.REPORT_DIR else value for key, value in self._playbook.told.items()}
         result = {"failed": True, "changed": False, "state": "refused", "msg": message}
         at = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        outcome = Outcome(self._name, result, {**names, **told}, at=at)
+        outcome = Outcome(self._name, result, {**names, **told}, at=at, tell=screen.told)
         outcome = outcome_files.write(outcome, directory, {}, self._playbook.files, self._playbook.reports, at)
         if self._phase == END:
             return {"failed": True, "changed": False, "msg": message}

@@ -50,7 +50,7 @@ class ActionModule(ActionBase):
         _validation, args = self.validate_argument_spec(ARGUMENTS)
         directory = args["report_dir"] and os.path.abspath(os.path.expanduser(str(args["report_dir"])))
         names = ("operation", "result", "known", "keys", "others", "acts")
-        outcome = Outcome(**{name: args[name] for name in names}, report_dir=directory, at=_now())
+        outcome = Outcome(**{name: args[name] for name in names}, report_dir=directory, at=_now(), tell=screen.told)
         # Before anything is published: a run whose report cannot be written fails, and its verdict is block.
         if directory:
             outcome = outcome_files.write(outcome, directory, args["files"], args["stale"], args["report"], _now())

@@ -20,12 +20,22 @@ Run = t.Callable[..., Result]
 
 #: What tasks take from a result and do not show: it stays as it is.
 DATA = ("needs", "facts", "journals", "ansible_facts")
+#: What people read of a result, and of what it publishes.
+WORDS = ("msg", "summary", "text", "message", "report", "why")
 
 
 def say(text: str) -> None:
     """Show a text at once: an operation takes its time. The commands of remedies have the inventory of this run."""
-    command = typed_command() if "-i INVENTORY" in text else None
-    _display()(Display(), visible(command.of_remedy(text) if command else text))
+    command = typed_command()
+    if command is not None and (command.job or "-i INVENTORY" in text):
+        text = command.of_remedy(text)
+    _display()(Display(), visible(text))
+
+
+def told(text: str) -> str:
+    """Return a text that says what to do next: in a job of AWX, it names templates."""
+    command = typed_command()
+    return command.job.told(text) if command is not None and command.job is not None else text
 
 
 def _display() -> t.Callable[..., None]:
@@ -44,7 +54,7 @@ def _display() -> t.Callable[..., None]:
 
 def warn(text: str) -> None:
     """Show a warning."""
-    Display().warning(visible(text))
+    Display().warning(visible(told(text)))
 
 
 def result(run: Run) -> Run:
@@ -52,7 +62,8 @@ def result(run: Run) -> Run:
 
     @functools.wraps(run)
     def shown(*args: t.Any, **options: t.Any) -> Result:
-        return {name: value if name in DATA else _shown(value) for name, value in run(*args, **options).items()}
+        found = _worded(run(*args, **options))
+        return {name: value if name in DATA else _shown(value) for name, value in found.items()}
 
     return shown
 
@@ -61,11 +72,27 @@ def message(run: Run) -> Run:
     """Make the message of an action plugin safe to show that returns facts: other tasks take these as they are."""
 
     @functools.wraps(run)
-    def told(*args: t.Any, **options: t.Any) -> Result:
+    def shown(*args: t.Any, **options: t.Any) -> Result:
         found = run(*args, **options)
-        return {**found, "msg": _shown(found["msg"])} if "msg" in found else found
+        return {**found, "msg": _shown(told(str(found["msg"])))} if "msg" in found else found
 
-    return told
+    return shown
+
+
+def _worded(found: Result) -> Result:
+    """Tell what people read; what programs read, such as a report, stays as it is."""
+    worded = {name: _told(value) if name in WORDS else value for name, value in found.items()}
+    published = ((found.get("ansible_stats") or {}).get("data") or {}).get("stackguard")
+    if isinstance(published, dict):
+        stats = found["ansible_stats"]
+        worded["ansible_stats"] = {**stats, "data": {**stats["data"], "stackguard": _worded(published)}}
+    return worded
+
+
+def _told(value: t.Any) -> t.Any:
+    if isinstance(value, (list, tuple)):
+        return [told(entry) if isinstance(entry, str) else entry for entry in value]
+    return told(value) if isinstance(value, str) else value
 
 
 def _shown(value: t.Any) -> t.Any:

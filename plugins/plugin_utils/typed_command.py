@@ -14,7 +14,9 @@ import typing as t
 from ansible import constants, context
 from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.splitter import parse_kv
+from ansible.utils.vars import load_extra_vars
 
+from ..module_utils.reports.launched_job import LaunchedJob
 from ..module_utils.reports.typed_command import TypedCommand
 from . import playbooks, run_input
 
@@ -72,7 +74,19 @@ def typed_command() -> t.Optional[TypedCommand]:
                 shown[name] = value
             else:
                 hidden.append(name)
-    return TypedCommand(names[0], tuple(words), shown, tuple(dict.fromkeys(hidden)), _beside(names[0]), launched)
+    job = _job(names[0])
+    launched = launched or job is not None
+    return TypedCommand(names[0], tuple(words), shown, tuple(dict.fromkeys(hidden)), _beside(names[0]), launched, job)
+
+
+def _job(playbook: str) -> t.Optional[LaunchedJob]:
+    """Return what AWX gives every job of the job: extra variables, which Ansible has read when it began."""
+    given = getattr(load_extra_vars, "extra_vars", None) or {}
+    if not run_input.is_job(given):
+        return None
+    name = os.path.splitext(os.path.basename(playbook))[0].rpartition(".")[2]
+    template = str(given.get("awx_job_template_name") or "")
+    return LaunchedJob(template, name, given.get("awx_workflow_job_id") is not None)
 
 
 def _short(path: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 from ansible import constants, context
 from ansible.module_utils.common.collections import ImmutableDict
+from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.stackguard.nova.plugins.plugin_utils.typed_command import typed_command
 
@@ -71,6 +72,18 @@ def test_what_may_be_a_secret_is_named_and_not_shown(typed, extra):
 def test_a_list_that_was_typed_as_json_is_typed_so_again(typed):
     command = typed('{"evacuate_servers": ["a b", "c"], "evacuate_partial": true}')
     assert command.again().endswith("""-e '{"evacuate_servers": ["a b", "c"], "evacuate_partial": true}'""")
+
+
+@pytest.mark.parametrize("workflow", [None, 7])
+def test_what_awx_says_of_its_job_comes_from_the_extra_variables(typed, monkeypatch, workflow):
+    given = {"awx_job_id": 3, "awx_job_template_name": "Nova: evacuate, check", "awx_workflow_job_id": workflow}
+    monkeypatch.setattr(load_extra_vars, "extra_vars", given, raising=False)
+    command = typed("@/runner/env/extravars", args=("playbooks/evacuate_host.yml",))
+    assert (command.job.template, command.job.playbook) == ("Nova: evacuate, check", "evacuate_host")
+    assert (command.job.in_workflow, command.launched) == (workflow is not None, True)
+    assert "Nova: evacuate, abort" in command.again({"evacuate_action": "abort"})
+    monkeypatch.setattr(load_extra_vars, "extra_vars", {"awx_job_template_name": "x"})
+    assert typed("@cloud.yml").job is None
 
 
 def test_what_a_program_started_has_no_command_to_type(typed):

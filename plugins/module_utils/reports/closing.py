@@ -58,6 +58,8 @@ def lines(
     fix = command.of_remedy(fix) if command else fix
     steps = [step for step in (fix, *_remedy(published, facts, command), *_command(published, command)) if step]
     found += [f"{'' if number else 'Next:'}".ljust(8) + step for number, step in enumerate(steps)]
+    if command is not None and command.job is not None:
+        found = [command.job.told(line) for line in found]
     if path:
         found.append(f"Report: {path}")
     return found

@@ -181,6 +181,7 @@ def plan_of(shown: OperationRun) -> t.Optional[Json]:
 def context(shown: OperationRun) -> Context:
     """Return what a page shows of a run besides its report and its plan."""
     ended, servers = _ended(shown), _servers(shown)
+    tell = shown.typed.of_remedy if shown.typed is not None and shown.typed.job is not None else str
     return Context(
         title=TITLES.get(shown.playbook, shown.playbook.replace("_", " ").capitalize() or "Operation"),
         subject=_subject(shown),
@@ -189,9 +190,9 @@ def context(shown: OperationRun) -> Context:
         word=ended.word,
         look=ended.look or "",
         headline=_headline(shown, ended, servers),
-        meaning=ended.meaning,
+        meaning=tell(ended.meaning),
         # The other lines of what the run says are findings, which the page has.
-        message=str(shown.result.get("msg") or "").partition("\n")[0],
+        message=tell(str(shown.result.get("msg") or "").partition("\n")[0]),
         facts=_facts(shown),
         next=_remains(shown, servers),
         servers=servers,
@@ -398,10 +399,12 @@ _OTHERS = (
 )
 
 
-def _how(shown: OperationRun, **more: t.Any) -> str:
-    """Return how people run the command that stands below."""
+def _how(shown: OperationRun, check: bool = False, **more: t.Any) -> str:
+    """Return how people run the command that stands below, or what they launch instead."""
     if shown.typed is None:
         return f"{_OTHERS}:"
+    if shown.typed.job is not None:
+        return f"{shown.typed.again({f'{shown.prefix}{name}': value for name, value in more.items()}, check)}."
     if shown.typed.launched:
         given = " and ".join(f"{shown.prefix}{name}={value}" for name, value in more.items() if value is not None)
         return f"launch the job template again{f' with {given}' if given else ''}."
@@ -460,7 +463,7 @@ def _ways(shown: OperationRun) -> t.Iterator[Next]:
         )
     elif shown.state in ("refused", "failed", *PUT_BACK):
         first = "Resolve the findings below. To check again" if shown.state not in PUT_BACK else "To try again"
-        yield Next(f"{first}, {_how(shown)}", _command(shown, check=True))
+        yield Next(f"{first}, {_how(shown, check=True)}", _command(shown, check=True))
     elif shown.state == "unknown":
         yield Next(
             f"To see the state of the operation, {_how(shown, action='status')}", _command(shown, action="status")
@@ -501,7 +504,9 @@ _ONCE = {"action": None, "expect_plan": None}
 
 
 def _command(shown: OperationRun, check: bool = False, **more: t.Any) -> str:
-    """Return the command of a playbook. Empty where a name in it would mean something to a shell."""
+    """Return the command of a playbook; empty where a name in it means something to a shell, or nobody types it."""
+    if shown.typed is not None and shown.typed.launched:
+        return ""
     if shown.typed is not None:
         return shown.typed.again({f"{shown.prefix}{name}": value for name, value in {**_ONCE, **more}.items()}, check)
     given = {**shown.variables, **{f"{shown.prefix}{name}": value for name, value in more.items()}}

@@ -47,6 +47,8 @@ class Outcome:
     unwritten: t.Optional[str] = None
     #: The time of now, ISO 8601.
     at: str = ""
+    #: How a text is told that says what to do next.
+    tell: t.Callable[[str], str] = str
 
     @property
     def succeeded(self) -> bool:
@@ -69,6 +71,10 @@ class Outcome:
     @property
     def message(self) -> str:
         """The summary, or why there is none."""
+        return self.tell(self._message)
+
+    @property
+    def _message(self) -> str:
         if self._silent:
             entry = self._silent[0]
             return silence_text(str(entry.get("host") or "the host"), entry["result"])
@@ -82,7 +88,7 @@ class Outcome:
     @property
     def last_words(self) -> str:
         """The summary for people, with what they do next."""
-        again = AGAIN if self.result.get("again") else None
+        again = self.tell(AGAIN) if self.result.get("again") else None
         return "\n".join(words for words in (self.message, again, self.unwritten) if words)
 
     @property
@@ -138,7 +144,9 @@ class Outcome:
             return None
         reason = f"nothing was decided: {self.message}"
         if self.result.get("state") not in NOTHING_BEGUN and self.acts:
-            reason += " (run the same command again. If the operation has begun, its journal contains the state)"
+            reason += self.tell(
+                " (run the same command again. If the operation has begun, its journal contains the state)"
+            )
         names = [str(value) for key, value in self.known.items() if value and key.endswith(("_host", "_from"))]
         subject = names[0] if names else self.operation
         checked = findings.Checked(unchecked=(findings.Unchecked("SG709", subject, reason),))

@@ -12,6 +12,8 @@ import re
 import shlex
 import typing as t
 
+from .launched_job import LaunchedJob
+
 #: Characters that neither a shell nor Ansible's C(-e) looks at.
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:/@+-]+\Z")
 #: What a remedy says for the operator's inventory, and the name of one of our playbooks before it.
@@ -38,6 +40,8 @@ class TypedCommand:
     files: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: Whether a program such as AWX started it: there is nothing to type.
     launched: bool = False
+    #: What is launched instead, where AWX has started it.
+    job: t.Optional[LaunchedJob] = None
 
     @property
     def reminder(self) -> str:
@@ -45,16 +49,29 @@ class TypedCommand:
         return f"Add these variables, which are not shown: {', '.join(self.hidden)}." if self.hidden else ""
 
     def again(self, more: t.Optional[t.Mapping[str, t.Any]] = None, check: bool = False) -> str:
-        """Return the command of this playbook, with other variables besides; empty where nobody types one."""
+        """Return the command of this playbook, with other variables besides; empty where nobody types one.
+
+        In a job of AWX: what is launched.
+        """
+        if self.job is not None:
+            given = {name: value for name, value in (more or {}).items() if value not in (None, "", [])}
+            return self.job.launch(self.job.playbook, given, check, again=not given)
         return self._command(self.playbook, {**self.variables, **(more or {})}, check)
 
     def other(self, playbook: str, more: t.Optional[t.Mapping[str, t.Any]] = None, check: bool = False) -> str:
-        """Return the command of another playbook of the collection: the same cloud and inventory."""
+        """Return the command of another playbook of the collection: the same cloud and inventory.
+
+        In a job of AWX: what is launched.
+        """
+        if self.job is not None:
+            return self.job.launch(playbook, more, check)
         shared = {name: value for name, value in self.variables.items() if _SHARED.match(name)}
         return self._command(self.files.get(playbook, f"{_COLLECTION}{playbook}"), {**shared, **(more or {})}, check)
 
     def of_remedy(self, text: str) -> str:
-        """Return a remedy whose commands have this inventory and these files of variables."""
+        """Return a remedy whose commands have this inventory and these files of variables, or are templates of AWX."""
+        if self.job is not None:
+            return self.job.told(text)
         if self.launched:
             return text
         hosts = _AD_HOC.sub(lambda found: " ".join(map(shlex.quote, ("ansible", found[1], *self.words))), text)

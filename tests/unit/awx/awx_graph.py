@@ -130,14 +130,24 @@ def has_failed(nodes):
 
 
 def has_cycle(nodes):
-    """(dag_simple.py, has_cycle.)"""
-    left = list(nodes)
-    while left:
-        first = [node for node in left if not parents(left, node)]
-        if not first:
+    """Whether a way from a first node comes back to itself, or no node is a first one (dag_simple.py, has_cycle).
+
+    AWX does not see a circle apart from all first nodes; such nodes never run.
+    """
+    done, path = set(), []
+
+    def circles(node):
+        if node["id"] in path:
             return True
-        left = [node for node in left if node not in first]
-    return False
+        if node["id"] in done:
+            return False
+        path.append(node["id"])
+        found = any(circles(child) for child in children(nodes, node))
+        done.add(path.pop())
+        return found
+
+    first = roots(nodes)
+    return bool(nodes) and (not first or any(circles(node) for node in first))
 
 
 def edge_error(nodes, parent, child, kind):

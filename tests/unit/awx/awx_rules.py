@@ -274,8 +274,8 @@ def accept_launch(template, questions, variables, prompts):
 def saved_errors(template, questions, config, exclude=()):
     """What is wrong with a launch that is kept for later: ``exclude`` is empty for a schedule, and ("required",) for a
     node, whose answers may come from the workflow (awx/api/serializers.py, LaunchConfigurationBaseSerializer.validate,
-    exclude_errors of WorkflowJobTemplateNodeSerializer). A project or an approval takes nothing (models/unified_jobs.py,
-    _accept_or_ignore_job_kwargs)."""
+    exclude_errors of WorkflowJobTemplateNodeSerializer). A project or an approval takes nothing
+    (awx/main/models/unified_jobs.py, _accept_or_ignore_job_kwargs)."""
     if template["type"] not in ("job_template", "workflow_job_template"):
         given = [field for field in ("extra_data", *JOB_ASKS) if config.get(field) not in (None, {}, [])]
         return {field: ["Field is not allowed on launch."] for field in given}
@@ -463,7 +463,11 @@ def rule_errors(rule):
 
 def parse_errors(text, starts):
     """What dateutil would not take, as far as a zone and a frequency go (awx/main/models/schedules.py, rrulestr)."""
-    found = []
+    found = [
+        "rrule parsing failed validation: a valid TZID must be provided"
+        for start in starts
+        if not start["zone"] and not start["time"].endswith("Z")
+    ]
     zones = [start["zone"] for start in starts if start["zone"]]
     found += [
         f"rrule parsing failed validation: {zone}" for zone in zones if zone not in zoneinfo.available_timezones()

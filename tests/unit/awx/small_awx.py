@@ -745,13 +745,16 @@ class Awx:
 
     def attach_role(self, path, fields, user):
         """Give a role to a user or a team, or take it (awx/api/views, RoleUsersList and RoleTeamsList): for whoever
-        administers the object."""
+        administers the object, and sees the team."""
         number = int(path[1])
         if number not in self.roles:
             raise Refused(404, {"detail": "Not found."})
         collection, item, role = self.roles[number]
         self.must_write(user, collection, self.items[collection][item])
-        if path[2] == "teams" and collection == "organizations" and role in ("member_role", "admin_role"):
+        team = self.items.get("teams", {}).get(fields.get("id")) if path[2] == "teams" else None
+        if team and not self.has_role(user, team, "read_role"):
+            raise forbidden()
+        if team and collection == "organizations" and role in ("member_role", "admin_role"):
             raise Refused(400, {"msg": "You cannot assign an Organization participation role for a Team."})
         return self.attach("roles", {"id": number}, path[2], fields)
 

@@ -383,6 +383,16 @@ def test_edges_stay_in_a_workflow_make_no_circle_and_are_of_one_kind():
     assert edge("one", "always", "two")[0] == 204
 
 
+def test_awx_does_not_see_a_circle_apart_from_the_first_nodes():
+    """As its source has it: the nodes of the circle are not reached, and never run."""
+    there = awx()
+    job_template(there, "a")
+    steps = {"first": {}, "one": {"success": ["two"]}, "two": {"success": ["one"]}}
+    workflow(there, "w", **{name: {"template": "a", **step} for name, step in steps.items()})
+    done = there.run_workflow("w")
+    assert (ran(done), done.status) == (["a"], "running")
+
+
 def test_an_approval_keeps_name_and_description_is_found_by_its_node_only_and_goes_with_it():
     there = awx()
     workflow(there, "w", one={"approval": "Go on?"})
