@@ -235,7 +235,7 @@ def made(name: str, page: str) -> str:
     kind, _blank, rest = name.partition(" ")
     tables = {"places": places, "fences": kinds, "upgrades": upgrades, "tested": tested}
     tables.update(leftovers=leftovers, destinations=destinations, starts=starts, log=words)
-    tables.update(codes=lambda: codes(rest), grants=lambda: grants(*rest.split()))
+    tables.update(codes=lambda: codes(rest), grants=lambda: grants(rest))
     return tables[kind]()
 
 
@@ -294,9 +294,9 @@ def _wrapped(text: str, indent: str = "") -> str:
     return "\n".join(lines)
 
 
-def grants(backend: str, group: str) -> str:
+def grants(group: str) -> str:
     """The statements that give the rights of a group of operations, to be copied as they stand."""
-    return f"```sql\n{grant_statements.block(group, backend)}\n```\n"
+    return f"```sql\n{grant_statements.block(group)}\n```\n"
 
 
 def remade(name: str, old: str) -> str:

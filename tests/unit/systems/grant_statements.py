@@ -26,7 +26,7 @@ HEADINGS = (
     (schema.NEUTRON, True, "only with OVN"),
 )
 #: Words that a server would take for its own, as they must be written.
-RESERVED = {"mysql": {"key": "`key`", "binary": "`binary`"}, "postgresql": {"binary": '"binary"'}}
+RESERVED = {"key": "`key`", "binary": "`binary`"}
 
 
 def all_grants() -> list[schema.Grantable]:
@@ -44,31 +44,29 @@ def all_grants() -> list[schema.Grantable]:
     return [schema.Grantable(kind, name, columns, action) for (kind, name, action), columns in merged.items()]
 
 
-def groups(backend: str) -> dict[str, list[schema.Grantable]]:
+def _name(column: str) -> str:
+    return RESERVED.get(column, column)
+
+
+def groups() -> dict[str, list[schema.Grantable]]:
     """Return the rights by the operations that need them: hosts (as the doctor asks for a rename), links, pins."""
-    # Only PostgreSQL asks for UPDATE before it locks a row.
-    written = {**schema.LOCKS, **schema.LINK_UPDATES} if backend == "postgresql" else schema.LINK_UPDATES
+    updates = [schema.Grantable(schema.CELL, name, columns, "update") for name, columns in schema.LINK_UPDATES.items()]
     return {
         "hosts": doctor.wanted(["rename_host"], neutron=True, ovn=True),
-        "links": [schema.Grantable(schema.CELL, name, columns, "update") for name, columns in written.items()],
+        "links": updates,
         "pins": list(schema.SPEC_GRANTS),
     }
 
 
-def _name(column: str, backend: str) -> str:
-    return RESERVED[backend].get(column, column)
-
-
-def statements(grants: list[schema.Grantable], backend: str) -> list[str]:
-    """Return the GRANT statements for these rights in one database: one for each table."""
+def statements(grants: list[schema.Grantable]) -> list[str]:
+    """Return the GRANT statements of MySQL for these rights in one database: one for each table."""
     lines = []
     for table in dict.fromkeys(grant.table for grant in grants):
-        rights = ", ".join(
-            f"{action.upper()} ({', '.join(_name(column, backend) for column in columns)})"
+        given = ", ".join(
+            f"{action.upper()} ({', '.join(map(_name, columns))})"
             for action, columns in _columns([grant for grant in grants if grant.table == table]).items()
         )
-        place = f"{DATABASES[grants[0].kind]}.{table}" if backend == "mysql" else table
-        lines.append(f"GRANT {rights} ON {place} TO {USER[backend]};")
+        lines.append(f"GRANT {given} ON {DATABASES[grants[0].kind]}.{table} TO {USER['mysql']};")
     return lines
 
 
@@ -79,27 +77,27 @@ def _columns(grants: list[schema.Grantable]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def block(group: str, backend: str) -> str:
+def block(group: str) -> str:
     """Return the statements of a group, those of each database after its heading."""
-    grants, lines = groups(backend)[group], []
+    lines = []
     for kind, only_ovn, said in HEADINGS:
-        here = [grant for grant in grants if grant.kind == kind and (grant.table in schema.OVN_COLUMNS) == only_ovn]
-        if here:
-            # Statements of MySQL name their database, those of PostgreSQL are given in it.
-            lines += [] if backend == "mysql" or only_ovn else [f"\\connect {DATABASES[kind]}"]
-            lines += [f"-- {said}", *statements(here, backend)]
+        mine = [grant for grant in groups()[group] if grant.kind == kind]
+        here = [grant for grant in mine if (grant.table in schema.OVN_COLUMNS) == only_ovn]
+        lines += [f"-- {said}", *statements(here)] if here else []
     return "\n".join(lines)
 
 
 def documented(backend: str, kind: str) -> list[str]:
-    """Return the GRANT statements that the document lists for a kind of server and of database."""
-    section = re.split(r"^## ", DOCUMENT.read_text(), flags=re.MULTILINE)
-    (mine,) = [part for part in section if part.lower().startswith(backend)]
-    name = DATABASES[kind]
-    if backend == "mysql":
-        return re.findall(rf"^GRANT .* ON {name}\..*;$", mine, re.MULTILINE)
-    parts = re.findall(rf"^\\connect {name}$(.*?)(?=^\\connect|^```)", mine, re.MULTILINE | re.DOTALL)
-    return [line for part in parts for line in part.splitlines() if line.startswith("GRANT ")]
+    """Return the GRANT statements that the document has for a database; for PostgreSQL changed as it says."""
+    (mine,) = re.findall(r"^## MySQL.*?(?=^## )", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    lines = re.findall(rf"^GRANT .* ON {DATABASES[kind]}\..*;$", mine, re.MULTILINE)
+    return lines if backend == "mysql" else [_of_postgresql(line) for line in lines]
+
+
+def _of_postgresql(line: str) -> str:
+    for old, new in {USER["mysql"]: USER["postgresql"], "`binary`": '"binary"', "`key`": "key"}.items():
+        line = line.replace(old, new)
+    return re.sub(r" ON \w+\.", " ON ", line)
 
 
 def rights(lines: list[str]) -> dict[tuple[str, str], set[str]]:
