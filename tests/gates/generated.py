@@ -14,7 +14,6 @@ them there; AWX's survey takes them from it.
 from __future__ import annotations
 
 import inspect
-import itertools
 import json
 import pathlib
 import re
@@ -39,14 +38,23 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places import
 SPECIFICATION = "roles/evacuate_host/meta/argument_specs.yml"
 #: The choices of evacuate_fence in it: the first ones after its name.
 CHOICES = re.compile(r"(\n      evacuate_fence:\n(?:        .*\n)*?        choices: \[)[^\]]*(\])")
-GRANTS = "docs/reference/grants.md"
 #: The newest release of Nova that rules were read from.
 NEWEST = 34
 CODES = "docs/codes"
 PAGES = (
     *(
         f"docs/reference/{name}.md"
-        for name in ("destinations", "fences", "leftovers", "log-words", "places", "starts", "tested", "upgrading")
+        for name in (
+            "destinations",
+            "fences",
+            "grants",
+            "leftovers",
+            "log-words",
+            "places",
+            "starts",
+            "tested",
+            "upgrading",
+        )
     ),
     "docs/codes/README.md",
 )
@@ -227,7 +235,7 @@ def made(name: str, page: str) -> str:
     kind, _blank, rest = name.partition(" ")
     tables = {"places": places, "fences": kinds, "upgrades": upgrades, "tested": tested}
     tables.update(leftovers=leftovers, destinations=destinations, starts=starts, log=words)
-    tables.update(codes=lambda: codes(rest))
+    tables.update(codes=lambda: codes(rest), grants=lambda: grants(rest))
     return tables[kind]()
 
 
@@ -286,21 +294,13 @@ def _wrapped(text: str, indent: str = "") -> str:
     return "\n".join(lines)
 
 
-def granted(page: str) -> str:
-    """The page with the GRANT statements of each kind of server and of database, as the table of rights has them."""
-    pairs = itertools.product(("mysql", "postgresql"), grant_statements.DATABASES)
-    found = [grant_statements.statements(kind, backend) for backend, kind in pairs]
-    blocks = iter("\n".join(lines) for lines in found)
-    made, count = re.subn(r"(?:^GRANT SELECT .*$\n?)+", lambda _block: f"{next(blocks)}\n", page, flags=re.MULTILINE)
-    if count != len(found):
-        sys.exit(f"{GRANTS}: {count} blocks of GRANT statements, one of each server and database is needed")
-    return made
+def grants(group: str) -> str:
+    """The statements that give the rights of a group of operations, to be copied as they stand."""
+    return f"```sql\n{grant_statements.block(group)}\n```\n"
 
 
 def remade(name: str, old: str) -> str:
     """Return what a file should hold."""
-    if name == GRANTS:
-        return granted(old)
     if name.startswith(f"{CODES}/SG"):
         return catalogued(findings.CATALOGUE[pathlib.Path(name).stem])
     if name == SPECIFICATION:
@@ -318,7 +318,7 @@ def main(arguments: list[str]) -> int:
     pages = [f"{CODES}/{code}.md" for code in sorted(findings.CATALOGUE)]
     roles = {f"roles/{role}/README.md": role_page(role) for role in GUIDES}
     roles.update({f"docs/reference/variables/{role}.md": variables(role) for role in GUIDES})
-    for name in (*PAGES, *pages, *roles, SPECIFICATION, GRANTS):
+    for name in (*PAGES, *pages, *roles, SPECIFICATION):
         path = ROOT / name
         old = path.read_text() if path.exists() else ""
         new = roles.get(name) or remade(name, old)

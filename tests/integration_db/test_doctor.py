@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+import servers
 from documented_users import user_with_documented_rights
 from world import World
 
@@ -56,6 +57,28 @@ def test_the_statement_that_comes_with_a_missing_right_grants_it(
         world.server.run(statement, world.names[kind])
     _state, found = judged(world, user)
     assert {result.state for result in found.values()} == {doctor.OK}, found
+
+
+def test_a_new_user_gets_every_right_from_the_statements_that_are_shown(world: World) -> None:
+    """As docs/reference/grants.md has it: to log in is enough to begin with."""
+    user, postgres = "newcomer", world.server.backend == "postgresql"
+    if postgres:
+        world.server.run(f"CREATE ROLE {user} LOGIN PASSWORD '{servers.PLAIN_PASSWORD}'")
+    else:
+        world.server.run(f"CREATE USER '{user}'@'%' IDENTIFIED BY '{servers.PLAIN_PASSWORD}'")
+        _state, found = judged(world, user)
+        assert found["api", "database"].state == doctor.FAILED, "without a privilege it cannot log in"
+        for kind, table in (("api", "cell_mappings"), ("cell", "alembic_version"), ("neutron", "agents")):
+            world.server.run(f"GRANT SELECT ON {world.names[kind]}.{table} TO '{user}'@'%'")
+    # Cells are known to who may read cell_mappings, columns of newer releases to who may see them.
+    for _time in range(3):
+        _state, found = judged(world, user)
+        for (subject, part), result in found.items():
+            if part == "database_rights" and result.state == doctor.FAILED:
+                for statement in result.fix.splitlines():
+                    world.server.run(statement, world.names[subject.partition(":")[0]])
+    _state, found = judged(world, user)
+    assert not {key: result for key, result in found.items() if result.state != doctor.OK}
 
 
 def test_a_user_who_does_not_exist_is_a_failure_and_no_password_is_shown(world: World) -> None:

@@ -14,7 +14,11 @@ from ansible_collections.stackguard.nova.tests.unit.systems import grant_stateme
 @pytest.mark.parametrize("backend", ["mysql", "postgresql"])
 @pytest.mark.parametrize("kind", [schema.CELL, schema.API, schema.NEUTRON])
 def test_the_document_lists_them(backend: str, kind: str) -> None:
-    assert grant_statements.documented(backend, kind) == grant_statements.statements(kind, backend)
+    wanted: dict[tuple[str, str], set[str]] = {}
+    for grant in grant_statements.all_grants():
+        if grant.kind == kind:
+            wanted[grant.table, grant.action] = set(grant.columns)
+    assert grant_statements.rights(grant_statements.documented(backend, kind)) == wanted
 
 
 def test_what_is_updated_is_read_first() -> None:
