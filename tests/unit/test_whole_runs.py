@@ -452,7 +452,11 @@ def test_one_file_of_variables_serves_all_playbooks(run):
 
 
 def test_the_variables_of_the_job_templates_of_awx_exist():
-    names = {name for template in awx_data.TEMPLATES.values() for name in [*template["extra_vars"], *awx_data.asked(template)]}
+    names = {
+        name
+        for template in awx_data.TEMPLATES.values()
+        for name in [*template["extra_vars"], *awx_data.asked(template)]
+    }
     assert len(names) > 30
     assert names <= set(documented())
 
