@@ -4,8 +4,8 @@
 
 """awx.configure as a process, with the real modules of awx.awx, against a simulated controller with AWX's rules.
 
-It proves that the modules and AWX's rules take the data, what is sent, that a second run sends nothing, and that what was
-changed by hand is shown and put right.
+It proves that the modules and AWX's rules take the data, what is sent, that a second run sends nothing, and that what
+was changed by hand is shown and put right.
 """
 
 from __future__ import annotations
