@@ -51,8 +51,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: Dictionary with the keys C(objects), C(export) (the same as YAML), C(schedules) (what is wrong with schedules), C(problems),
-    C(warnings), and C(drift).
+  description: Dictionary with the keys C(objects), C(export) (the same as YAML), C(schedules) (what is wrong with
+    schedules), C(problems), C(warnings), and C(drift).
   type: list
   elements: dict
 """

@@ -31,7 +31,8 @@ SUFFIXES = {
 _FORWARD = ("", "apply", "resume", "forward")
 _BACK = ("status", "rollback")
 _ENDED = ("status", "abort")
-#: The template of each playbook that acts, and the actions that have one of their own: those of plugin_utils/awx_table.py, which a test compares.
+#: The template of each playbook that acts, and the actions that have one of their own. A test compares them with
+#: those of plugin_utils/awx_table.py.
 TEMPLATES: t.Mapping[str, t.Tuple[str, t.Tuple[str, ...]]] = {
     "audit": ("Nova: audit", ()),
     "doctor": ("Nova: doctor", ()),
