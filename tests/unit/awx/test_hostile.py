@@ -121,7 +121,8 @@ def test_a_launched_template_runs_nothing_of_the_person_who_launched_it(tmp_path
     questions = asked(TEMPLATES[name])
     answers = {key: jinja(proof) for key, ask in questions.items() if ask["type"].startswith("text")}
     answers = {**{key: value for key, value in given.items() if QUESTIONS[key].get("choices")}, **answers}
-    answers["stackguard_awx_overrides"] = f"SG110 guest1: {jinja(proof)}"
+    if "stackguard_awx_overrides" in answers:
+        answers["stackguard_awx_overrides"] = f"SG110 guest1: {jinja(proof)}"
     job = Controller(tmp_path, short_tmp).launch(name, HOSTS, answers, extra=hostile(proof))
     assert not proof.exists()
     assert job.status == "failed", job.stdout

@@ -26,8 +26,8 @@ ENTRY = Entry(
     stale=frozenset({"placements.json", "report.html"}),
     ends={NAME: ("failed", NO_CLOUD)},
     refusals={
-        "nothing": Refusal(NAME, "migrate_server needs -e migrate_servers", {"migrate_servers": ""}),
-        "nobody": Refusal(NAME, "migrate_server needs -e migrate_servers", ANSWERS, {"migrate_servers": []}),
+        "nothing": Refusal(NAME, "migrate_servers=NAMES", {"migrate_servers": ""}),
+        "nobody": Refusal(NAME, "migrate_servers=NAMES", ANSWERS, {"migrate_servers": []}),
         "no number": Refusal(NAME, NO_NUMBER, ANSWERS, {"migrate_server_timeout": "soon"}),
         "override": Refusal(NAME, NO_CODE, {**ANSWERS, "stackguard_awx_overrides": UNKNOWN}),
     },

@@ -34,13 +34,13 @@ ENTRY = Entry(
         ),
         "missing": Refusal(
             NAME,
-            "-e rename_to=VALUE",
+            "rename_to=VALUE",
             {"rename_from": "compute1", "rename_to": ""},
             more={"rename_from": "compute1", "rename_to": None},
         ),
         "adopted without a direction": Refusal(
             NAME,
-            "rename_action=adopt needs rename_adopt=forward or rename_adopt=back",
+            "rename_adopt=forward or rename_adopt=back",
             BOTH,
             {"rename_action": "adopt"},
         ),

@@ -28,7 +28,7 @@ ENTRY = Entry(
         "no name": Refusal(NAME, "repair_hosts is", {"repair_hosts": "a/b"}),
         "no action": Refusal(
             NAME,
-            "value of repair_action must be one of: apply, resume, status, rollback, got: undo",
+            "value of repair_action must be one of",
             extra={"repair_action": "undo"},
         ),
         "no host": Refusal(NAME, "must not be empty lists", extra={"repair_hosts": []}),
