@@ -255,8 +255,8 @@ def find_warnings(found: Found, settings: Json) -> t.List[str]:
         return [
             (
                 "AWX does not show Settings > Jobs to this user (403). Look yourself: 'When can extra variables "
-                "contain Jinja templates?' must be 'Only On Job Template Definitions', and 'Paths to expose to isolated jobs' "
-                f"have '{settings['report_dir']}'"
+                "contain Jinja templates?' must be 'Only On Job Template Definitions', and 'Paths to expose to "
+                f"isolated jobs' have '{settings['report_dir']}'"
             )
         ]
     if found.container_groups and not _is_mounted(
