@@ -9,7 +9,6 @@ from __future__ import annotations
 import jinja2
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import launched_job
 from ansible_collections.stackguard.nova.plugins.plugin_utils import awx_table
 from ansible_collections.stackguard.nova.tests.unit.awx import awx_rules
 from ansible_collections.stackguard.nova.tests.unit.awx.data import (
@@ -231,17 +230,6 @@ def test_who_acts_without_an_approval_is_on_call_and_nobody_else():
     assert {name for name in TEMPLATES if name.endswith(", check")} | {"Nova: audit"} <= given["leads", "read"]
     assert len(given) == 4
     assert objects().roles() == []
-
-
-def test_what_a_run_names_as_the_next_template_is_one():
-    for operation in awx_table.OPERATIONS:
-        base, actions = launched_job.TEMPLATES[operation.playbook]
-        assert base == awx_table.PREFIX + operation.name
-        own = {"check", *(action for action, _survey, _what in operation.others.values())}
-        assert set(actions) == own
-        suffixes = {launched_job.SUFFIXES[action] for action in actions}
-        assert {f"{base}{suffix}" for suffix in suffixes} <= set(TEMPLATES)
-    assert set(launched_job.TEMPLATES) == {line.playbook for line in LINES.values()}
 
 
 def test_credentials_hand_secrets_over_in_files_and_environments_only():

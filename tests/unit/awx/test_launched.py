@@ -242,7 +242,7 @@ def test_a_check_that_fails_ends_the_workflow(controller, name):
 @pytest.mark.parametrize("failing", [None, "Nova: audit, the cloud", "Nova: audit, the hosts"])
 @pytest.mark.parametrize("fail_on", [None, "blocker", "warning", "never"])
 def test_a_sliced_audit_is_put_together_whatever_its_parts_came_to(controller, failing, fail_on):
-    """The workflow's answer used to beat the parts' own "never", so that a cloud with a blocker was not audited (W3)."""
+    """The workflow's answer used to beat the parts' own "never": a cloud with a blocker was not audited (W3)."""
 
     def run(job):
         place = f"/x/{job['id']}"

@@ -174,7 +174,9 @@ def test_another_plan_is_approved_in_the_workflow(job):
 
 def test_the_names_are_those_of_the_templates_that_are_configured():
     for playbook, (base, actions) in TEMPLATES.items():
-        mine = {item["name"]: item for item in data.TEMPLATES.values() if item["playbook"] == f"{playbook}.yml"}
+        mine = {
+            item["name"]: item for item in data.TEMPLATES.values() if item["playbook"] == f"playbooks/{playbook}.yml"
+        }
         assert base in mine
         for action in actions:
             template = mine.pop(f"{base}{SUFFIXES[action]}")
