@@ -196,7 +196,8 @@ def _database(asked: Asked, database: DatabaseState, undeclared: t.Sequence[str]
         url = {"api": "nova_api_db_url", "neutron": "neutron_db_url"}.get(database.name, "nova_cell_db_urls")
         fix = (
             f"correct {url}, or make sure that the Ansible controller can reach {database.location or 'the server'} "
-            "and log in"
+            "and log in. MySQL and MariaDB refuse a user who has no right in the database (1044): the first lines of "
+            "docs/reference/grants.md give one"
         )
         return [
             result("database", FAILED, database.problem, fix),

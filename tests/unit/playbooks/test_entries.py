@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from ansible_collections.stackguard.nova.tests.unit.awx.data import TEMPLATES
+from ansible_collections.stackguard.nova.tests.unit.awx.data import LINES
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
@@ -40,7 +40,7 @@ def test_an_entry_says_how_a_job_ends_and_how_one_is_refused(name):
     entry = entries()[name]
     used = {*entry.ends, *(case.template for case in entry.refusals.values())}
     assert entry.ends and entry.refusals
-    assert {TEMPLATES[template]["playbook"] for template in used} == {f"{name}.yml"}
+    assert {LINES[template].playbook for template in used} == {name}
 
 
 @pytest.mark.parametrize("name", entries())
