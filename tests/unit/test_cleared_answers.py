@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import playbook_input as inputs
 from ansible_collections.stackguard.nova.plugins.plugin_utils import run_input
-from ansible_collections.stackguard.nova.tests.unit.awx.data import TEMPLATES, options
+from ansible_collections.stackguard.nova.tests.unit.awx.data import LINES, TEMPLATES, asked, options
 
 NOTHING = (None, "", [], False)
 
@@ -26,9 +26,10 @@ class Plain:
         return value
 
 
-def asked():
+def questions():
     """Each playbook with each option that a survey of its templates asks for."""
-    pairs = {(item["playbook"], name) for item in TEMPLATES.values() for name in item.get("survey", [])}
+    pairs = {(LINES[name].playbook, variable) for name, item in TEMPLATES.items() for variable in asked(item)}
+    assert len(pairs) > 40
     return sorted(pairs)
 
 
@@ -39,7 +40,7 @@ def judged(playbook, name, value):
     raw, problems = run_input.typed(spec, {**named, name: value}, Plain)
     own = {name: inputs.as_list(raw[name]) if spec[name].get("type") == "list" else raw[name] for name in raw}
     required = [name for name, option in spec.items() if option.get("required")]
-    table = inputs.PLAYBOOKS[playbook.removesuffix(".yml")]
+    table = inputs.PLAYBOOKS[playbook]
     wrong = inputs.wrong_names(table, raw, required)
     values, errors = run_input.validate({key: {**option, "required": False} for key, option in spec.items()}, own)
     given = inputs.Given(values, raw, [name], lambda _pattern: ["compute1"], lambda _name: ["compute1"], ["audit"])
@@ -48,7 +49,7 @@ def judged(playbook, name, value):
 
 
 @pytest.mark.parametrize("value", ["", [], " "], ids=repr)
-@pytest.mark.parametrize(("playbook", "name"), asked())
+@pytest.mark.parametrize(("playbook", "name"), questions())
 def test_a_cleared_answer_is_the_default_or_is_refused(playbook, name, value):
     spec = options(playbook)[name]
     if value == " " and spec.get("type") != "list":

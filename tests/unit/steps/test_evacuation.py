@@ -59,7 +59,7 @@ def test_a_wave_arrives_and_each_is_asked_for_once_with_a_microversion_that_keep
     outcomes = send(made, assigned("a", "b"))
     assert ends(outcomes) == {"a": ("arrived", "host1"), "b": ("arrived", "host1")}
     assert [entry.migration for entry in outcomes] == ["done", "done"]
-    assert nova.asked == [("a", "host1"), ("b", "host1")]
+    assert sorted(nova.asked) == [("a", "host1"), ("b", "host1")]
     assert nova.versions == ["2.68", "2.68"]
     assert any(line.startswith("1/2 a: ACTIVE on host1") for line in said)
 
@@ -190,7 +190,7 @@ def test_one_whose_task_has_ended_before_it_has_its_new_host_has_not_failed(give
     nova.late, nova.meanwhile = 5, record
     made, _said = evacuator(nova, **given)
     assert ends(send(made, assigned("a", "b"))) == {"a": ("arrived", "host1"), "b": ("arrived", "host1")}
-    assert nova.asked == [("a", "host1"), ("b", "host1")]
+    assert sorted(nova.asked) == [("a", "host1"), ("b", "host1")]
 
 
 def test_stopped_needs_a_newer_nova():
