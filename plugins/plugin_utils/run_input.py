@@ -21,7 +21,6 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from ..module_utils.model import input_rules
-from ..module_utils.model import playbook_input as inputs
 
 Spec = t.Dict[str, t.Dict[str, t.Any]]
 
@@ -161,11 +160,11 @@ def _is_cleared(option: t.Mapping[str, t.Any], value: t.Any) -> bool:
     """Return True for an empty value that would replace a role's default, as a survey's answer that somebody clears.
 
     Where the default is empty, too, an empty value means just that, and so does a list of one's own, of which nothing
-    is to be in it. No choice of those that there are is none. A list for what takes none would become a text.
+    is to be in it; what needs one or more of its choices has a rule. A list for what takes none would become a text.
     """
     kind, default = option.get("type", "str"), option.get("default")
     if kind == "list":
-        return bool(default) and "choices" in option and (value is not None and not inputs.as_list(value))
+        return False
     if value == "":
         return default not in (None, "", [], {})
     return isinstance(value, (list, tuple)) and not value and (kind not in ("dict", "raw") or bool(default))

@@ -60,14 +60,6 @@ def test_a_cleared_answer_is_the_default_or_is_refused(playbook, name, value):
         assert values[name] in NOTHING, values[name]
 
 
-@pytest.mark.parametrize("value", [[], "", " ", None], ids=repr)
-@pytest.mark.parametrize(("playbook", "name"), [("audit", "audit_sources"), ("doctor", "doctor_sources")])
-def test_no_choice_of_those_that_there_are_is_refused_before_any_rule(playbook, name, value):
-    spec = options(playbook)
-    _raw, problems = run_input.typed(spec, {name: value}, Plain)
-    assert [text.partition(":")[0] for text in problems] == [name]
-
-
 def test_a_list_of_ones_own_may_hold_nothing():
     raw, problems = run_input.typed(options("doctor"), {"stackguard_volume_pools": []}, Plain)
     assert (raw, problems) == ({"stackguard_volume_pools": []}, [])

@@ -24,7 +24,7 @@ ENTRY = Entry(
         "nobody to read": Refusal(
             NAME, "audit_hosts (nobody) matches no host of the inventory", {"audit_hosts": "nobody"}
         ),
-        "no source": Refusal(NAME, "audit_sources: the value is empty", extra={"audit_sources": []}),
+        "no source": Refusal(NAME, "audit_sources is empty", extra={"audit_sources": []}),
         "no boolean": Refusal(NAME, "'soon' is not a valid boolean", extra={"audit_ceph": "soon"}),
     },
 )

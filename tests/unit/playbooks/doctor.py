@@ -27,7 +27,7 @@ ENTRY = Entry(
         "no operation": Refusal(
             NAME, "value of doctor_operations must be one or more of", extra={"doctor_operations": ["throw_away"]}
         ),
-        "nothing": Refusal(NAME, "doctor_sources: the value is empty", extra={"doctor_sources": []}),
+        "nothing": Refusal(NAME, "Set doctor_sources", extra={"doctor_sources": []}),
         "no boolean": Refusal(NAME, "'soon' is not a valid boolean", extra={"stackguard_take_over": "soon"}),
     },
 )
