@@ -82,10 +82,12 @@ def _compare(drift: Drift, workflow: Json, there: t.Dict[str, Json], harmless: t
     drift.told.extend(f"{name}: node {key} is missing" for key in missing)
     drift.told.extend(f"{name}: node {key}: {'; '.join(fields)}" for key, fields in wrong.items())
     drift.told.extend(f"{name}: node {key} ({strangers[key]['template'] or 'nothing'}) is not defined" for key in gone)
-    drift.removed.extend({"workflow": name, "identifier": key} for key in [*wrong, *gone])
-    by_name = {node["identifier"]: node for node in workflow["simplified_workflow_nodes"]}
-    drift.made.extend({"workflow": name, **by_name[key]} for key in [*missing, *wrong])
-    # Those that lead to a node that is made anew have lost their edge.
+    # All of them, the last first: without what it follows, a node that acts would start with the workflow.
+    ours = [node["identifier"] for node in workflow["simplified_workflow_nodes"]]
+    drift.removed.extend(
+        {"workflow": name, "identifier": key} for key in [*gone, *(key for key in reversed(ours) if key in there)]
+    )
+    drift.made.extend({"workflow": name, **node} for node in workflow["simplified_workflow_nodes"])
     drift.linked.extend(
         {"workflow": name, "identifier": key, **{kind: node[kind] for kind in EDGES}}
         for key, node in wanted.items()
@@ -113,12 +115,15 @@ def _read(listed: t.Sequence[Json]) -> t.Dict[str, Json]:
 
 def _found(node: Json, by_id: t.Mapping[int, str]) -> Json:
     template = (node.get("summary_fields") or {}).get("unified_job_template") or {}
-    approval = template.get("unified_job_type") == "workflow_approval"
+    kind = template.get("unified_job_type")
+    approval = kind == "workflow_approval"
+    # A workflow may have the name of a template.
+    named = template.get("name", "") if approval or kind in (None, "job") else f"{template.get('name', '')} ({kind})"
     prompts = {name: node[name] for name in _PROMPTS if node.get(name) not in (None, "")}
     if node.get("all_parents_must_converge"):
         prompts["all_parents_must_converge"] = True
     return {
-        "template": template.get("name", ""),
+        "template": named,
         "approval": approval,
         "description": template.get("description", "") if approval else "",
         "extra_data": node.get("extra_data") or {},

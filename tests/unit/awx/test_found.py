@@ -95,16 +95,30 @@ def test_what_is_not_there_is_made_and_linked():
         lambda one: one.update(job_type="run"),
         lambda one: one.update(all_parents_must_converge=True),
         lambda one: one["summary_fields"]["unified_job_template"].update(name="Nova: drain"),
+        lambda one: one["summary_fields"]["unified_job_template"].update(unified_job_type="workflow_job"),
         lambda one: one.update(always_nodes=[10]),
     ],
-    ids=["extra_data", "limit", "job_type", "convergence", "template", "an edge where none is defined"],
+    ids=[
+        "extra_data",
+        "limit",
+        "job_type",
+        "convergence",
+        "template",
+        "a workflow of its name",
+        "an edge where none is defined",
+    ],
 )
 def test_a_node_that_was_changed_is_made_anew_and_what_led_to_it_is_linked_again(change):
     nodes = healthy()
     change(node(nodes[NAME], "run"))
     found = drift(nodes)
-    assert [(item["workflow"], item["identifier"]) for item in found.removed] == [(NAME, "run")]
-    assert [item["identifier"] for item in found.made] == ["run"]
+    # What acts goes first: without what it follows, it would start with the workflow.
+    assert [(item["workflow"], item["identifier"]) for item in found.removed] == [
+        (NAME, "run"),
+        (NAME, "approval"),
+        (NAME, "check"),
+    ]
+    assert [item["identifier"] for item in found.made] == ["check", "approval", "run"]
     assert ("approval", ["run"]) in [(item["identifier"], item["success_nodes"]) for item in found.linked]
     assert {item["workflow"] for item in found.linked} == {NAME}
     assert len(found.told) == 1
@@ -113,14 +127,17 @@ def test_a_node_that_was_changed_is_made_anew_and_what_led_to_it_is_linked_again
 def test_an_edge_past_the_approval_is_taken_back():
     nodes = healthy()
     node(nodes[NAME], "check")["success_nodes"] = [12, 11]
-    assert [item["identifier"] for item in drift(nodes).removed] == ["check"]
+    found = drift(nodes)
+    assert [item["identifier"] for item in found.removed] == ["run", "approval", "check"]
+    assert len(found.told) == 1 and "node check" in found.told[0]
 
 
 def test_a_node_that_nobody_defined_goes_or_is_kept_and_named_where_it_acts():
     nodes = healthy()
     nodes[NAME].append(sneaky())
     gone, kept = drift(nodes), drift(nodes, keep=True)
-    assert gone.removed == [{"workflow": NAME, "identifier": "sneaky"}]
+    assert gone.removed[0] == {"workflow": NAME, "identifier": "sneaky"}
+    assert {item["workflow"] for item in gone.removed} == {NAME}
     assert (kept.removed, kept.told) == ([], [])
     assert len(kept.unapproved) == 1 and "sneaky" in kept.unapproved[0]
 

@@ -259,6 +259,19 @@ def test_a_sliced_audit_is_put_together_whatever_its_parts_came_to(controller, f
     assert "audit_accept_empty" in parts[-1]["variables"]
 
 
+@pytest.mark.parametrize("linked", [False, True], ids=["before the edges", "before the templates"])
+def test_a_workflow_that_configure_left_half_made_acts_on_nothing(linked):
+    """Nodes get their templates last: one that nothing leads to would start, without an approval."""
+    there = installed(objects().all())
+    for node in there.items["workflow_job_template_nodes"].values():
+        there.associated.update({(node["id"], kind): [] for kind in awx_found.EDGES if not linked})
+        approval = node["unified_job_template"] in there.items["workflow_approval_templates"]
+        node["unified_job_template"] = node["unified_job_template"] if approval else None
+    for name in OPERATIONS:
+        done = there.run_workflow(name, answers_of(WORKFLOWS[name]), run=told)
+        assert not {job["name"] for job in done} & set(TEMPLATES)
+
+
 def test_only_who_is_on_call_acts_without_an_approval(controller):
     for name, template in TEMPLATES.items():
         for who in ("ops", "leads", "night", "nobody"):
