@@ -50,7 +50,7 @@ options:
     type: list
     elements: str
     choices: [compute_max_microversion, catalog, services, hypervisors, servers, aggregates,
-      providers, migrations, agents, ports]
+      providers, migrations, agents, ports, block_storage]
     description: Parts to read. By default the module reads all parts of the facts.
   evidence_dir:
     type: path
@@ -244,6 +244,10 @@ cloud:
         C(segment).
       type: list
       elements: dict
+    block_storage:
+      description: What Cinder says of the volumes of the servers, or of all volumes if O(hosts) is empty. The keys are
+        C(whole), C(volumes), C(services), C(sharers), C(strays) and C(unread).
+      type: dict
   sample: {read_at: "2026-11-21T07:29:48+00:00", scope: [compute1], compute_max_microversion: "2.104", services: []}
 """
 

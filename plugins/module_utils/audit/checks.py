@@ -33,6 +33,7 @@ from ..hazards import (
     renamed,
     storage,
     unfit,
+    volumes,
     waiting,
 )
 from ..model.facts import Bundle, HostFacts
@@ -51,11 +52,11 @@ AUDITED = (
     *("SG113", "SG114", "SG115", "SG116", "SG117", "SG119", "SG131", "SG132", *deployment.CODES),
     *("SG201", "SG202", "SG203", "SG204", "SG205", "SG206", "SG207", "SG211", "SG212", "SG213", "SG214", "SG215"),
     *("SG216", "SG217", "SG221", "SG231"),
-    *("SG301", "SG302", "SG303", "SG304", "SG305", "SG306", "SG309", "SG311"),
+    *("SG301", "SG302", "SG303", "SG304", "SG305", "SG306", "SG308", "SG309", "SG311"),
     *ovn.AUDITED,
     "SG329",
     *("SG401", "SG402", "SG403", "SG404", "SG408"),
-    *("SG502", "SG507", "SG508", "SG509", "SG515", "SG516", "SG518", "SG523"),
+    *("SG502", "SG507", "SG508", "SG509", "SG515", "SG516", "SG518", "SG523", "SG524", "SG525", "SG526"),
     *("SG601", "SG602", "SG603", "SG604", "SG605", "SG606", "SG607"),
     *("SG701", "SG702", "SG703", "SG704", "SG705", "SG706", "SG709", "SG713"),
 )
@@ -106,6 +107,7 @@ def look(
         + gather(left)
         + gather(left_allocations.check(index))
         + gather(left_bindings.check(index))
+        + gather(volumes.check(index))
         + gather(deployed)
         + gather(survey.items(host_zones.zones_of(bundle)))
         + gather(_ceph(index))

@@ -22,6 +22,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from .block_storage import BlockStorage, Volume, VolumeAttachment, VolumeService
 from .host_facts import (
     LEFT_OUT,
     NEUTRON_AGENT,
@@ -96,6 +97,7 @@ __all__ = [
     "ApiPort",
     "ApiServer",
     "ApiService",
+    "BlockStorage",
     "BlocklistEntry",
     "Bundle",
     "CellFacts",
@@ -168,6 +170,9 @@ __all__ = [
     "Unit",
     "UnknownJournal",
     "Unread",
+    "Volume",
+    "VolumeAttachment",
+    "VolumeService",
     "ZoneFacts",
     "from_plain",
     "left_out",
@@ -784,6 +789,8 @@ class CloudFacts:
     routed_subnets: t.Optional[t.List[str]] = None
     #: Hosts of Masakari of the names in scope. Asked for only where narrowed; None: not asked for, or unread.
     ha_hosts: t.Optional[t.List[HaHost]] = None
+    #: What Cinder says of the servers' volumes, or of all; None: not asked for, or the servers were not read.
+    block_storage: t.Optional[BlockStorage] = None
 
 
 @dataclasses.dataclass(frozen=True)

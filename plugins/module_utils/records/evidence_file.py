@@ -41,6 +41,7 @@ from ..model.facts import (
     ApiPort,
     ApiServer,
     ApiService,
+    BlockStorage,
     Bundle,
     CellFacts,
     CellLinks,
@@ -55,6 +56,9 @@ from ..model.facts import (
     MigrationRow,
     ResourceProvider,
     ServiceRow,
+    Volume,
+    VolumeAttachment,
+    VolumeService,
     from_plain,
     to_plain,
 )
@@ -97,6 +101,12 @@ PARTS: t.Dict[type, t.Tuple[Part, ...]] = {
         Part("migrations", "migration", ApiMigration),
         Part("agents", "agent", ApiAgent),
         Part("ports", "port", ApiPort),
+        Part("block_storage", "block_storage", BlockStorage, single=True),
+    ),
+    BlockStorage: (
+        Part("volumes", "volume", Volume),
+        Part("services", "volume_service", VolumeService),
+        Part("strays", "stray_attachment", VolumeAttachment),
     ),
     DatabaseFacts: (Part("cells", "cell", CellFacts),),
     CellFacts: (

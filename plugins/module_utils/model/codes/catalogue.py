@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import typing as t
 
-from . import definition, evacuation, identity, in_flight, links, names, zones
+from . import definition, evacuation, identity, in_flight, links, names, volumes, zones
 from .code import Code
 
 CATALOGUE: t.Dict[str, Code] = {
     entry.code: entry
-    for part in (identity, links, names, zones, evacuation, definition, in_flight)
+    for part in (identity, links, names, zones, evacuation, volumes, definition, in_flight)
     for entry in part.CODES
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from . import volumes
 from .code import (
     BLOCKER,
     DELETION,
@@ -431,15 +432,38 @@ CODES: t.Tuple[Code, ...] = (
         "SG308",
         "volume-attachment",
         WARNING,
-        "A volume attachment records a stale host name.",
-        do="""
-            Nothing for RBD volumes. For others, compare each attachment's `attached_host` with the host's name. Where
-            they differ, stop the server, run `nova-manage volume_attachment refresh`, and start it.
-        """,
+        "Cinder knows a volume's host by a name that the host does not have, or will not have any more.",
+        overridden_by="the server's uuid",
         why="""
-            Some FC and iSCSI drivers find an attachment by host name, and do not find one with a stale name.
+            Cinder records the host's name when it connects a volume, and a rename leaves it. Ceph and NFS never look at
+            it: attach, detach, moves and evacuations work, and each makes the record anew. A back end that exports
+            volumes to hosts may keep the machine under its old name: then it refuses the next attachment (the
+            initiator belongs to another host), or a detachment leaves the export behind. If two guests of the host
+            share a volume, one attached before the rename and one after, detaching one can take the volume from the
+            other.
+
+            Only Ceph and NFS were run; iSCSI, FC and NVMe-oF were modelled.
         """,
-        reserved=True,
+        remedies={
+            "stale-harmless": Remedy("No action is needed: this back end does not use the name."),
+            "stale": Remedy(volumes.REFRESH + ".", acts=volumes.REFRESHES),
+            "rename-harmless": Remedy("No action is needed: this back end does not use the name."),
+            "rename": Remedy(
+                "After the rename, connect these volumes anew before you attach or detach any on this host, server by "
+                "server: stop it, on the host run nova-manage volume_attachment get_connector --json > connector.json, "
+                "then nova-manage volume_attachment refresh SERVER VOLUME connector.json, and start it. Or move these "
+                "servers to another host before the rename (migrate_server), and back after it."
+            ),
+            "rename-shared": Remedy(
+                "Move all but one of these servers to other hosts (migrate_server), then run the same command again: "
+                "after the rename, detaching the volume from one server could take it from the other."
+            ),
+            "rename-cinder-volume": Remedy(
+                "Move cinder-volume to another host or give it a host name of its own first (backend_host in "
+                "cinder.conf; cinder-manage volume update_host): its volumes belong to the name HOST@BACKEND, and "
+                "nobody serves them after the rename."
+            ),
+        },
     ),
     Code(
         "SG309",

@@ -18,6 +18,7 @@ from ...model import facts, releases
 from ...model.errors import ApiError
 from ...model.wording import count
 from . import (
+    block_storage,
     compute_services,
     host_aggregates,
     http,
@@ -43,6 +44,7 @@ PARTS = (
     "migrations",
     "agents",
     "ports",
+    "block_storage",
 )
 #: Consumers of allocations that were no server of the provider's host when the servers were listed, and are asked for
 #: one by one.
@@ -112,6 +114,7 @@ def read_cloud(
         port_devices=devices if ports is not None else [],
         routed_subnets=routed,
         ha_hosts=ha_hosts,
+        block_storage=reader.block_storage(servers, catalog),
     )
 
 
@@ -253,6 +256,17 @@ class _Reader:
         part = "providers.strays"
         read = self.attempt(part, lambda: resource_providers.with_strays(self.connection, providers, hosts, known, ask))
         return providers if read is None else read
+
+    def block_storage(
+        self, servers: t.Optional[t.Sequence[facts.ApiServer]], catalog: t.Optional[t.Sequence[str]]
+    ) -> t.Optional[facts.BlockStorage]:
+        """Volumes of the servers, or all of an unnarrowed reading. What is unread is its own to tell."""
+        if "block_storage" not in self.parts or servers is None:
+            return None
+        known = (
+            catalog if "catalog" in self.parts else self.attempt("catalog", lambda: http.list_catalog(self.connection))
+        )
+        return block_storage.read_block_storage(self.connection, servers, known, not self.names)
 
     def migrations(self) -> t.List[facts.ApiMigration]:
         # Every cell counts its ids on its own.

@@ -10,12 +10,10 @@ import typing as t
 
 from ...model import facts, releases
 from ...model.errors import ApiError
-from . import http
+from . import block_storage, http
 
 Json = t.Dict[str, t.Any]
 
-#: Service types of Cinder.
-VOLUME_TYPES = ("block-storage", "block-store", "volumev3", "volume")
 #: Image properties that a server was made with.
 OWN_PROPERTIES = "2.98"
 #: Image properties that decide something here begin so.
@@ -27,28 +25,25 @@ def volume_zones(connection: t.Any, servers: t.Sequence[facts.ApiServer]) -> t.D
     wanted = sorted({volume for server in servers for volume in server.volumes})
     if not wanted:
         return {}
-    if not set(http.list_catalog(connection)) & set(VOLUME_TYPES):
+    if not set(http.list_catalog(connection)) & set(block_storage.TYPES):
         raise ApiError("the catalogue has no block storage service")
-    found: t.Dict[str, t.Optional[str]] = {}
-    for uuid in wanted:
-        found[uuid] = get_volume(connection, uuid).get("availability_zone")
-    return found
-
-
-def get_volume(connection: t.Any, uuid: str) -> Json:
-    """Return a volume as cinder shows it. Raises :class:`ApiError`."""
-    return t.cast("Json", http.call(connection, http.VOLUME, "GET", f"/volumes/{uuid}")["volume"])
+    rows = block_storage.list_volumes(connection, wanted)
+    return {uuid: row.get("availability_zone") for uuid, row in rows.items()}
 
 
 def volumes_of(
     connection: t.Any, servers: t.Sequence[facts.ApiServer], known: t.Mapping[str, t.Any]
 ) -> t.Dict[str, t.List[Json]]:
-    """Return the volumes of each server that has any, as cinder shows them, but for servers known before."""
+    """Return the volumes of each server that has any, as cinder shows them, but for servers known before.
+
+    Raises :class:`ApiError`, also for a volume that cinder does not show.
+    """
     wanted = {server.id: server.volumes for server in servers if server.volumes and server.id not in known}
-    found = http.each(
-        sorted({volume for volumes in wanted.values() for volume in volumes}),
-        lambda uuid: get_volume(connection, uuid),
-    )
+    uuids = sorted({volume for volumes in wanted.values() for volume in volumes})
+    found = block_storage.list_volumes(connection, uuids)
+    missing = [uuid for uuid in uuids if uuid not in found]
+    if missing:
+        raise ApiError(f"cinder does not show volume {missing[0]}")
     return {uuid: [found[volume] for volume in volumes] for uuid, volumes in wanted.items()}
 
 

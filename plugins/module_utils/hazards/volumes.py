@@ -1,0 +1,197 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Volumes as Cinder sees them: where they are connected, what moves left, who can serve them. Pure.
+
+SG308, SG524 to SG526. Cinder's attached_host is a name from the time of the attachment. One that is no compute host any
+more is a host's name before its rename; one that is another compute host's is a connection to the wrong machine.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..model.block_storage import ATTACHED, IN_USE, RESERVED, BlockStorage, Volume, VolumeAttachment
+from ..model.codes.catalogue import remedy_text
+from ..model.facts import ApiServer, Bundle
+from ..model.findings import BLOCKER, INFO, WARNING, Finding, Subject, Unchecked, finding
+from ..model.lookups import COMPUTE, Index, Item, Items, in_progress, same_name
+
+#: Attachments that one finding names, and servers that an undecided code names.
+SHOWN = 10
+#: Statuses of a volume that a server has, and that a move may find: in-use, and what a failed move left.
+MOVABLE = (IN_USE,)
+_SHELVED = "SHELVED_OFFLOADED"
+
+
+def servers_with_volumes(servers: t.Iterable[ApiServer]) -> t.List[ApiServer]:
+    """Return the servers that have a volume."""
+    return [server for server in servers if server.volumes]
+
+
+def unread(bundle: Bundle, code: str, servers: t.Iterable[ApiServer]) -> t.Iterator[Unchecked]:
+    """Yield the code, undecided, for servers with volumes of which Cinder was not read, with the reason."""
+    storage = bundle.cloud.block_storage if bundle.cloud else None
+    lacking: t.Dict[str, t.List[str]] = {}
+    for server in servers:
+        for volume in server.volumes:
+            if storage is None or volume not in storage.by_id:
+                why = "Cinder was not asked" if storage is None else storage.why_unread(volume)
+                names = lacking.setdefault(why, [])
+                if server.id not in names:
+                    names.append(server.id)
+    for why, names in sorted(lacking.items()):
+        if len(names) <= SHOWN:
+            yield from (Unchecked(code, uuid, f"volumes of the server: {why}") for uuid in names)
+        else:
+            yield Unchecked(code, "volumes", f"volumes of {len(names)} servers: {why}")
+
+
+# --- an audit -------------------------------------------------------------------------------------------------
+
+
+def check(index: Index) -> Items:
+    """SG308, SG524 to SG526 of every server with a volume, and of attachments that no server uses."""
+    cloud = index.bundle.cloud
+    if cloud is None or cloud.servers is None:
+        return
+    servers = servers_with_volumes(cloud.servers)
+    storage = cloud.block_storage
+    if storage is None or storage.volumes is None:
+        yield from unread(index.bundle, "SG524", servers)
+        return
+    hosts = None if cloud.services is None else {entry.host for entry in cloud.services if entry.binary == COMPUTE}
+    yield from unread(index.bundle, "SG524", servers)
+    if hosts is None or not index.migrations_read:
+        yield Unchecked("SG524", "volumes", "the compute services or the migrations were not read")
+    else:
+        moving = {uuid for uuid, rows in index.migrations_by_instance.items() if any(in_progress(row) for row in rows)}
+        quiet = [server for server in servers if server.task_state is None and server.id not in moving]
+        yield from misplaced(storage, quiet, hosts)
+    yield from not_ready(storage, servers, WARNING)
+    yield from left(storage, cloud.servers)
+
+
+def misplaced(storage: BlockStorage, servers: t.Iterable[ApiServer], hosts: t.Collection[str]) -> Items:
+    """SG308, SG524: attachments under a name that is not the server's host. ``hosts``: of all compute services."""
+    volumes = storage.by_id
+    for server in servers:
+        for uuid in server.volumes if server.host else ():
+            volume = volumes.get(uuid)
+            for row in volume.rows_of(server.id) if volume else ():
+                if volume is not None and row.host is not None and not same_name(row.host, server.host):
+                    known = any(same_name(row.host, host) for host in hosts)
+                    yield _elsewhere(server, volume, row) if known else _stale(server, volume, row)
+
+
+def _evidence(server: ApiServer, volume: Volume, row: VolumeAttachment) -> t.Dict[str, t.Any]:
+    return {
+        "volume": volume.id,
+        "attachment": row.id,
+        "connected to": row.host,
+        "host of the server": server.host,
+        "kind of connection": volume.kind or "not known",
+    }
+
+
+def _elsewhere(server: ApiServer, volume: Volume, row: VolumeAttachment) -> Finding:
+    state = "elsewhere-harmless" if volume.exported_by_name is False else "elsewhere"
+    words = {"server": server.id, "volume": volume.id, "host": server.host, "other": row.host}
+    subject = Subject("instance", server.id, server.name, server.host)
+    return finding("SG524", subject, _evidence(server, volume, row), remedy_text("SG524", state, **words))
+
+
+def _stale(server: ApiServer, volume: Volume, row: VolumeAttachment) -> Finding:
+    harmless = volume.exported_by_name is False
+    words = {"server": server.id, "volume": volume.id, "host": server.host}
+    remedy = remedy_text("SG308", "stale-harmless" if harmless else "stale", **words)
+    subject = Subject("instance", server.id, server.name, server.host)
+    return finding("SG308", subject, _evidence(server, volume, row), remedy, INFO if harmless else WARNING)
+
+
+def left(storage: BlockStorage, servers: t.Sequence[ApiServer]) -> Items:
+    """SG525: attachments without a connection that no server uses, and two of one server on one volume.
+
+    Of another consumer's attachment that is connected (an image service's, another cloud's) nothing is said.
+    """
+    known = {server.id: server for server in servers}
+    for volume in storage.volumes or []:
+        by_server: t.Dict[t.Optional[str], t.List[VolumeAttachment]] = {}
+        for row in volume.attachments:
+            by_server.setdefault(row.server, []).append(row)
+        for uuid, rows in sorted(by_server.items(), key=lambda item: str(item[0])):
+            yield from _left_of(storage, volume, uuid, rows, known)
+
+
+def _left_of(
+    storage: BlockStorage,
+    volume: Volume,
+    uuid: t.Optional[str],
+    rows: t.Sequence[VolumeAttachment],
+    known: t.Mapping[str, ApiServer],
+) -> t.Iterator[Item]:
+    server = known.get(uuid or "")
+    has = server is not None and volume.id in server.volumes
+    busy = server is not None and server.task_state is not None
+    evidence = {
+        "volume": volume.id,
+        "status of the volume": volume.status,
+        "attachments": [_shown(row) for row in rows],
+    }
+    subject = Subject("instance", uuid or volume.id, server.name if server else None, server.host if server else None)
+    if len(rows) > 1 and has and not busy:
+        words = {"server": uuid, "volume": volume.id}
+        yield finding("SG525", subject, evidence, remedy_text("SG525", "twice", **words))
+    elif not has and not busy and (storage.whole or server is not None):
+        for row in rows:
+            if row.status == RESERVED and row.host is None:
+                words = {"server": uuid or "SERVER", "attachment": row.id}
+                yield finding("SG525", subject, evidence, remedy_text("SG525", "reserved", **words))
+
+
+def _shown(row: VolumeAttachment) -> t.List[t.Optional[str]]:
+    return [row.id, row.status, row.host]
+
+
+# --- before a move --------------------------------------------------------------------------------------------
+
+
+def not_ready(storage: BlockStorage, servers: t.Iterable[ApiServer], severity: str = BLOCKER) -> Items:
+    """SG526: volumes that are not in-use, and volumes whose cinder-volume is down, by server."""
+    volumes, services = storage.by_id, {entry.host: entry for entry in storage.services or []}
+    for server in servers:
+        wanted = [volumes[uuid] for uuid in server.volumes if uuid in volumes]
+        subject = Subject("instance", server.id, server.name, server.host)
+        for volume in wanted:
+            if volume.status not in MOVABLE and not (server.status == _SHELVED and volume.status == RESERVED):
+                evidence = {"volume": volume.id, "status": volume.status}
+                remedy = remedy_text("SG526", "status", volume=volume.id, status=volume.status)
+                yield finding("SG526", subject, evidence, remedy, severity)
+        if wanted and storage.services is None:
+            yield Unchecked("SG526", server.id, "the services of Cinder were not read")
+        for backend in sorted({_service_of(volume) or "" for volume in wanted} - {""}):
+            service = services.get(backend)
+            if storage.services is not None and (service is None or service.state != "up"):
+                evidence = {"cinder-volume": backend, "state": service.state if service else "no such service"}
+                remedy = remedy_text("SG526", "backend-down", backend=backend)
+                yield finding("SG526", subject, evidence, remedy, severity)
+
+
+def _service_of(volume: Volume) -> t.Optional[str]:
+    """Return the service that manages a volume: its back end without the pool. One in a cluster has another name."""
+    return volume.backend.partition("#")[0] if volume.backend else None
+
+
+# --- the host of an operation ---------------------------------------------------------------------------------
+
+
+def cinder_volumes_on(storage: t.Optional[BlockStorage], host: str) -> t.List[str]:
+    """Return the cinder-volume services that run under a host's name."""
+    services = (storage.services if storage else None) or []
+    return sorted(entry.host for entry in services if same_name(entry.host.partition("@")[0], host))
+
+
+def connected(volume: Volume, server: str) -> t.List[str]:
+    """Return the names of hosts to which Cinder has a volume connected for a server."""
+    return sorted({row.host for row in volume.rows_of(server) if row.host is not None and row.status == ATTACHED})
