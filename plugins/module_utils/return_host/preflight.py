@@ -31,7 +31,7 @@ import dataclasses
 import typing as t
 
 from ..capacity.measured import RUNNING
-from ..hazards import clients, forecast, identity, in_flight, left_directories, storage
+from ..hazards import clients, forecast, identity, in_flight, left_directories, storage, volumes
 from ..model import addresses, blocklists
 from ..model.codes.catalogue import remedy_text
 from ..model.deployment_facts import ServiceProcess
@@ -225,6 +225,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         *ovn_return.check(bundle, facts, request),
         *_allocations(index, request),
         *_left(index, facts, left),
+        *_volumes(index, request),
     ]
     return ReturnDecision(gather(items), clearing)
 
@@ -238,6 +239,24 @@ def _left(index: Index, facts: HostFacts, left: t.Optional[t.Sequence[left_direc
         if isinstance(item, Unchecked):
             evidence = {"not read": item.reason}
             yield finding(LEFT, host_subject(facts), evidence, remedy_text(LEFT, "unread"), BLOCKER)
+
+
+def _volumes(index: Index, request: ReturnRequest) -> Items:
+    """SG524: Cinder has a volume of a server of this host connected to another one; unread, that is undecided.
+
+    A back end that serves every host lets the server start. Another one does not: such a host is not clear.
+    """
+    cloud = index.bundle.cloud
+    servers = [one for one in (cloud.servers if cloud else None) or [] if same_name(one.host, request.host)]
+    with_volumes = volumes.servers_with_volumes(servers)
+    yield from volumes.unread(index.bundle, "SG524", with_volumes)
+    storage = cloud.block_storage if cloud else None
+    if storage is None or storage.volumes is None:
+        return
+    for item in volumes.misplaced(storage, with_volumes):
+        if isinstance(item, Finding) and item.code == "SG524":
+            harmless = item.evidence["serves every host"]
+            yield item if harmless else dataclasses.replace(item, severity=BLOCKER)
 
 
 def _undecided(

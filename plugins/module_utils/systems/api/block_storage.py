@@ -15,7 +15,8 @@ import typing as t
 from ...model import facts
 from ...model.block_storage import ATTACHED, BlockStorage, Volume, VolumeAttachment, VolumeService
 from ...model.errors import ApiError
-from . import http, server_records
+from ...model.lookups import COMPUTE
+from . import compute_services, http, server_records
 
 Json = t.Dict[str, t.Any]
 _T = t.TypeVar("_T")
@@ -76,6 +77,7 @@ def read_block_storage(
         services=part("services", lambda: list_services(connection)),
         sharers=part("sharers", lambda: _sharers(connection, servers, wanted, found)) or {},
         strays=strays,
+        computes=part("computes", lambda: _computes(connection)),
         unread=unread,
     )
 
@@ -195,6 +197,11 @@ def _volume(row: Json, attachments: t.List[VolumeAttachment], protocols: t.Mappi
         encrypted=bool(row.get("encrypted")),
         attachments=attachments,
     )
+
+
+def _computes(connection: t.Any) -> t.List[str]:
+    rows = compute_services.raw_services(connection)
+    return sorted({str(row["host"]) for row in rows if row.get("binary") == COMPUTE})
 
 
 def _sharers(

@@ -25,6 +25,8 @@ def connection(cinder, servers=None):
     """Nova knows the hosts of these servers."""
 
     def compute(path, _method, **_given):
+        if path == "/os-services":
+            return Answer(200, {"services": [{"host": "compute1", "binary": "nova-compute", "id": 1}]})
         uuid = path.rpartition("/")[2]
         if uuid not in (servers or {}):
             return Answer(404, {"itemNotFound": {"message": "not found"}})
@@ -63,6 +65,7 @@ def test_a_server_with_a_volume():
     assert (volume.protocol, volume.kind, volume.in_ceph, volume.exported_by_name) == ("ceph", "rbd", True, False)
     (row,) = volume.rows_of("s0000")
     assert (row.host, row.status, row.driver, row.place) == ("compute1", "attached", "rbd", "volumes/volume-v0000")
+    assert found.computes == ["compute1"]
     assert [(one.host, one.state) for one in found.services] == [("controller@ceph", "up")]
     assert facts.from_plain(facts.BlockStorage, facts.to_plain(found)) == found
 
