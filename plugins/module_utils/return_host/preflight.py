@@ -759,7 +759,11 @@ def _twice(
             continue
         hosts = sorted(name for name, other in bundle.hosts.items() if other is not facts and _runs(other, domain.uuid))
         looks = {source: _look(source, domain, place, views) for source in _sources(domain)}
-        others = {source: _others_clients(facts, image) for source, (image, _why) in looks.items() if image is not None}
+        others = {
+            source: _others_clients(bundle, facts, image)
+            for source, (image, _why) in looks.items()
+            if image is not None
+        }
         others = {source: found for source, found in others.items() if found}
         own = [source for source in others if _is_own(source, domain)]
         if hosts or others:
@@ -833,13 +837,15 @@ def _without_domain(index: Index, facts: HostFacts, request: ReturnRequest, view
         unread = [image.name for image in images if image.watchers is None]
         if view is not None and view.rbd.instances and uuid not in view.rbd.instances:
             unread.append(f"{uuid}_disk")
-        others = {image.name: found for image in images for found in [_others_clients(facts, image)] if found}
+        others = {
+            image.name: found for image in images for found in [_others_clients(index.bundle, facts, image)] if found
+        }
         volumes = _volumes_of(index, uuid)
         found = {volume: _volume(f"{clients.VOLUME}{volume}", None, views) for volume in volumes}
         shared = {
             f"{clients.VOLUME}{volume}": watching
             for volume, (image, _why) in found.items()
-            for watching in [_others_clients(facts, image) if image is not None else []]
+            for watching in [[] if image is None else _others_clients(index.bundle, facts, image)]
             if watching
         }
         if hosts or others or shared:
@@ -876,8 +882,12 @@ def _runs(other: HostFacts, uuid: str) -> bool:
     return shown or uuid in (other.qemu_processes or {})
 
 
-def _others_clients(facts: HostFacts, image: RbdImage) -> t.List[str]:
-    return sorted(watcher.address for watcher in image.watchers or [] if not _client(facts, watcher.address))
+def _others_clients(bundle: Bundle, facts: HostFacts, image: RbdImage) -> t.List[str]:
+    """Return who else has an image open, but the hosts of other servers that have it attached, as Cinder says."""
+    others = [watcher.address for watcher in image.watchers or [] if not _client(facts, watcher.address)]
+    volume = image.name[len(clients.VOLUME) :] if others and clients.is_volume(image.name) else None
+    hosts = storage.sharing_hosts(bundle, volume) if volume else set()
+    return sorted(address for address in others if storage.owner(bundle, address) not in hosts)
 
 
 def _disks(

@@ -128,10 +128,6 @@ CODES: t.Tuple[Code, ...] = (
                 "Start the cinder-volume of {backend}, or let another one take over its back end, until openstack "
                 "volume service list shows it up."
             ),
-            "unknown-volume": Remedy(
-                "Ask Cinder for the volume (openstack volume show {volume}) as an administrator. If it was deleted, "
-                "the server can not start any more: detach it (openstack server remove volume {server} {volume})."
-            ),
         },
     ),
     Code(
