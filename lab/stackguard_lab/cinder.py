@@ -15,6 +15,8 @@ from .shell import CLEAN_ENV
 
 # libvirt's secret that holds the key of Ceph's client.cinder; all that a host has of that user
 SECRET = "99b35e37-5f0a-4a0f-9e6a-0a4c7d5c21cd"
+# what every release of Cinder has
+APPLICATION = "cinder.wsgi.wsgi:initialize_application()"
 SERVICES = ("cinder-api", "cinder-scheduler", "cinder-volume")
 # One arena for all threads, and no resolver of eventlet's own: each of the processes is smaller by some MiB.
 LEAN_PYTHON = {"MALLOC_ARENA_MAX": "1", "EVENTLET_NO_GREENDNS": "yes"}
@@ -92,10 +94,6 @@ def values(lab: Lab) -> dict[str, object]:
         "cinder_key_manager": key_manager(lab, "cinder"),
         "nova_key_manager": key_manager(lab, "nova"),
     }
-
-
-def application(lab: Lab) -> str:
-    return "cinder.wsgi.api:application" if lab.cinder_major >= 29 else "cinder.wsgi.wsgi:initialize_application()"
 
 
 def api_env(lab: Lab) -> dict[str, str]:

@@ -93,9 +93,6 @@ def test_cinder_has_services_that_are_stopped_in_some_group(full: Lab) -> None:
     daemons = control.daemons(full)
     assert set(cinder.SERVICES) <= set(daemons)
     assert set(daemons) <= {name for group in control.STOP_ORDER for name in group}
-    assert daemons["cinder-api"].command[-1] == "cinder.wsgi.api:application"
-    full.options.release = "2025.1"
-    assert control.daemons(full)["cinder-api"].command[-1] == "cinder.wsgi.wsgi:initialize_application()"
 
 
 def test_each_zone_with_hosts_has_a_back_end_in_ceph_and_both_are_one_for_a_volume_type(full: Lab) -> None:
