@@ -9,7 +9,7 @@ import json
 import time
 import urllib.request
 
-from . import control, ovn
+from . import cinder, control, ovn
 from .procs import in_control
 from .settings import SOURCE, Lab, LabError
 from .shell import phase, say, wait_for
@@ -29,6 +29,7 @@ def make_objects(lab: Lab) -> None:
         lab.control_venv / "bin" / "python",
         SOURCE / "scripts" / "cloud_objects.py",
         *(["--provider", str(lab.provider_network), "--outside", lab.outside] if lab.options.l2 == "ovn" else []),
+        *(["--volumes", ",".join(cinder.types(lab))] if lab.has_cinder else []),
         image,
         *zones,
         env=environment,
@@ -80,6 +81,29 @@ def warm_up(lab: Lab) -> None:
 
 def now(lab: Lab) -> str:
     return control.mysql(lab, "-N", "-e", "SELECT utc_timestamp()").strip()
+
+
+def volume_reports(lab: Lab) -> dict[str, int]:
+    """How often each of Cinder's back ends has reported; one whose driver has not started does not."""
+    if not lab.has_cinder:
+        return {}
+    query = "SELECT host, report_count FROM services WHERE `binary`='cinder-volume' AND NOT deleted"
+    lines = control.mysql(lab, "-N", "-e", query, database="cinder").splitlines()
+    return {host: int(count) for host, count in (line.split("\t") for line in lines)}
+
+
+def wait_volumes(lab: Lab, before: dict[str, int]) -> None:
+    """Until each back end has reported once more."""
+    names = [f"controller@{name}" for name in cinder.backends(lab)]
+    if not names:
+        return
+
+    def all_reported() -> bool:
+        now = volume_reports(lab)
+        return all(now.get(name, 0) > before.get(name, 0) for name in names)
+
+    with phase(f"{len(names)} back ends of Cinder"):
+        wait_for("Cinder's back ends", all_reported, timeout=120, log=lab.log / "cinder-volume.log")
 
 
 ENABLED = "SELECT COUNT(*) FROM services WHERE `binary`='nova-compute' AND deleted=0 AND disabled=0 AND forced_down=0"
