@@ -433,7 +433,7 @@ CODES: t.Tuple[Code, ...] = (
         "volume-attachment",
         WARNING,
         "Cinder knows a volume's host by a name that the host does not have, or will not have any more.",
-        overridden_by="the server's uuid",
+        overridden_by="the finding's object",
         why="""
             Cinder records the host's name when it connects a volume, and a rename leaves it. Ceph and NFS never look at
             it: attach, detach, moves and evacuations work, and each makes the record anew. A back end that exports
