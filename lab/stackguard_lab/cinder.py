@@ -108,16 +108,17 @@ def daemons(lab: Lab) -> list[Daemon]:
     if not lab.has_cinder:
         return []
     programs = lab.cinder_venv / "bin"
-    scheduler: list[str | Path] = [programs / "cinder-scheduler", "--config-file", lab.cinder_conf]
-    volume: list[str | Path] = [programs / "cinder-volume", "--config-file", lab.cinder_conf]
+    conf: list[str | Path] = ["--config-file", lab.cinder_conf]
+    log: list[str | Path] = ["--log-file", lab.log / "cinder-volume.log"]
+    volume = [*shares.mounted(lab), programs / "python", shares.STORAGE / "cinder_volume.py", *conf, *log]
     env = {
         "PATH": f"{shares.programs(lab)}:{CLEAN_ENV['PATH']}",
         "PYTHONPATH": str(shares.driver(lab).parent),
         **LEAN_PYTHON,
     }
     return [
-        Daemon(lab, "cinder-scheduler", scheduler, env=LEAN_PYTHON),
-        Daemon(lab, "cinder-volume", [*shares.mounted(lab), *volume], env=env),
+        Daemon(lab, "cinder-scheduler", [programs / "cinder-scheduler", *conf], env=LEAN_PYTHON),
+        Daemon(lab, "cinder-volume", volume, env=env),
     ]
 
 
