@@ -20,7 +20,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.engine.systems imp
 from ansible_collections.stackguard.nova.plugins.module_utils.links.arrived import operation, steps
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import GuestState
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Subject, finding
 from ansible_collections.stackguard.nova.tests.unit.builders import node
 from ansible_collections.stackguard.nova.tests.unit.checks.before.test_arrived import (
     DEST,
@@ -66,14 +65,11 @@ class Small:
         self.domain_host = DEST
         #: Whether neutron lets nobody of ours remove a binding.
         self.forbidden = False
-        #: What Cinder says at the end.
-        self.volumes = Checked()
         #: Whether it moves back.
         self.again = False
         monkeypatch.setattr(operation.Arrival, "_facts", lambda _self, _uuid: self.facts())
         monkeypatch.setattr(steps.server_records, "guest_states", lambda *_given: [self.state()])
         monkeypatch.setattr(operation.server_records, "existing_server", lambda *_given: None)
-        monkeypatch.setattr(operation, "check_one", lambda *_given: self.volumes)
         monkeypatch.setattr(steps.server_actions, "lock", self.lock)
         monkeypatch.setattr(steps.server_actions, "unlock", self.unlock)
         monkeypatch.setattr(steps.arrivals, "write_arrival", self.write)
@@ -193,14 +189,6 @@ def test_it_is_corrected_and_everything_is_released(monkeypatch, state):
     assert (result["state"], result["changed"], result.get("failed")) == ("finished", True, None)
     assert is_corrected(small)
     assert not state.open
-
-
-def test_volumes_that_are_connected_elsewhere_are_told(monkeypatch, state):
-    small = Small(monkeypatch)
-    small.volumes = Checked((finding("SG524", Subject("instance", ONE), {}, "look"),))
-    result = play(small, state)
-    assert [item["code"] for item in result["report"]["findings"]] == ["SG524"]
-    assert is_corrected(small)
 
 
 def test_a_second_run_changes_nothing(monkeypatch, state):
