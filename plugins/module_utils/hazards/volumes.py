@@ -30,7 +30,11 @@ def servers_with_volumes(servers: t.Iterable[ApiServer]) -> t.List[ApiServer]:
 
 def unread(bundle: Bundle, code: str, servers: t.Iterable[ApiServer]) -> t.Iterator[Unchecked]:
     """Yield the code, undecided, for servers with volumes of which Cinder was not read, with the reason."""
-    storage = bundle.cloud.block_storage if bundle.cloud else None
+    yield from unread_of(bundle.cloud.block_storage if bundle.cloud else None, code, servers)
+
+
+def unread_of(storage: t.Optional[BlockStorage], code: str, servers: t.Iterable[ApiServer]) -> t.Iterator[Unchecked]:
+    """Yield the code, undecided, for servers with volumes that are not in what was read of Cinder."""
     lacking: t.Dict[str, t.List[str]] = {}
     for server in servers:
         for volume in server.volumes:

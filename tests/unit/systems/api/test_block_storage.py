@@ -121,12 +121,15 @@ def test_hosts_of_other_servers_are_novas():
     assert read(cinder, *servers, others={"other": "compute2"}).sharers == {"other": "compute2", "gone": None}
 
 
-def test_nobody_is_asked_without_volumes():
+def test_without_volumes_only_the_services_are_asked_for():
+    """A cinder-volume may run on a host whose servers have no volume."""
     cinder = SmallCinder()
     found = read(cinder, server(volumes=[]))
-    assert (found.volumes, found.services, found.unread, cinder.asked) == ([], [], [], [])
-    for catalog in (None, ["compute"]):
-        assert parts(read(cinder, server(volumes=[]), whole=True, catalog=catalog)) == []
+    assert (found.volumes, [entry.host for entry in found.services], found.unread) == ([], ["controller@ceph"], [])
+    assert [path for path, *_more in cinder.asked] == ["/os-services"]
+    for catalog, services in ((None, None), (["compute"], [])):
+        found = read(cinder, server(volumes=[]), whole=True, catalog=catalog)
+        assert (found.services, parts(found)) == (services, [])
 
 
 @pytest.mark.parametrize("catalog", [None, ["compute"]])
@@ -151,7 +154,7 @@ def test_what_is_refused_is_unread(refused, unread, volumes):
     found = read(cinder, *servers)
     assert parts(found) == [unread]
     assert (found.volumes and len(found.volumes)) == volumes
-    assert found.services is None if refused == "/os-services" or volumes is None else found.services
+    assert found.services is None if refused == "/os-services" else found.services
 
 
 def test_an_account_of_one_project_sees_nothing_of_the_others():
