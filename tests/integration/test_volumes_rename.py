@@ -31,9 +31,6 @@ SERVERS = {
 }
 
 
-@pytest.fixture(scope="module")
-def volumes(lab):
-    return Volumes(lab)
 
 
 @pytest.fixture(scope="module")

@@ -207,6 +207,14 @@ PARTS = {
         (VOLUMES_RENAME,),
         Shape(cinder="ceph,nfs,san"),
     ),
+    "volumes-evacuation": MatrixPart(
+        "evacuations of servers on volumes: two writers, fences, failed spawns, every back end",
+        lab=Shape(cinder="ceph,nfs,san"),
+    ),
+    "volumes-killed": MatrixPart(
+        "evacuations of servers on volumes of every back end, killed at random",
+        lab=Shape(cinder="ceph,nfs,san"),
+    ),
     "rename-ovn": MatrixPart(
         "OVN: renames under packets, what wrong orders cut off, moves and evacuations", OVN, Shape(l2="ovn")
     ),

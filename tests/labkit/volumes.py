@@ -9,8 +9,46 @@ from __future__ import annotations
 import json
 
 import openstack
+import pytest
 
 from . import waiting
+from .deadhost import SOURCE, boot
+
+#: Each kind of server: root and data on Ceph, a share, the array; encrypted; Nova's own disk with a volume.
+KINDS = {
+    "ceph": ("--volume", "ceph", "--data-volume", "ceph"),
+    "nfs": ("--volume", "nfs"),
+    "san": ("--volume", "ceph", "--data-volume", "san"),
+    "luks": ("--volume", "ceph", "--data-volume", "luks"),
+    "own": ("--data-volume", "ceph"),
+}
+#: What Nova's Ceph user may do where it reads the volumes' pool, too; and where it does not.
+READER = "profile rbd pool=vms, profile rbd-read-only pool=images, profile rbd-read-only pool=volumes"
+BLIND = "profile rbd pool=vms, profile rbd-read-only pool=images"
+
+
+@pytest.fixture(scope="module")
+def volumes(lab):
+    return Volumes(lab)
+
+
+@pytest.fixture
+def readable(clean):
+    """Nova's Ceph user may read the pool of the volumes."""
+    may_read(clean, READER)
+    yield clean
+    may_read(clean, BLIND)
+
+
+def may_read(lab, osd):
+    (found,) = json.loads(lab.command("ceph", "auth", "get", "client.nova", "--format", "json").stdout)
+    caps = {**found["caps"], "osd": osd}
+    lab.command("ceph", "auth", "caps", "client.nova", *(word for pair in caps.items() for word in pair))
+
+
+def booted(lab, *kinds, on=SOURCE):
+    """Boot one server of each kind; uuids by kind."""
+    return {kind: next(iter(boot(lab, kind, 1, *KINDS[kind], on=on).values())) for kind in kinds}
 
 
 class Volumes:
