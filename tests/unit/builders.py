@@ -693,7 +693,6 @@ def _cloud(names, guests, release, l2_agents):
         ],
         routed_subnets=[],
         ha_hosts=[],
-        block_storage=facts.BlockStorage(False, [], []),
     )
 
 
