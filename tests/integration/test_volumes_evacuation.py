@@ -56,7 +56,7 @@ def test_unguarded_a_host_that_lives_ends_in_two_writers_of_a_volume(readable, v
         lab.ssh(SOURCE, f"virsh destroy {server}")
 
 
-@pytest.mark.parametrize(("osd", "code"), [(READER, "SG506"), (BLIND, "SG709")])
+@pytest.mark.parametrize(("osd", "code"), [(READER, "SG506"), (BLIND, "SG709")], ids=["readable", "blind"])
 def test_guarded_the_same_is_refused_whether_the_pool_can_be_read_or_not(clean, volumes, playbooks, osd, code):
     """V7: where the pool could not be read, the override of SG506 passed and the server ran twice."""
     lab = clean

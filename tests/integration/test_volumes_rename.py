@@ -19,7 +19,6 @@ from labkit import guests as guestkit
 from labkit import state
 from labkit.fixtures import documented_grants
 from labkit.guests import NEW
-from labkit.volumes import Volumes
 
 pytestmark = pytest.mark.matrix("volumes-rename", cinder="ceph,nfs,san")
 
@@ -32,8 +31,6 @@ SERVERS = {
     "nfs1": ("--volume", "nfs", "--data-volume", "nfs"),
     "san1": ("--volume", "ceph", "--data-volume", "san"),
 }
-
-
 
 
 @pytest.fixture(scope="module")

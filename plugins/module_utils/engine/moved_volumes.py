@@ -13,7 +13,7 @@ from ..model.errors import ApiError
 from ..model.facts import ApiServer
 from ..model.findings import Checked, Unchecked
 from ..model.lookups import gather
-from ..systems.api import block_storage, compute_services, http, server_records
+from ..systems.api import block_storage, http, server_records
 from .systems import Systems
 
 #: Seconds in which an owner's own attachment or detachment ends, and between two looks.
@@ -35,10 +35,9 @@ def check_moved(systems: Systems, servers: t.Sequence[ApiServer]) -> Checked:
     until = systems.monotonic() + SETTLE
     while moved:
         try:
-            hosts = list(compute_services.zones_of_hosts(systems.cloud))
             catalog = http.list_catalog(systems.cloud)
             found = block_storage.read_block_storage(systems.cloud, moved, catalog, whole=False)
-            checked = gather(volume_moves.after(found, moved, hosts))
+            checked = gather(volume_moves.after(found, moved))
             if not checked.findings or systems.monotonic() >= until:
                 return checked
             systems.sleep(POLL)

@@ -14,15 +14,13 @@ import typing as t
 
 from ..model.block_storage import BlockStorage
 from ..model.facts import ApiServer
-from ..model.findings import WARNING, Finding, Unchecked
+from ..model.findings import WARNING, Unchecked
 from ..model.lookups import Items, same_name
 from . import volumes
 
 
-def before(
-    storage: t.Optional[BlockStorage], servers: t.Iterable[ApiServer], hosts: t.Optional[t.Collection[str]]
-) -> Items:
-    """SG526: what cannot move. SG524, SG525: what a move before this one has left. ``hosts``: of all compute services.
+def before(storage: t.Optional[BlockStorage], servers: t.Iterable[ApiServer]) -> Items:
+    """SG526: what cannot move. SG524, SG525: what a move before this one has left.
 
     A live migration deletes the connection that Nova knows of, wherever it leads: after it the record is right.
     """
@@ -30,33 +28,23 @@ def before(
     yield from volumes.unread_of(storage, "SG526", moving)
     if storage is not None and storage.volumes is not None:
         yield from volumes.not_ready(storage, moving)
-        for item in _misplaced(storage, moving, hosts):
+        for item in _misplaced(storage, moving):
             # A name from before a rename ends with the move.
             if isinstance(item, Unchecked) or item.code != "SG308":
                 yield item
 
 
-def after(storage: BlockStorage, servers: t.Iterable[ApiServer], hosts: t.Optional[t.Collection[str]]) -> Items:
+def after(storage: BlockStorage, servers: t.Iterable[ApiServer]) -> Items:
     """SG524 to SG526: each volume is connected where its server is, nowhere else, and in-use."""
-    moved = [server for server in volumes.servers_with_volumes(servers) if server.host and server.task_state is None]
-    for server in moved:
-        unread = [uuid for uuid in server.volumes if uuid not in storage.by_id]
-        if unread:
-            yield Unchecked("SG524", server.id, f"volumes of the server: {storage.why_unread(unread[0])}")
-    for item in volumes.not_ready(storage, moved, WARNING):
-        # Whether their cinder-volume is up is nothing that a move leaves.
-        if isinstance(item, Finding) and "volume" in item.evidence:
-            yield item
-    yield from _misplaced(storage, moved, hosts)
+    for server in volumes.servers_with_volumes(servers):
+        if server.host and server.task_state is None:
+            yield from volumes.landed(storage, server, server.volumes, WARNING)
 
 
-def _misplaced(storage: BlockStorage, servers: t.Sequence[ApiServer], hosts: t.Optional[t.Collection[str]]) -> Items:
+def _misplaced(storage: BlockStorage, servers: t.Sequence[ApiServer]) -> Items:
     """Yield what is connected elsewhere or twice."""
     known = {server.id for server in servers}
-    if hosts is None:
-        yield from (Unchecked("SG524", uuid, "the compute services were not read") for uuid in sorted(known))
-    else:
-        yield from volumes.misplaced(storage, servers, hosts)
+    yield from volumes.misplaced(storage, servers)
     for item in volumes.left(storage, servers):
         if isinstance(item, Unchecked) or item.object.id in known:
             yield item

@@ -84,10 +84,16 @@ def misplaced(storage: BlockStorage, servers: t.Iterable[ApiServer]) -> Items:
     for server in servers:
         for uuid in server.volumes if server.host else ():
             volume = volumes.get(uuid)
-            for row in volume.rows_of(server.id) if volume else ():
-                if volume is not None and row.host is not None and not same_name(row.host, server.host):
+            for row in _wrong(volume, server) if volume else ():
+                if volume is not None:
                     known = any(same_name(row.host, host) for host in hosts)
                     yield _elsewhere(server, volume, row) if known else _stale(server, volume, row)
+
+
+def _wrong(volume: Volume, server: ApiServer) -> t.List[VolumeAttachment]:
+    """Return the connections to another host, where there is none to the server's: with one, they are left over."""
+    rows = [row for row in volume.rows_of(server.id) if row.host is not None]
+    return [] if any(same_name(row.host, server.host) for row in rows) else rows
 
 
 def after_failed_spawn(storage: BlockStorage, servers: t.Sequence[ApiServer]) -> Items:
@@ -208,7 +214,7 @@ def _service_of(volume: Volume) -> t.Optional[str]:
 # --- after a move ---------------------------------------------------------------------------------------------
 
 
-def landed(storage: BlockStorage, server: ApiServer, wanted: t.Iterable[str]) -> Items:
+def landed(storage: BlockStorage, server: ApiServer, wanted: t.Iterable[str], severity: str = BLOCKER) -> Items:
     """SG524 to SG526: each volume is connected to the server's host, to no other, once, and is in-use.
 
     ``wanted``: the volumes that it had before; its owner may have detached one since.
@@ -221,20 +227,22 @@ def landed(storage: BlockStorage, server: ApiServer, wanted: t.Iterable[str]) ->
             yield Unchecked("SG524", server.id, f"volume {uuid}: {storage.why_unread(uuid)}")
             continue
         rows = volume.rows_of(server.id)
-        wrong = [row for row in rows if row.host is not None and not same_name(row.host, server.host)]
+        wrong = _wrong(volume, server)
         if any(row.status == ATTACHED and row.host is None for row in rows):
             yield Unchecked("SG524", server.id, f"volume {uuid}: {storage.why_unread('hosts')}")
         elif not any(row.status == ATTACHED for row in rows):
             evidence = {"volume": uuid, "status of the volume": volume.status, "attachments": [*map(_shown, rows)]}
             words = {"server": server.id, "volume": uuid, "host": server.host}
-            yield finding("SG524", subject, evidence, remedy_text("SG524", "unconnected", **words), BLOCKER)
+            yield finding("SG524", subject, evidence, remedy_text("SG524", "unconnected", **words), severity)
         for row in wrong:
-            yield dataclasses.replace(_elsewhere(server, volume, row), severity=BLOCKER)
+            yield dataclasses.replace(_elsewhere(server, volume, row), severity=severity)
         if len(rows) > 1 and not wrong:
-            yield from left(BlockStorage(False, [volume], []), [server])
+            others = any(row.host is not None and not same_name(row.host, server.host) for row in rows)
+            for item in left(BlockStorage(False, [volume], []), [server]):
+                yield dataclasses.replace(item, severity=severity) if others and isinstance(item, Finding) else item
         if volume.status != IN_USE:
             remedy = remedy_text("SG526", "status", volume=uuid, status=volume.status)
-            yield finding("SG526", subject, {"volume": uuid, "status": volume.status}, remedy, BLOCKER)
+            yield finding("SG526", subject, {"volume": uuid, "status": volume.status}, remedy, severity)
 
 
 # --- the host of an operation ---------------------------------------------------------------------------------

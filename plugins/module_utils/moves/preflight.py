@@ -366,12 +366,7 @@ def _of_servers(
     )
     quiet = [server for server in waiting if server.task_state is None]
     cloud = evidence.bundle.cloud
-    yield from volume_moves.before(cloud.block_storage if cloud else None, quiet, _computes(facts))
-
-
-def _computes(facts: ZoneFacts) -> t.Optional[t.List[str]]:
-    """Return every compute host by Nova's name; None: they were not read."""
-    return None if facts.services is None else [entry.host for entry in facts.services if entry.binary == COMPUTE]
+    yield from volume_moves.before(cloud.block_storage if cloud else None, quiet)
 
 
 def _way_out(row: MigrationRow, request: MigrationRequest) -> str:

@@ -768,7 +768,7 @@ def test_a_server_on_a_volume_is_verified_by_its_volume(volumes):
     ("change", "code"),
     [
         (lambda cinder: cinder.attach("a1", "v1", ONE, "compute1"), "SG524"),
-        (lambda cinder: cinder.attach("a2", "v1", ONE, "compute1"), "SG524"),
+        (lambda cinder: cinder.attach("a2", "v1", ONE, "compute1"), "SG525"),
         (lambda cinder: cinder.attach("a1", "v1", ONE, None, "reserved"), "SG524"),
         (lambda cinder: cinder.volume("v1", status="detaching"), "SG526"),
     ],

@@ -36,7 +36,6 @@ class Moved:
         )
         self.connection = types.SimpleNamespace(block_storage=block_storage)
         patch = monkeypatch.setattr
-        patch(moved_volumes.compute_services, "zones_of_hosts", lambda _cloud: {"compute1": "az1", "compute3": "az1"})
         patch(moved_volumes.http, "list_catalog", lambda _cloud: ["compute", "volumev3"])
         patch(moved_volumes.server_records, "server_as_listed", self.as_listed)
 
@@ -95,8 +94,6 @@ def test_a_nova_that_does_not_answer_is_unchecked(monkeypatch):
     def fail(*_given):
         raise ApiError("503")
 
-    monkeypatch.setattr(moved_volumes.compute_services, "zones_of_hosts", fail)
-    assert codes(moved.check()) == ([], ["SG524"])
     monkeypatch.setattr(moved_volumes.server_records, "server_as_listed", fail)
     systems = Systems({}, None, {}, moved.clock.sleep, moved.clock.monotonic, _connection=moved.connection)
     assert codes(moved_volumes.check_one(systems, ONE)) == ([], ["SG524"])

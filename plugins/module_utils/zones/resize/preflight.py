@@ -15,7 +15,7 @@ from ...model.block_storage import BlockStorage
 from ...model.codes.catalogue import remedy_text
 from ...model.facts import ApiMigration, ApiServer, Bundle, ZoneFacts
 from ...model.findings import Checked, Finding, Subject, Unchecked, finding
-from ...model.lookups import COMPUTE, Items, gather
+from ...model.lookups import Items, gather
 from ...model.requests import ResizeRequest
 
 #: Microversion that pins a server by API (release 34).
@@ -126,8 +126,7 @@ def preflight(
     rule = remedy_text("SG710", "statuses-of-resize", statuses=" or ".join(STATUSES))
     items = [*guest_places.by_record(server, last), *zones.state(server, STATUSES, rule)]
     items += zones.volumes(facts, server)
-    computes = None if facts.services is None else [row.host for row in facts.services if row.binary == COMPUTE]
-    items += volume_moves.before(storage, [server], computes)
+    items += volume_moves.before(storage, [server])
     items += left_snapshots.by_record(hosts, server, failed)
     if facts.aggregates is None or facts.services is None or facts.pins is None or server.id not in facts.pins:
         return ResizeDecision(gather([*items, _unread(facts, server)]), server)
