@@ -16,13 +16,14 @@ SERVICES = (
     ("neutron", "network", ":9696"),
     ("nova", "compute", ":8774/v2.1"),
 )
+VOLUMES = ("cinder", "volumev3", ":8776/v3/%(project_id)s")
 
 
-def main(controller: str) -> None:
+def main(controller: str, services: tuple[tuple[str, str, str], ...]) -> None:
     identity = openstack.connect().identity
     project = identity.find_project("service") or identity.create_project(name="service", domain_id="default")
     roles = [identity.find_role(name) or identity.create_role(name=name) for name in ("admin", "service")]
-    for name, kind, suffix in SERVICES:
+    for name, kind, suffix in services:
         user = identity.find_user(name) or identity.create_user(
             name=name, password=os.environ["SERVICE_PASSWORD"], default_project_id=project.id, domain_id="default"
         )
@@ -37,4 +38,5 @@ def main(controller: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    *options, address = sys.argv[1:]
+    main(address, (*SERVICES, VOLUMES) if "--cinder" in options else SERVICES)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run in the control environment: zones, flavors, image and network of the lab. Safe to run again.
 
-Usage: cloud_objects.py [--provider CIDR --outside ADDRESS] IMAGE_FILE HOST=ZONE...
+Usage: cloud_objects.py [--provider CIDR --outside ADDRESS] [--volumes TYPE,...] IMAGE_FILE HOST=ZONE...
 
 With a provider network (OVN) guests have a tenant network, and a router of its own leads to the outside.
 """
@@ -24,6 +24,9 @@ FLAVORS = (
     ("huge", 64, {"hw:mem_page_size": "large"}),
 )
 FLAT = {"provider_network_type": "flat", "provider_physical_network": "physnet1"}
+OF_CEPH = {"ceph": {}, "multiattach": {"multiattach": "<is> True"}, "luks": {}}
+LUKS = {"provider": "luks", "cipher": "aes-xts-plain64", "key_size": 256, "control_location": "front-end"}
+UNLIMITED = ("volumes", "gigabytes", "snapshots")
 PLACEMENT = {"endpoint_filter": {"service_type": "placement"}, "headers": {"OpenStack-API-Version": "placement 1.30"}}
 
 
@@ -84,14 +87,27 @@ def make_flavors(cloud):
             cloud.compute.create_flavor_extra_specs(flavor, extra)
 
 
-def make_image(cloud, path):
-    for image in cloud.image.images(name="blank"):
+def make_image(cloud, name, path, **properties):
+    for image in cloud.image.images(name=name):
         if image.status == "active":
             return
         cloud.image.delete_image(image)
-    cloud.create_image(
-        "blank", filename=path, disk_format="raw", container_format="bare", wait=True, visibility="public"
-    )
+    common = {"disk_format": "raw", "container_format": "bare", "visibility": "public"}
+    cloud.create_image(name, filename=path, wait=True, **common, **properties)
+
+
+def make_volume_types(cloud, names):
+    """A type is called by the back end it is on; `multiattach` and `luks` are on Ceph's."""
+    volumes = cloud.block_storage
+    for name in names:
+        on_ceph = name in OF_CEPH
+        wanted = {"volume_backend_name": "ceph" if on_ceph else name, **OF_CEPH.get(name, {})}
+        made = volumes.find_type(name) or volumes.create_type(name=name, is_public=True)
+        volumes.update_type_extra_specs(made, **wanted)
+        if name == "luks" and not volumes.get_type_encryption(made).provider:
+            volumes.create_type_encryption(made, **LUKS)
+    project = cloud.current_project_id
+    volumes.put(f"/os-quota-sets/{project}", json={"quota_set": dict.fromkeys(UNLIMITED, -1)})
 
 
 def make_network(cloud, name, subnet, cidr, *, kind, **more):
@@ -148,6 +164,7 @@ def let_in(cloud):
 
 def arguments():
     top = argparse.ArgumentParser()
+    top.add_argument("--volumes", type=lambda text: text.split(","), metavar="TYPE,...")
     top.add_argument("--provider", metavar="CIDR")
     top.add_argument("--outside", metavar="ADDRESS")
     top.add_argument("image")
@@ -160,7 +177,11 @@ def main():
     zones = dict(pair.split("=", 1) for pair in args.pairs)
     cloud = openstack.connect()
     make_flavors(cloud)
-    make_image(cloud, args.image)
+    make_image(cloud, "blank", args.image)
+    if args.volumes:
+        # a guest without an operating system gives a disk back while it runs only if its bus is SCSI
+        make_image(cloud, "scsi", args.image, hw_disk_bus="scsi", hw_scsi_model="virtio-scsi")
+        make_volume_types(cloud, args.volumes)
     tenant = {"shared": True}
     kind = tenant if args.provider else FLAT | tenant
     _network, inner = make_network(cloud, "net0", "sub0", "192.168.76.0/22", kind=kind, enable_dhcp=bool(args.provider))

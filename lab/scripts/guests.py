@@ -16,12 +16,18 @@ import openstack
 # new enough to ask for a host by name through the scheduler (2.74), old enough for every release of the lab
 MICROVERSION = "2.90"
 BUSY = ("BUILD", "DELETED")
+# volumes that this command made, and deletes again
+MADE_HERE = {"stackguard-lab": "guests"}
 
 
 def call(cloud, method, path, body=None):
     answer = cloud.compute.request(path, method, json=body, microversion=MICROVERSION)
     openstack.exceptions.raise_from_response(answer)
     return answer.json() if answer.content else {}
+
+
+def attached(server):
+    return [volume["id"] for volume in server.get("os-extended-volumes:volumes_attached", [])]
 
 
 def row(server):
@@ -33,6 +39,7 @@ def row(server):
         "status": server["status"],
         "task": server.get("OS-EXT-STS:task_state"),
         "fault": (server.get("fault") or {}).get("message", ""),
+        "volumes": attached(server),
     }
 
 
@@ -58,6 +65,51 @@ def flavor(cloud, name, swap, ephemeral):
     return made.id
 
 
+def make_volume(cloud, name, kind, zone, image=None):
+    """A volume of the type, in the guest's zone if it is one of Ceph's, which has a back end in each zone."""
+    known = cloud.block_storage.find_type(kind, ignore_missing=False)
+    in_zone = zone if known.extra_specs.get("volume_backend_name") == "ceph" else None
+    more = {key: value for key, value in {"availability_zone": in_zone, "image_id": image}.items() if value}
+    made = cloud.block_storage.create_volume(name=name, size=1, volume_type=kind, metadata=MADE_HERE, **more)
+    return made.id
+
+
+def make_volumes(cloud, args, names, image):
+    """Each guest's volumes, the root volume first; a multi-attach volume is every guest's."""
+    found = {name: [] for name in names}
+    for name in names:
+        if args.volume:
+            found[name].append(make_volume(cloud, f"{name}-root", args.volume, args.zone, image))
+        for number, kind in enumerate(args.data_volumes, 1):
+            found[name].append(make_volume(cloud, f"{name}-data{number}", kind, args.zone))
+    if args.multiattach:
+        shared = make_volume(cloud, f"{args.name_prefix}s-shared", "multiattach", args.zone)
+        for volumes in found.values():
+            volumes.append(shared)
+    for identity in {identity for volumes in found.values() for identity in volumes}:
+        volume = cloud.block_storage.get_volume(identity)
+        cloud.block_storage.wait_for_status(volume, "available", ["error"], interval=0.5, wait=args.timeout)
+    return found
+
+
+def block_devices(args, volumes, image):
+    """What Nova is to make the guest's disks of; nothing where flavor and image say it all."""
+    if not volumes:
+        return {}
+    devices = [
+        {"uuid": identity, "source_type": "volume", "destination_type": "volume", "boot_index": None}
+        for identity in volumes
+    ]
+    for device in devices:
+        device["delete_on_termination"] = args.delete_on_termination
+    if args.volume:
+        devices[0]["boot_index"] = 0
+    else:
+        root = {"uuid": image, "source_type": "image", "destination_type": "local", "boot_index": 0}
+        devices.insert(0, root | {"delete_on_termination": True})
+    return {"block_device_mapping_v2": devices}
+
+
 def create(cloud, args):
     image = cloud.image.find_image(args.image, ignore_missing=False).id
     network = cloud.network.find_network("net0", ignore_missing=False).id
@@ -69,8 +121,12 @@ def create(cloud, args):
         if f"{args.name_prefix}{number}" not in taken:
             names.append(f"{args.name_prefix}{number}")
 
+    volumes = make_volumes(cloud, args, names, image)
+
     def boot(name):
-        body = {"name": name, "flavorRef": kind, "imageRef": image, "networks": [{"uuid": network}]}
+        body = {"name": name, "flavorRef": kind, "networks": [{"uuid": network}]}
+        body |= {} if args.volume else {"imageRef": image}
+        body |= block_devices(args, volumes[name], image)
         if args.host:
             body["host"] = args.host
         if args.zone:
@@ -99,20 +155,49 @@ def wait(cloud, ids, timeout, goal="ACTIVE"):
         time.sleep(0.5)
 
 
+def volumes_made(cloud):
+    """The volumes that this command made, by their ids; none in a lab without Cinder."""
+    if not cloud.has_service("block-storage"):
+        return {}
+    listed = cloud.block_storage.volumes(details=True, all_projects=True)
+    return {volume.id: volume for volume in listed if MADE_HERE.items() <= (volume.metadata or {}).items()}
+
+
+def delete_volumes(cloud, wanted, end):
+    """Deletes those that no guest has any more, and waits; how many are left."""
+    asked = set()
+    while True:
+        left = {identity: volume for identity, volume in volumes_made(cloud).items() if identity in wanted}
+        for identity, volume in left.items():
+            if volume.status in ("available", "error") and identity not in asked:
+                cloud.block_storage.delete_volume(identity)
+                asked.add(identity)
+        left = {i: volume for i, volume in left.items() if not volume.attachments}
+        if not left or time.monotonic() > end:
+            return len(left)
+        time.sleep(0.5)
+
+
 def delete(cloud, args):
     known = servers(cloud)
     gone = [i for i, server in known.items() if args.all or server["name"] in args.names or i in args.names]
     unknown = set(args.names) - set(gone) - {known[i]["name"] for i in gone}
+    volumes = set(volumes_made(cloud))
+    if not args.all:
+        volumes &= {volume for identity in gone for volume in attached(known[identity])}
     for identity in gone:
         call(cloud, "DELETE", f"/servers/{identity}")
     end = time.monotonic() + args.timeout
     while set(gone) & set(servers(cloud)) and time.monotonic() < end:
         time.sleep(0.5)
     left = set(gone) & set(servers(cloud))
+    volumes_left = delete_volumes(cloud, volumes, end) if volumes else 0
     print(f"{len(gone) - len(left)} deleted" + (f", {len(left)} still there" if left else ""))
+    if volumes_left:
+        print(f"{volumes_left} of their volumes still there", file=sys.stderr)
     for name in sorted(unknown):
         print(f"no such guest: {name}", file=sys.stderr)
-    return 1 if left or unknown else 0
+    return 1 if left or unknown or volumes_left else 0
 
 
 def show(found, as_json):
@@ -135,6 +220,23 @@ def parser():
     made.add_argument("--ephemeral", type=int, default=0, metavar="GB")
     made.add_argument("--flavor", default="nano")
     made.add_argument("--image", default="blank")
+    made.add_argument(
+        "--volume", nargs="?", const="ceph", metavar="TYPE", help="boot from a new volume of this type (ceph)"
+    )
+    made.add_argument(
+        "--data-volume",
+        nargs="?",
+        const="ceph",
+        action="append",
+        default=[],
+        dest="data_volumes",
+        metavar="TYPE",
+        help="with a new volume as a further disk; can be given again",
+    )
+    made.add_argument("--multiattach", action="store_true", help="with one new volume that all these guests have")
+    made.add_argument(
+        "--delete-on-termination", action="store_true", help="Nova deletes the volumes with the guest (default: not)"
+    )
     made.add_argument("--name-prefix", default="guest")
     made.add_argument("--stopped", action="store_true", help="stop them after their boot")
     made.add_argument("--timeout", type=float, default=300)

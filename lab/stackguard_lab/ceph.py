@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .config import fsid
 from .procs import Daemon, in_control
-from .settings import IMAGE_POOL, Cluster, Lab
+from .settings import IMAGE_POOL, VOLUME_POOL, Cluster, Lab
 from .shell import each, run, wait_for
 
 
@@ -115,10 +115,15 @@ def _make_pools(lab: Lab, cluster: Cluster) -> None:
         in_control(lab, "rbd", "-c", cluster.conf, "pool", "init", pool, timeout=300)
     of_images = f"profile rbd pool={IMAGE_POOL}"
     of_guests = ", ".join(f"profile rbd pool={pool}" for pool in cluster.pools)
-    for user, osd, mgr in (
+    users = [
         ("glance", of_images, of_images),
         ("nova", f"{of_guests}, profile rbd-read-only pool={IMAGE_POOL}", of_guests),
-    ):
+    ]
+    if cluster.volumes:
+        # a user of its own: client.nova reads no volume, nor who has one open
+        of_volumes = f"profile rbd pool={VOLUME_POOL}, {of_guests}"
+        users.append(("cinder", f"{of_volumes}, profile rbd-read-only pool={IMAGE_POOL}", of_volumes))
+    for user, osd, mgr in users:
         keyring = str(cluster.keys / f"ceph.client.{user}.keyring")
         rights = ("mon", "profile rbd", "osd", osd, "mgr", mgr)
         ceph(lab, cluster, "auth", "get-or-create", f"client.{user}", *rights, "-o", keyring)

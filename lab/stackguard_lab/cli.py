@@ -18,11 +18,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from . import checks, cloud, config, control, hosts, install, network, ovn, procs, snapshot, strangers
+from . import checks, cloud, config, control, hosts, install, network, ovn, procs, shares, snapshot, strangers
 from .settings import (
+    BACKENDS,
     DEFAULT_RELEASE,
     DEPLOYS,
     ENGINES,
+    INSTANCES,
     MAX_COMPUTES,
     RELEASES,
     SOURCE,
@@ -35,6 +37,7 @@ from .settings import (
 from .shell import each, file_lock, phase, say, tail
 
 OVN_OPTIONS = ("ovn_rbac", "ovn_system_id", "ovn_hostname_key")
+STORAGE_OPTIONS = ("pools", "clusters", "cinder", "instances")
 
 
 def _locked(lab: Lab) -> contextlib.AbstractContextManager[None]:
@@ -56,12 +59,13 @@ def _running(lab: Lab) -> Lab:
 
 def _agree(lab: Lab, args: argparse.Namespace) -> None:
     """What a lab is made of is decided at its first boot; a later `up` may say it again, not differently."""
-    names = ("release", "computes", "l2", "fast_stop", "pools", "clusters", "cells", "deploy", "engine", *OVN_OPTIONS)
+    names = ("release", "computes", "l2", "fast_stop", "cells", "deploy", "engine", *STORAGE_OPTIONS, *OVN_OPTIONS)
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if not lab.exists:
         lab.options = Options(**given)
         _sensible(lab)
         _sensible_containers(lab, asked="engine" in given)
+        _sensible_storage(lab)
         return
     for name, value in given.items():
         if name == "fast_stop":
@@ -69,7 +73,7 @@ def _agree(lab: Lab, args: argparse.Namespace) -> None:
         have = getattr(lab.options, name)
         if have != value:
             raise LabError(
-                f"lab {lab.instance} was made with {name.replace('_', '-')} {have}, not {value}",
+                f"lab {lab.instance} was made with {name.replace('_', '-')} {have or 'none'}, not {value}",
                 hint="lab/lab down --purge first, or another STACKGUARD_LAB_INSTANCE",
             )
 
@@ -99,6 +103,27 @@ def _sensible_containers(lab: Lab, *, asked: bool) -> None:
         raise LabError("--engine belongs to hosts with containers", hint="--deploy kolla")
     if options.ovn_rbac and lab.kolla_hosts:
         raise LabError("kolla-ansible has no RBAC in OVN", hint="--ovn-rbac only with --deploy packages")
+
+
+def _sensible_storage(lab: Lab) -> None:
+    """Two hosts to share a directory; and no containers where mounts would have to be made in them."""
+    if lab.options.instances == "shared" and lab.options.computes < 2:
+        raise LabError("--instances shared is for compute1 and compute2", hint="--computes 2 or more")
+    contained = [number for number in lab.kolla_hosts if shares.shared_paths(lab, number) or "san" in lab.backends]
+    if contained:
+        raise LabError(
+            f"compute{contained[0]}'s containers would need the shares, or the array's devices: not made",
+            hint="hosts with containers have volumes in Ceph: --cinder alone; and --instances shared only without any"
+            " on compute1 and compute2",
+        )
+
+
+def _cinder(text: str) -> str:
+    """Back ends in the lab's own order; Ceph is always there."""
+    named = [BACKENDS[0], *filter(None, text.split(","))]
+    if not set(named) <= set(BACKENDS):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of {', '.join(BACKENDS)}")
+    return ",".join(name for name in BACKENDS if name in named)
 
 
 def _deploy(text: str) -> str:
@@ -162,9 +187,12 @@ def boot(lab: Lab) -> None:
     if first:
         with phase("zones, flavors, image, network"):
             cloud.make_objects(lab)
+        cloud.wait_volumes(lab, since)
         control.verify(lab)
         with phase("snapshot for reset"):
             snapshot.take(lab)
+    else:
+        cloud.wait_volumes(lab, since)
     control.verify(lab)
 
 
@@ -176,6 +204,7 @@ def do_down(lab: Lab, args: argparse.Namespace) -> int:
         if procs.is_mounted(lab.control_ns):
             with phase("services stopped"):
                 control.down(lab)
+        shares.release(lab)
         with phase("network removed"):
             network.remove(lab)
             hosts.remove_cgroups(lab)
@@ -231,6 +260,8 @@ def status(lab: Lab) -> dict[str, Any]:
         "pools": lab.options.pools,
         "clusters": lab.options.clusters,
         "cells": lab.options.cells,
+        "cinder": lab.backends,
+        "instances": lab.options.instances,
         "deploy": lab.options.deploy,
         "up": _is_up(lab),
         "services": services,
@@ -251,12 +282,15 @@ def do_status(lab: Lab, args: argparse.Namespace) -> int:
         names = " ".join(f"compute{n}" for n in lab.host_numbers if lab.cluster_of(n) == cluster)
         fsid = config.fsid(lab, cluster.number)
         print(f"Ceph {cluster.number}: {fsid} at {cluster.address}, pools {' '.join(cluster.all_pools)}, hosts {names}")
+    if lab.has_cinder:
+        print(f"Cinder {lab.cinder_major}: back ends {' '.join(lab.backends)}")
     services: dict[str, bool] = found["services"]
     stopped = [name for name, alive in services.items() if not alive]
     print(f"services: {len(services) - len(stopped)} run" + (f"; not running: {' '.join(stopped)}" if stopped else ""))
     for number in lab.host_numbers:
         name = f"compute{number}"
         disks = f"cluster {lab.cluster_of(number).number}, pool {lab.pool_of(number)}"
+        disks = "shared instances" if lab.shares_instances(number) else disks
         by = f", {lab.options.engine}" if number in lab.kolla_hosts else ""
         print(f"{name}: {found['hosts'][name]:4} {lab.host_address(number)} {lab.zone_of(number)}, {disks}{by}")
     for entry in found["nova_compute"]:
@@ -342,6 +376,26 @@ def _list_strangers(lab: Lab, as_json: bool) -> int:
     for entry in found:
         state = "held" if entry["runs"] else "ended by itself"
         print(f"{entry['image']} cluster {entry['cluster']}: {state}, from {entry['address']}")
+    return 0
+
+
+def do_san(lab: Lab, args: argparse.Namespace) -> int:
+    if "san" not in _existing(lab).backends:
+        raise LabError(f"lab {lab.instance} was made without an array", hint="--cinder san")
+    if args.what == "strict":
+        if not args.state:
+            raise LabError("on or off?")
+        if args.state == "on":
+            shares.strict(lab).touch()
+        else:
+            shares.strict(lab).unlink(missing_ok=True)
+        return 0
+    found = shares.san(lab)
+    if args.json:
+        print(json.dumps(found, indent=1))
+        return 0
+    for key, value in found.items():
+        print(f"{key}: {value}")
     return 0
 
 
@@ -437,6 +491,19 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--clusters", type=int, choices=(1, 2), help="Ceph clusters: hosts of az2 use the second")
     up.add_argument("--cells", type=int, choices=(1, 2), help="Nova's cells: hosts of az2 are in the second")
     up.add_argument(
+        "--cinder",
+        nargs="?",
+        const="",
+        type=_cinder,
+        metavar=",".join(BACKENDS),
+        help="Cinder of Nova's release: volumes in Ceph (always), on a share (nfs), and in the model of an array (san)",
+    )
+    up.add_argument(
+        "--instances",
+        choices=INSTANCES,
+        help="compute1 and compute2 have their guests' disks in one directory, which both see (default own, in Ceph)",
+    )
+    up.add_argument(
         "--deploy",
         type=_deploy,
         metavar="|".join((*DEPLOYS, "kolla:HOST,...")),
@@ -481,6 +548,10 @@ def parser() -> argparse.ArgumentParser:
     )
     stranger.add_argument("--all", action="store_true", help="stop: all of them")
     stranger.add_argument("--json", action="store_true", help="list: as JSON")
+    array = add("san", do_san, "the model of an array: host objects, exports, how it takes a second name")
+    array.add_argument("what", choices=("show", "strict"))
+    array.add_argument("state", nargs="?", choices=("on", "off"), help="strict: refuse a machine under a second name")
+    array.add_argument("--json", action="store_true", help="show: as JSON")
     database = add("db", do_db, "SQL on a database of the lab (as root), or a prompt")
     database.add_argument("--batch", action="store_true", help="bare values, tab-separated")
     database.add_argument("database", choices=list(control.DATABASES))

@@ -9,7 +9,7 @@ import json
 import time
 import urllib.request
 
-from . import control, ovn
+from . import cinder, control, ovn
 from .procs import in_control
 from .settings import SOURCE, Lab, LabError
 from .shell import phase, say, wait_for
@@ -29,6 +29,7 @@ def make_objects(lab: Lab) -> None:
         lab.control_venv / "bin" / "python",
         SOURCE / "scripts" / "cloud_objects.py",
         *(["--provider", str(lab.provider_network), "--outside", lab.outside] if lab.options.l2 == "ovn" else []),
+        *(["--volumes", ",".join(cinder.types(lab))] if lab.has_cinder else []),
         image,
         *zones,
         env=environment,
@@ -80,6 +81,20 @@ def warm_up(lab: Lab) -> None:
 
 def now(lab: Lab) -> str:
     return control.mysql(lab, "-N", "-e", "SELECT utc_timestamp()").strip()
+
+
+def wait_volumes(lab: Lab, since: str) -> None:
+    """Until each of Cinder's back ends has reported: one that has not started its driver does not."""
+    if not lab.has_cinder:
+        return
+    wanted = len(cinder.backends(lab))
+    query = f"SELECT COUNT(*) FROM services WHERE `binary`='cinder-volume' AND NOT deleted AND updated_at >= '{since}'"
+
+    def reported() -> bool:
+        return int(control.mysql(lab, "-N", "-e", query, database="cinder").strip() or 0) >= wanted
+
+    with phase(f"{wanted} back ends of Cinder"):
+        wait_for("Cinder's back ends", reported, timeout=120, log=lab.log / "cinder-volume.log")
 
 
 ENABLED = "SELECT COUNT(*) FROM services WHERE `binary`='nova-compute' AND deleted=0 AND disabled=0 AND forced_down=0"

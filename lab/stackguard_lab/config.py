@@ -12,8 +12,8 @@ import uuid
 from pathlib import Path
 from string import Template
 
-from . import containers, ovn
-from .settings import IMAGE_POOL, SOURCE, Cluster, Lab
+from . import cinder, containers, ovn, shares
+from .settings import IMAGE_POOL, SOURCE, VOLUME_POOL, Cluster, Lab
 
 # libvirt's secret that holds the key of Ceph's client.nova; the same on every host, as Nova wants it
 CEPH_SECRET = "457eb676-33da-42ec-9a8c-9293d545c337"
@@ -54,7 +54,7 @@ def _token(lab: Lab, user: str) -> str:
 
 
 def values(lab: Lab) -> dict[str, object]:
-    users = ("placement", "glance", "neutron", "nova")
+    users = ("placement", "glance", "neutron", "nova", "cinder")
     found: dict[str, object] = {
         "controller": lab.controller,
         "password": lab.options.password,
@@ -69,6 +69,9 @@ def values(lab: Lab) -> dict[str, object]:
         "run": lab.run,
         "base": lab.base,
         "secret": CEPH_SECRET,
+        "secret_user": "nova",
+        "nova_cinder": _client(lab, "nova") if lab.has_cinder else "auth_type = none",
+        **cinder.values(lab),
         "control_venv": lab.control_venv,
         "nova_venv": lab.nova_venv,
         "mechanism": "openvswitch" if lab.options.l2 == "ovs" else "labtap",
@@ -123,10 +126,24 @@ def machine_id(lab: Lab, number: int) -> str:
     return uuid.uuid5(uuid.UUID(fsid(lab)), f"compute{number}").hex
 
 
-def ceph_key(lab: Lab, number: int) -> str:
-    """The key of client.nova in the host's cluster."""
-    keyring = (lab.cluster_of(number).keys / "ceph.client.nova.keyring").read_text()
+def _ceph_key(cluster: Cluster, user: str) -> str:
+    keyring = (cluster.keys / f"ceph.client.{user}.keyring").read_text()
     return next(line.split("=", 1)[1].strip() for line in keyring.splitlines() if line.strip().startswith("key"))
+
+
+def secrets(lab: Lab, number: int) -> dict[str, str]:
+    """libvirt's files of the host's secrets: the key of client.nova in its cluster, that of client.cinder in the first.
+
+    A host has client.cinder's key nowhere else: Nova takes the user and the secret of a volume from Cinder.
+    """
+    users = [(CEPH_SECRET, "nova", lab.cluster_of(number))]
+    if lab.has_cinder:
+        users.append((cinder.SECRET, "cinder", lab.cluster(1)))
+    found = {}
+    for secret, user, cluster in users:
+        found[f"{secret}.xml"] = render("host-libvirt-secret.xml", secret=secret, secret_user=user)
+        found[f"{secret}.base64"] = _ceph_key(cluster, user)
+    return found
 
 
 def cluster_values(lab: Lab, cluster: Cluster) -> dict[str, object]:
@@ -172,7 +189,8 @@ def host_values(lab: Lab, number: int) -> dict[str, object]:
         **cell_values(lab, lab.cell_of(number)),
         **cluster_values(lab, lab.cluster_of(number)),
         **ovn.host_values(lab, number),
-        "pool": lab.pool_of(number),
+        "images": _images(lab, number),
+        "mounts": shares.host_mounts(lab, number),
         "address": lab.host_address(number),
         "name": f"compute{number}",
         "shutdown": shutdown,
@@ -183,6 +201,21 @@ def host_values(lab: Lab, number: int) -> dict[str, object]:
         "host_uuid": str(uuid.UUID(machine_id(lab, number))),
         **_deployed(lab, number),
     }
+
+
+def _images(lab: Lab, number: int) -> str:
+    """Where the host's nova-compute keeps the disks of its guests."""
+    if lab.shares_instances(number):
+        return "images_type = qcow2"
+    return "\n".join(
+        [
+            "images_type = rbd",
+            f"images_rbd_pool = {lab.pool_of(number)}",
+            "images_rbd_ceph_conf = /etc/ceph/ceph.conf",
+            "rbd_user = nova",
+            f"rbd_secret_uuid = {CEPH_SECRET}",
+        ]
+    )
 
 
 def _deployed(lab: Lab, number: int) -> dict[str, object]:
@@ -222,6 +255,7 @@ def write_control(lab: Lab) -> None:
         "nova-controller.conf": lab.nova_conf,
         "gunicorn.conf.py": etc / "gunicorn.conf.py",
         **({"neutron-ovn-maintenance.py": ovn.maintenance(lab)} if lab.options.l2 == "ovn" else {}),
+        **({"cinder.conf": lab.cinder_conf} if lab.has_cinder else {}),
         "clouds.yaml": lab.clouds_yaml,
     }.items():
         write(path, render(name, **known), 0o600)
@@ -237,6 +271,7 @@ def write_control(lab: Lab) -> None:
     write(etc / "nova" / "api-paste.ini", (lab.nova_venv / "etc" / "nova" / "api-paste.ini").read_text())
     for folder in ("glance/staging", "glance/tasks", "neutron/lock", "nova/lock", "rabbit", "keystone"):
         (lab.state / folder).mkdir(parents=True, exist_ok=True)
+    shares.make(lab)
     write(lab.state / "inventory.yml", inventory(lab))
 
 
@@ -269,8 +304,29 @@ def _cluster_info(lab: Lab, cluster: Cluster) -> dict[str, object]:
         "fsid": fsid(lab, cluster.number),
         "conf": str(cluster.conf),
         "monitor": cluster.address,
-        "pools": {"guests": list(cluster.pools), "images": IMAGE_POOL},
+        "pools": {"guests": list(cluster.pools), "images": IMAGE_POOL, **_volume_pool(cluster)},
         "hosts": [f"compute{n}" for n in lab.host_numbers if lab.cluster_of(n) == cluster],
+    }
+
+
+def _volume_pool(cluster: Cluster) -> dict[str, str]:
+    return {"volumes": VOLUME_POOL} if cluster.volumes else {}
+
+
+def _cinder_info(lab: Lab) -> dict[str, object]:
+    """Nothing but an empty list of back ends, where there is no Cinder."""
+    if not lab.has_cinder:
+        return {"cinder": []}
+    return {
+        "cinder": lab.backends,
+        "cinder_major": lab.cinder_major,
+        "cinder_conf": str(lab.cinder_conf),
+        "cinder_db_url": lab.db_url("cinder"),
+        "cinder_secret": cinder.SECRET,
+        "cinder_hosts": [f"controller@{name}" for name in cinder.backends(lab)],
+        "volume_types": cinder.types(lab),
+        "nfs_dir": str(shares.volumes(lab)) if "nfs" in lab.backends else None,
+        "san_dir": str(lab.san_dir) if "san" in lab.backends else None,
     }
 
 
@@ -306,7 +362,10 @@ def info(lab: Lab) -> dict[str, object]:
         "neutron_db_url": lab.db_url("neutron"),
         "ceph_conf": str(lab.ceph_conf),
         "nova_conf": str(lab.nova_conf),
-        "pools": {"guests": lab.cluster(1).pools[0], "images": IMAGE_POOL},
+        "pools": {"guests": lab.cluster(1).pools[0], "images": IMAGE_POOL, **_volume_pool(lab.cluster(1))},
+        **_cinder_info(lab),
+        "instances": lab.options.instances,
+        "instances_dir": str(shares.instances(lab)) if lab.options.instances == "shared" else None,
         "clusters": [_cluster_info(lab, cluster) for cluster in lab.clusters],
         "stranger": lab.stranger,
         "control_namespace": lab.control_ns,
@@ -322,6 +381,7 @@ def info(lab: Lab) -> dict[str, object]:
                 "cluster": lab.cluster_of(n).number,
                 "cell": lab.cell_of(n),
                 "pool": lab.pool_of(n),
+                "shares_instances": lab.shares_instances(n),
                 "deploy": lab.deploy_of(n),
                 "engine": lab.options.engine if lab.deploy_of(n) == "kolla" else None,
                 "containers": [container.name for container in containers.containers(lab, n)],

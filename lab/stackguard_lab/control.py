@@ -11,7 +11,7 @@ import signal
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import ceph, ovn, procs
+from . import ceph, cinder, ovn, procs
 from .procs import Daemon, in_control
 from .settings import SOURCE, Lab, LabError
 from .shell import each, phase, run, together
@@ -25,13 +25,22 @@ DATABASES = {
     "neutron": "neutron",
     "glance": "glance",
     "keystone": "keystone",
+    "cinder": "cinder",
 }
-PORTS = {"keystone": 5000, "placement": 8778, "glance": 9292, "neutron": 9696, "nova-api": 8774}
+PORTS = {
+    "keystone": 5000,
+    "placement": 8778,
+    "glance": 9292,
+    "neutron": 9696,
+    "nova-api": 8774,
+    "cinder-api": 8776,
+}
 NOVA = ("nova-conductor", "nova-scheduler", "nova-api")
 # Stopped group by group, so that nobody loses a service it still needs.
 STOP_ORDER: tuple[tuple[str, ...], ...] = (
     (
         *NOVA,
+        *cinder.SERVICES,
         "nova-conductor-cell2",
         "neutron-rpc",
         "neutron-ovn",
@@ -151,6 +160,8 @@ def daemons(lab: Lab) -> dict[str, Daemon]:
             for cell in lab.cells[1:]
         ),
         _nova_api(lab),
+        *_cinder_api(lab),
+        *cinder.daemons(lab),
     ]
     return {daemon.name: daemon for daemon in listed}
 
@@ -196,6 +207,12 @@ def _nova_api(lab: Lab) -> Daemon:
         )
     # Before that Nova brings an HTTP server of its own.
     return Daemon(lab, "nova-api", [lab.nova_venv / "bin" / "nova-api-os-compute", "--config-file", lab.nova_conf])
+
+
+def _cinder_api(lab: Lab) -> list[Daemon]:
+    if not lab.has_cinder:
+        return []
+    return [_wsgi(lab, "cinder-api", cinder.application(lab), lab.cinder_venv, cinder.api_env(lab))]
 
 
 def mysql(lab: Lab, *args: str, database: str = "", stdin: str | None = None, check: bool = True) -> str:
@@ -261,6 +278,7 @@ def schemas(lab: Lab) -> None:
                 ("schema-keystone", lambda: _schema_keystone(lab)),
                 ("schema-others", lambda: _schema_others(lab)),
                 ("schema-nova", lambda: _schema_nova(lab)),
+                *((("schema-cinder", lambda: _schema_cinder(lab)),) if lab.has_cinder else ()),
             )
             if not lab.done(step)
         )
@@ -324,6 +342,12 @@ def _schema_others(lab: Lab) -> None:
     lab.mark("schema-others")
 
 
+def _schema_cinder(lab: Lab) -> None:
+    _fresh(lab, "cinder")
+    cinder.schema(lab)
+    lab.mark("schema-cinder")
+
+
 def nova_manage(lab: Lab, *args: str, conf: Path | None = None, log: Path | None = None, check: bool = True) -> str:
     program = lab.nova_venv / "bin" / "nova-manage"
     return in_control(lab, program, "--config-file", conf or lab.nova_conf, *args, log=log, check=check).stdout
@@ -352,6 +376,7 @@ def keystone_up(lab: Lab) -> None:
             lab,
             lab.control_venv / "bin" / "python",
             SOURCE / "scripts" / "catalogue.py",
+            *(["--cinder"] if lab.has_cinder else []),
             lab.controller,
             env={**_os_env(lab), "SERVICE_PASSWORD": lab.options.password},
             log=lab.log / "catalogue.log",
@@ -369,9 +394,9 @@ def start(lab: Lab, names: Iterable[str]) -> None:
         services[name].start()
 
 
-def wait_apis(lab: Lab, names: Iterable[str] = PORTS) -> None:
+def wait_apis(lab: Lab) -> None:
     services = daemons(lab)
-    each(lambda name: services[name].wait_http(PORTS[name]), names)
+    each(lambda name: services[name].wait_http(PORTS[name]), [name for name in PORTS if name in services])
 
 
 def kill_strangers(lab: Lab) -> None:
@@ -418,6 +443,6 @@ def up(lab: Lab) -> None:
         together(lambda: _databases_up(lab), lambda: ceph.up(lab))
     with phase("keystone"):
         keystone_up(lab)
-    beside = neutron_beside(lab)
+    beside, volumes = neutron_beside(lab), cinder.SERVICES if lab.has_cinder else ()
     conductors = ("nova-conductor", *(f"nova-conductor-{cell}" for cell in lab.cells[1:]))
-    start(lab, (*conductors, "placement", "neutron", "nova-scheduler", "glance", beside, "nova-api"))
+    start(lab, (*conductors, "placement", "neutron", "nova-scheduler", "glance", beside, "nova-api", *volumes))

@@ -11,8 +11,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-from . import containers, kolla, network, ovn, procs
-from .config import CEPH_SECRET, ceph_key, fast_stop, host_values, machine_id, render, write
+from . import containers, kolla, network, ovn, procs, shares
+from .config import fast_stop, host_values, machine_id, render, secrets, write
 from .settings import Lab, LabError
 from .shell import CLEAN_ENV, each, port_open, run, wait_for
 
@@ -127,10 +127,11 @@ def _libvirt(lab: Lab, upper: Path, number: int, known: dict[str, object]) -> No
     write(upper / "etc/ceph/ceph.client.nova.keyring", keyring, 0o600)
     write(upper / "etc/libvirt/qemu.conf", render("host-qemu.conf", **known), 0o600)
     write(upper / "etc/libvirt/libvirtd.conf", render("host-libvirtd.conf"))
-    secrets = upper / "etc/libvirt/secrets"
-    write(secrets / f"{CEPH_SECRET}.xml", render("host-libvirt-secret.xml", secret=CEPH_SECRET), 0o600)
-    write(secrets / f"{CEPH_SECRET}.base64", ceph_key(lab, number), 0o600)
-    secrets.chmod(0o700)
+    folder = upper / "etc/libvirt/secrets"
+    for name, text in secrets(lab, number).items():
+        write(folder / name, text, 0o600)
+    folder.chmod(0o700)
+    shares.prepare(lab, number, upper)
 
 
 def _nova(lab: Lab, upper: Path, known: dict[str, object]) -> None:

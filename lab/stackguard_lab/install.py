@@ -55,8 +55,8 @@ def install(lab: Lab) -> None:
         if lab.kolla_hosts:
             install_engine(lab, log)
         install_uv(lab, log)
-        for release in lab.releases:
-            install_environment(lab, release, log)
+        for name in lab.environments:
+            install_environment(lab, name, log)
 
 
 def packages(lab: Lab) -> list[str]:
@@ -167,15 +167,15 @@ def install_uv(lab: Lab, log: Path) -> None:
         run([*BOUND, lab.venvs / "uv" / "bin" / "pip", "install", "-q", "uv"], log=log, env=network_env())
 
 
-def _version(release: str) -> str:
+def _version(name: str) -> str:
     """Changes with anything an environment is made of: a fresh clone reuses what fits, and never spoils one in use."""
     digest = hashlib.sha256()
-    sources = [SOURCE / "requirements" / f"{release}.txt"]
-    if release == CONTROL_RELEASE:
+    sources = [SOURCE / "requirements" / f"{name}.txt"]
+    if name == CONTROL_RELEASE:
         sources += [SOURCE / "ml2" / "pyproject.toml", *sorted((SOURCE / "ml2" / "stackguard_lab_ml2").glob("*.py"))]
     for path in sources:
         digest.update(path.read_bytes())
-    return f"{release}-{digest.hexdigest()[:8]}"
+    return f"{name}-{digest.hexdigest()[:8]}"
 
 
 def _complete(venv: Path) -> bool:
@@ -183,25 +183,25 @@ def _complete(venv: Path) -> bool:
 
 
 def is_installed(lab: Lab) -> bool:
-    environments = all(_complete(lab.venv(release)) for release in lab.releases)
+    environments = all(_complete(lab.venv(name)) for name in lab.environments)
     return environments and (not lab.kolla_hosts or has_engine(lab))
 
 
-def install_environment(lab: Lab, release: str, log: Path) -> None:
-    if _complete(lab.venv(release)):
+def install_environment(lab: Lab, name: str, log: Path) -> None:
+    if _complete(lab.venv(name)):
         return
-    lab.options.environments[release] = _version(release)
+    lab.options.environments[name] = _version(name)
     lab.save_options()
-    venv = lab.venv(release)
+    venv = lab.venv(name)
     if _complete(venv):
         return
     env = {**network_env(), "UV_CACHE_DIR": str(lab.base / "uv-cache"), "VIRTUAL_ENV": str(venv)}
-    with phase(f"environment for {release}"):
+    with phase(f"environment for {name}"):
         shutil.rmtree(venv, ignore_errors=True)
         run([*BOUND, _uv(lab), "venv", "-q", "--clear", "--python", PYTHON, venv], log=log, env=env)
-        requirements = SOURCE / "requirements" / f"{release}.txt"
+        requirements = SOURCE / "requirements" / f"{name}.txt"
         run([*BOUND, _uv(lab), "pip", "install", "-q", "--link-mode=copy", "-r", requirements], log=log, env=env)
-        if release == CONTROL_RELEASE:
+        if name == CONTROL_RELEASE:
             # from a copy: the build leaves files beside its source
             with tempfile.TemporaryDirectory() as scratch:
                 copy = shutil.copytree(SOURCE / "ml2", Path(scratch) / "ml2")

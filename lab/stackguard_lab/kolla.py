@@ -15,7 +15,7 @@ import tarfile
 import uuid
 from pathlib import Path
 
-from .config import CEPH_SECRET, ceph_key, render, write
+from .config import render, secrets, write
 from .containers import CONFIG, Container, arguments, containers, unit_text, volumes
 from .settings import SOURCE, Lab, LabError
 from .shell import run
@@ -236,8 +236,8 @@ def _libvirt_files(lab: Lab, folder: Path, number: int, settings: dict[str, obje
     write(folder / "libvirtd.conf", render("kolla-libvirtd.conf", **settings), 0o660)
     write(folder / "qemu.conf", render("host-qemu.conf", **settings), 0o660)
     write(folder / "ceph.conf", render("host-ceph.conf", **settings), 0o660)
-    write(folder / f"secrets/{CEPH_SECRET}.xml", render("host-libvirt-secret.xml", secret=CEPH_SECRET), 0o600)
-    write(folder / f"secrets/{CEPH_SECRET}.base64", ceph_key(lab, number), 0o600)
+    for name, text in secrets(lab, number).items():
+        write(folder / "secrets" / name, text, 0o600)
     write(folder / "hooks/qemu", (SOURCE / "kolla" / "qemu-hook").read_text(), 0o755)
     files = {
         "libvirtd.conf": "/etc/libvirt/libvirtd.conf",

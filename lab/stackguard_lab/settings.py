@@ -18,17 +18,22 @@ DEFAULT_RELEASE = "2026.2"
 # The control services other than Nova always come from this release: they serve older Novas through their APIs.
 CONTROL_RELEASE = "2026.2"
 RELEASES = {"2023.1": 27, "2024.1": 29, "2025.1": 31, "2026.2": 34}
+# Cinder is of Nova's release: what the two say to one another about attachments is theirs
+CINDERS = {"2023.1": 22, "2024.1": 24, "2025.1": 26, "2026.2": 29}
 # Linux' IFNAMSIZ and the single digit of the subnet bound these two.
 MAX_INSTANCE = 9
 MAX_COMPUTES = 9
 ZONES = ("az1", "az2")
 DEPLOYS = ("packages", "kolla")
 ENGINES = ("podman", "docker")
+BACKENDS = ("ceph", "nfs", "san")
+INSTANCES = ("own", "shared")
 OVN_NB_PORT, OVN_SB_PORT = 6641, 6642
 # where the southbound database takes chassis that have no more rights than RBAC gives them
 OVN_SB_ROLE_PORT = 16642
 GUEST_POOLS = ("vms", "vms2")
 IMAGE_POOL = "images"
+VOLUME_POOL = "volumes"
 
 
 def base_dir() -> Path:
@@ -47,6 +52,9 @@ class Options:
     pools: int = 1
     clusters: int = 1
     cells: int = 1
+    # Cinder's back ends, separated by commas; none: no Cinder
+    cinder: str = ""
+    instances: str = INSTANCES[0]
     ovn_rbac: bool = False
     ovn_system_id: str = "uuid"
     ovn_hostname_key: str = "present"
@@ -54,7 +62,7 @@ class Options:
     deploy: str = DEPLOYS[0]
     engine: str = ENGINES[0]
     password: str = field(default_factory=lambda: secrets.token_hex(12))
-    # release -> directory name: a lab keeps the environments it was made with, whatever a newer source would install
+    # name -> directory name: a lab keeps the environments it was made with, whatever a newer source would install
     environments: dict[str, str] = field(default_factory=dict)
 
 
@@ -70,6 +78,8 @@ class Cluster:
     #: put before the names of its services and logs: the first cluster's are the plain ones
     prefix: str
     pools: tuple[str, ...]
+    #: whether it has Cinder's pool
+    volumes: bool = False
 
     @property
     def keys(self) -> Path:
@@ -77,7 +87,7 @@ class Cluster:
 
     @property
     def all_pools(self) -> tuple[str, ...]:
-        return (*self.pools, IMAGE_POOL)
+        return (*self.pools, IMAGE_POOL, *((VOLUME_POOL,) if self.volumes else ()))
 
 
 class Lab:
@@ -213,6 +223,28 @@ class Lab:
     def cluster_of(self, number: int) -> Cluster:
         return self.cluster(2 if self.options.clusters == 2 and self._second(number) else 1)
 
+    # volumes, and disks outside Ceph
+    @property
+    def backends(self) -> list[str]:
+        return self.options.cinder.split(",") if self.options.cinder else []
+
+    @property
+    def has_cinder(self) -> bool:
+        return bool(self.backends)
+
+    @property
+    def cinder_major(self) -> int:
+        return CINDERS[self.options.release]
+
+    @property
+    def has_luks(self) -> bool:
+        """Cinder 22 with the castellan of its time cannot make the key manager that needs no barbican."""
+        return self.has_cinder and self.cinder_major >= 24
+
+    def shares_instances(self, number: int) -> bool:
+        """Whether the host's instances_path is the directory that two hosts have."""
+        return self.options.instances == "shared" and number <= 2
+
     # Nova's cells: with two, the hosts of az2 are in the second
     @property
     def cells(self) -> list[str]:
@@ -236,6 +268,7 @@ class Lab:
             run=self.run / f"ceph{suffix}" if suffix else self.run,
             prefix=f"ceph{suffix}",
             pools=GUEST_POOLS[: self.options.pools],
+            volumes=number == 1 and self.has_cinder,
         )
 
     @property
@@ -287,11 +320,30 @@ class Lab:
         return self.etc / ("nova" if cell == self.cells[0] else f"nova-{cell}") / "nova.conf"
 
     @property
+    def cinder_dir(self) -> Path:
+        return self.state / "cinder"
+
+    @property
+    def cinder_conf(self) -> Path:
+        return self.etc / "cinder" / "cinder.conf"
+
+    @property
+    def nfs_dir(self) -> Path:
+        """What an NFS server would export: the hosts bind its directories."""
+        return self.state / "nfs"
+
+    @property
+    def san_dir(self) -> Path:
+        """The model of an array: its disks, its host objects, and what it exports to each machine."""
+        return self.state / "san"
+
+    @property
     def venvs(self) -> Path:
         return self.base / "venvs"
 
-    def venv(self, release: str) -> Path:
-        return self.venvs / self.options.environments.get(release, "not-installed")
+    def venv(self, name: str) -> Path:
+        """An environment: a release's, or that of its Cinder."""
+        return self.venvs / self.options.environments.get(name, "not-installed")
 
     @property
     def control_venv(self) -> Path:
@@ -302,9 +354,19 @@ class Lab:
         return self.venv(self.options.release)
 
     @property
-    def releases(self) -> list[str]:
-        """The releases this lab needs an environment of."""
-        return list(dict.fromkeys((CONTROL_RELEASE, self.options.release)))
+    def _cinder_environment(self) -> str:
+        """Its own: a lab without volumes does not pay for it."""
+        return f"cinder-{self.options.release}"
+
+    @property
+    def cinder_venv(self) -> Path:
+        return self.venv(self._cinder_environment)
+
+    @property
+    def environments(self) -> list[str]:
+        """The environments this lab needs."""
+        cinder = [self._cinder_environment] if self.has_cinder else []
+        return list(dict.fromkeys((CONTROL_RELEASE, self.options.release, *cinder)))
 
     @property
     def nova_major(self) -> int:

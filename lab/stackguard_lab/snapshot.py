@@ -12,9 +12,9 @@ import signal
 import time
 from pathlib import Path
 
-from . import ceph, cloud, control, hosts, network, ovn, strangers
+from . import ceph, cinder, cloud, control, hosts, network, ovn, shares, strangers
 from .procs import in_control
-from .settings import PYTHON, SOURCE, Cluster, Lab, LabError
+from .settings import IMAGE_POOL, PYTHON, SOURCE, Cluster, Lab, LabError
 from .shell import each, phase, run, together
 
 # Services that hold what they read from the databases or from the queues; the others find their way by themselves.
@@ -23,6 +23,7 @@ RESTARTED = (
     "nova-scheduler",
     "nova-conductor",
     "nova-conductor-cell2",
+    *cinder.SERVICES,
     "neutron-rpc",
     "neutron-ovn",
     "neutron",
@@ -100,6 +101,7 @@ def reset(lab: Lab) -> None:
         control.wait_apis(lab)
         cloud.warm_up(lab)
     cloud.wait_computes(lab, since)
+    cloud.wait_volumes(lab, since)
     if not cloud.zones_complete(lab):  # a snapshot of an earlier version of the lab may lack its last second
         with phase("zones, flavors, image, network"):
             cloud.make_objects(lab)
@@ -116,12 +118,14 @@ def _restore_databases(lab: Lab) -> None:
 
 
 def _restore_disks(lab: Lab) -> None:
+    shares.empty(lab)
     each(lambda cluster: _restore_cluster(lab, cluster), lab.clusters)
 
 
 def _restore_cluster(lab: Lab, cluster: Cluster) -> None:
+    emptied = [pool for pool in cluster.all_pools if pool != IMAGE_POOL]
     log = lab.log / f"rbd-purge{cluster.number}.log"
-    _purge_script(lab, cluster, "purge", _images(lab, cluster), *cluster.pools, log=log)
+    _purge_script(lab, cluster, "purge", _images(lab, cluster), *emptied, log=log)
     in_control(lab, "ceph", "-c", cluster.conf, "osd", "blocklist", "clear", check=False, timeout=60)
 
 

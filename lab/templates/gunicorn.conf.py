@@ -1,6 +1,7 @@
 # stackguard.nova lab: written by lab/lab at every start
 from __future__ import annotations
 
+import os
 import sys
 
 worker_class = "gthread"
@@ -16,4 +17,4 @@ limit_request_line = 8190
 
 def post_fork(server, worker):
     # keystone and others read sys.argv with oslo.config: gunicorn's own arguments would make them fail
-    sys.argv = ["wsgi"]
+    sys.argv = ["wsgi", *os.environ.get("LAB_WSGI_ARGUMENTS", "").split()]

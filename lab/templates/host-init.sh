@@ -34,6 +34,8 @@ mount -t tmpfs -o mode=755 tmpfs $$R$base
 mkdir $$R$base/venvs
 mount --bind $base/venvs $$R$base/venvs
 mount -o remount,bind,ro $$R$base/venvs
+# What this machine shares with others: NFS exports, and what an array shows it.
+$mounts
 hostname localhost
 cd $$R
 mkdir -p mnt/old
