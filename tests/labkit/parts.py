@@ -31,11 +31,17 @@ class Shape:
     ovn: str = "usual"
     deploy: str = "packages"
     engine: str = "podman"
+    #: Back ends of Cinder, C(ceph,nfs,san); empty: there is no Cinder.
+    cinder: str = ""
 
     @property
     def words(self):
-        """For `lab/lab up`. An engine is refused where no host has containers."""
-        other = {"ovn", *(("deploy", "engine") if self.deploy == "packages" else ())}
+        """For `lab/lab up`. An engine is refused where no host has containers, a back end without Cinder."""
+        other = {
+            "ovn",
+            *(("deploy", "engine") if self.deploy == "packages" else ()),
+            *(() if self.cinder else ("cinder",)),
+        }
         plain = {name: value for name, value in vars(self).items() if name not in other}
         return [*(word for name, value in plain.items() for word in (f"--{name}", str(value))), *OVN_SETUPS[self.ovn]]
 
@@ -52,6 +58,7 @@ def measured(info):
         "ovn": _ovn_setup(info.get("ovn") or {}),
         "deploy": info.get("deploy", "packages"),
         "engine": info.get("engine") or "podman",
+        "cinder": ",".join(info.get("cinder") or ()),
     }
 
 
@@ -116,6 +123,7 @@ KOLLA_MODULE_TEXT = (
     "renames where kolla-ansible's own module creates the containers, and compares them before and after"
 )
 ARRIVED = "tests/integration/test_arrived.py"
+VOLUMES_AUDIT = "tests/integration/test_volumes_audit.py"
 
 
 def _rename_of(release):
@@ -193,6 +201,11 @@ PARTS = {
     "cells": MatrixPart("every operation in a cloud with two cells", (CELLS,), lab=Shape(computes=4, cells=2)),
     "evacuation-two-clusters": MatrixPart(
         "evacuations where each zone has its own Ceph cluster", lab=Shape(computes=4, clusters=2)
+    ),
+    "volumes-audit": MatrixPart(
+        "doctor and audit of servers on volumes: rights of the Ceph user, watchers",
+        (VOLUMES_AUDIT,),
+        Shape(cinder="ceph"),
     ),
     "rename-ovn": MatrixPart(
         "OVN: renames under packets, what wrong orders cut off, moves and evacuations", OVN, Shape(l2="ovn")
@@ -289,6 +302,7 @@ OF_FILES = {
     "tests/integration/test_arrived": "moves",
     "tests/integration/test_destinations": "moves",
     "tests/integration/test_moves": "moves",
+    "tests/integration/test_volumes_audit": "volumes-audit",
     "tests/integration/test_zone": "zones",
 }
 
